@@ -1,0 +1,65 @@
+# The few commands that people type; everything behind them is CMake (CMakePresets.json) and scripts/.
+
+PRESET ?= gcc-release
+PREFIX ?= /usr/local
+DIR ?= /usr/include
+JOBS ?= $(shell nproc)
+# Further arguments for cmake, when it configures, and for ctest.
+CONFIGURE ?=
+CTEST ?=
+
+build := build/$(PRESET)
+export ONLY WORKERS ROUNDS QUICK OUT
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test explore models bench check format tidy install clean configure
+
+help: ## this list
+	@echo 'make TARGET [VARIABLE=value ...]'; echo
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@echo; echo 'PRESET=$(PRESET) can be any of those that "cmake --list-presets" prints; JOBS=$(JOBS).'
+
+demo: configure ## install what is missing, build, count the identifiers of DIR=/usr/include
+	cmake --build --preset $(PRESET) --target identifiers -j $(JOBS)
+	$(build)/examples/identifiers/identifiers $(DIR)
+
+build: configure ## install what is missing, build everything
+	cmake --build --preset $(PRESET) -j $(JOBS)
+
+test: build ## install what is missing, build, run all tests
+	ctest --preset $(PRESET) -j $(JOBS) $(CTEST)
+
+explore: build ## run the lock-free protocols under the explorer of interleavings
+	ctest --preset $(PRESET) -j $(JOBS) -L explore $(CTEST)
+
+models: ## check the models in spec/
+	@scripts/setup models
+	scripts/models
+
+bench: ## measure beside other schedulers; ONLY=regex, WORKERS=n or QUICK=1 narrow it down
+	@scripts/setup build bench
+	scripts/bench
+
+check: ## check what no compiler checks: layout, sizes, floors, system calls
+	@scripts/setup lint
+	scripts/check-tree
+	scripts/format --check
+
+format: ## lay out all C++ files
+	@scripts/setup lint
+	scripts/format
+
+tidy: ## read all C++ files with clang-tidy
+	@scripts/setup build lint
+	scripts/tidy
+
+install: configure ## build, install under PREFIX=/usr/local
+	cmake --build --preset $(PRESET) --target rubato -j $(JOBS)
+	cmake --install $(build) --prefix $(PREFIX)
+
+clean: ## remove everything that was built
+	rm -rf build
+
+configure:
+	@scripts/setup build
+	cmake --preset $(PRESET) $(CONFIGURE)
