@@ -1,0 +1,51 @@
+// Where the production policy meets the system.
+#include "rubato/detail/policy.hpp"
+
+#include "os/futex.hpp"
+#include "os/membarrier.hpp"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace rubato::detail {
+
+namespace {
+
+/// Used where the kernel has no membarrier and the other side therefore executes fences of its own.
+void own_fence() noexcept {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer does not see fences, and g++ says so; its read-modify-writes are full fences.
+  static constinit std::atomic<unsigned> nothing{0};
+  nothing.fetch_add(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+} // namespace
+
+void std_policy::heavy_barrier() noexcept {
+  if (os::membarrier_available()) [[likely]]
+    os::membarrier();
+  else
+    own_fence();
+}
+
+void std_policy::futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+  os::wait(word, expected);
+}
+
+void std_policy::futex_wake(std::atomic<std::uint32_t>& word, unsigned count) noexcept {
+  os::wake(word, count);
+}
+
+void std_policy::pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory"); // NOLINT(hicpp-no-assembler): `yield` does nothing on most cores
+#endif
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,163 @@
+#include "os/thread.hpp"
+
+#include "os/affinity.hpp"
+#include "os/die.hpp"
+#include "os/file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string_view>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace rubato::os {
+
+namespace {
+
+[[noreturn]] void fail(int error, char const* what) {
+  throw std::system_error(error, std::generic_category(), what);
+}
+
+/// Stack size and the like of a thread to be, or of a thread that is.
+class attributes {
+  pthread_attr_t value_;
+  int error_;
+
+public:
+  attributes() noexcept
+      : error_(::pthread_attr_init(&value_)) {}
+  explicit attributes(pthread_t of) noexcept
+      : error_(::pthread_getattr_np(of, &value_)) {}
+  attributes(attributes const&) = delete;
+  attributes& operator=(attributes const&) = delete;
+  ~attributes() {
+    if (error_ == 0) ::pthread_attr_destroy(&value_);
+  }
+
+  [[nodiscard]] int error() const noexcept { return error_; }
+  [[nodiscard]] pthread_attr_t* get() noexcept { return &value_; }
+};
+
+/// What a thread takes along to its beginning.
+struct start {
+  void (*entry)(void*);
+  void* arg;
+  std::array<char, 16> name; // what the kernel keeps, the final zero included
+  cpu_mask cpus;             // empty: the creator's
+};
+
+extern "C" void* rubato_thread_start(void* memory) {
+  auto begin = std::unique_ptr<start>(static_cast<start*>(memory));
+  if (begin->name[0] != '\0') ::pthread_setname_np(::pthread_self(), begin->name.data());
+  if (!begin->cpus.empty())
+    static_cast<void>(begin->cpus.apply()); // refused: its cpuset has changed, and the kernel knows better
+  auto const entry = begin->entry;
+  auto* const arg = begin->arg;
+  begin.reset();
+  entry(arg);
+  return nullptr;
+}
+
+/// As large as the system asks, in whole pages.
+std::size_t valid_stack_size(std::size_t bytes) noexcept {
+  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto const least = std::max<std::size_t>(bytes, static_cast<std::size_t>(PTHREAD_STACK_MIN));
+  return least > SIZE_MAX - page ? least : (least + page - 1) / page * page;
+}
+
+} // namespace
+
+thread::thread(thread_options const& options, void (*entry)(void*), void* arg) {
+  auto begin = std::make_unique<start>(start{entry, arg, {}, mask_before_pin()});
+  options.name.copy(begin->name.data(), begin->name.size() - 1);
+
+  attributes attr;
+  int error = attr.error();
+  if (error == 0 && options.stack_size != 0)
+    error = ::pthread_attr_setstacksize(attr.get(), valid_stack_size(options.stack_size));
+  if (error == 0) error = ::pthread_create(&handle_, attr.get(), rubato_thread_start, begin.get());
+  if (error != 0) fail(error, "cannot start a thread");
+  begin.release(); // NOLINT(bugprone-unused-return-value): the thread has it
+  joinable_ = true;
+}
+
+thread::thread(thread&& other) noexcept
+    : handle_(other.handle_)
+    , joinable_(std::exchange(other.joinable_, false)) {}
+
+thread& thread::operator=(thread&& other) noexcept {
+  if (joinable_) die("a thread is assigned to that was neither joined nor detached");
+  handle_ = other.handle_;
+  joinable_ = std::exchange(other.joinable_, false);
+  return *this;
+}
+
+thread::~thread() {
+  if (joinable_) die("a thread is destroyed that was neither joined nor detached");
+}
+
+void thread::join() {
+  if (!joinable_) fail(EINVAL, "join");
+  if (::pthread_equal(handle_, ::pthread_self()) != 0) fail(EDEADLK, "join");
+  if (int const error = ::pthread_join(handle_, nullptr); error != 0) fail(error, "join");
+  joinable_ = false;
+}
+
+void thread::detach() {
+  if (!joinable_) fail(EINVAL, "detach");
+  if (int const error = ::pthread_detach(handle_); error != 0) fail(error, "detach");
+  joinable_ = false;
+}
+
+thread_id this_thread_id() noexcept { return static_cast<thread_id>(::syscall(SYS_gettid)); }
+
+std::size_t stack_bytes() noexcept {
+  constexpr std::size_t least = std::size_t{64} << 10;
+  constexpr std::size_t usual = std::size_t{8} << 20;
+  constexpr std::size_t most = std::size_t{1} << 30;
+  // For a main thread without a limit this is the room up to the next mapping, which may be all of the
+  // address space.
+  attributes attr(::pthread_self());
+  std::size_t size = 0;
+  if (attr.error() != 0 || ::pthread_attr_getstacksize(attr.get(), &size) != 0)
+    return usual; // it takes /proc to learn of the main thread's
+  return std::clamp(size, least, most);
+}
+
+bool blocked_in_kernel(thread_id thread) noexcept {
+  std::array<char, 48> path;
+  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", static_cast<int>(thread));
+  std::array<char, 64> buffer;
+  auto const text = read_start(path.data(), buffer);
+  // NUMBER (NAME) STATE ...; the name is short, and may contain anything.
+  auto const name_end = text.rfind(") ");
+  if (name_end == text.npos || name_end + 2 >= text.size()) return false;
+  constexpr std::string_view running_or_gone = "RZXx";
+  return running_or_gone.find(text[name_end + 2]) == running_or_gone.npos;
+}
+
+std::chrono::nanoseconds cpu_time(thread_id thread) noexcept {
+  // How the kernel numbers the clock of any thread; pthread_getcpuclockid() does the same, but wants a handle
+  // that is known to be alive. 4: of a thread, not a process; 2: as the scheduler counts.
+  auto const clock = static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3) | 4U | 2U);
+  timespec t{};
+  if (::clock_gettime(clock, &t) != 0) return {};
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+void set_timer_slack(std::chrono::nanoseconds slack) noexcept {
+  // Zero would mean the default.
+  auto const ns = static_cast<unsigned long>(std::max<std::chrono::nanoseconds::rep>(1, slack.count()));
+  ::prctl(PR_SET_TIMERSLACK, ns, 0UL, 0UL, 0UL);
+}
+
+} // namespace rubato::os

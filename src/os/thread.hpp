@@ -1,0 +1,71 @@
+// Threads: start, name, pin, and what can be learnt about another thread from outside.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <pthread.h>
+#include <span>
+#include <string>
+#include <sys/types.h>
+
+namespace rubato::os {
+
+struct thread_options {
+  std::string name{};         ///< at most 15 bytes are kept; empty: the creator's
+  std::size_t stack_size = 0; ///< in bytes, rounded up to what the system needs; 0: the system's default
+};
+
+/// A thread of the system. Unlike std::thread it has a name and a stack size, and it starts on all the CPUs
+/// that its creator had before the creator was pinned by pin(). Its signal mask is the creator's. Like
+/// std::thread it must be joined or detached before it is destroyed or assigned to.
+class thread {
+  pthread_t handle_{};
+  bool joinable_ = false;
+
+public:
+  thread() noexcept = default;
+  /// Runs entry(arg), which must not throw. Throws std::system_error if there is no thread to be had.
+  thread(thread_options const& options, void (*entry)(void*), void* arg);
+  thread(thread&& other) noexcept;
+  thread& operator=(thread&& other) noexcept;
+  ~thread();
+
+  [[nodiscard]] bool joinable() const noexcept { return joinable_; }
+  /// Waits for its end. Throws std::system_error: invalid_argument if not joinable,
+  /// resource_deadlock_would_occur if it is the caller itself.
+  void join();
+  /// Lets it go on alone. Throws std::system_error (invalid_argument) if not joinable.
+  void detach();
+};
+
+using thread_id = pid_t;
+
+/// The kernel's number of the calling thread. Asked every time, since a fork changes it.
+[[nodiscard]] thread_id this_thread_id() noexcept;
+
+/// Ties the calling thread to one CPU. False, and nothing changed, if the kernel refuses: offline, not in its
+/// cpuset. affinity_cpus() and new threads go by the set from before the pin.
+bool pin(int cpu) noexcept;
+/// Undoes every pin() of the calling thread: it gets back the set from before the first. True if it was not
+/// pinned.
+bool unpin() noexcept;
+/// Undoes every pin() of the calling thread and gives it these CPUs. False, and nothing changed, if the
+/// kernel refuses.
+bool unpin(std::span<int const> cpus) noexcept;
+
+/// The size of the calling thread's stack, cut to between 64 KiB and 1 GiB. An estimate: the main thread's
+/// limit may be changed at any time, and it may have none.
+[[nodiscard]] std::size_t stack_bytes() noexcept;
+
+/// Whether a thread of this process sleeps in the kernel or is stopped: neither running, nor ready to run,
+/// nor gone.
+[[nodiscard]] bool blocked_in_kernel(thread_id thread) noexcept;
+
+/// The CPU time that a thread of this process has used. Zero if there is no such thread.
+[[nodiscard]] std::chrono::nanoseconds cpu_time(thread_id thread) noexcept;
+
+/// How late the kernel may make the calling thread's timed sleeps in order to save wake-ups (50 us unless
+/// told); at least 1 ns.
+void set_timer_slack(std::chrono::nanoseconds slack) noexcept;
+
+} // namespace rubato::os
