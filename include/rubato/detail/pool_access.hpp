@@ -1,0 +1,59 @@
+// What the pool's templates ask of the library.
+#pragma once
+
+#include "rubato/detail/task.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace rubato::detail {
+
+/// Room in a pool with max_queued: waits for it, or refuses. Does nothing without a limit.
+void acquire_room(pool_core& c);
+[[nodiscard]] bool try_acquire_room(pool_core& c) noexcept;
+void release_room(pool_core& c) noexcept;
+
+/// Queues a task and wakes a worker if one is wanted. Takes ownership.
+void queue(pool_core& c, task* t) noexcept;
+
+template<class F>
+[[nodiscard]] task* make_task_with_room(pool_core& c, F&& f) {
+  try {
+    return make_task(std::forward<F>(f));
+  } catch (...) {
+    release_room(c);
+    throw;
+  }
+}
+
+/// Leaves the caller's seat to others; null if it has none. come_back() ends it.
+[[nodiscard]] void* leave_seat(member& me) noexcept;
+void come_back(member& me, void* seat) noexcept;
+
+/// Runs `body(arg, seat number, member)` once per seat and waits; before that, `prepare(arg, number of
+/// seats)`.
+void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
+                      void (*body)(void*, std::size_t seat, member&), void* arg);
+
+/// How many workers the pool is to have.
+[[nodiscard]] unsigned size_of(pool_core& c) noexcept;
+/// The started pool.
+[[nodiscard]] pool_core* core_of(pool& p);
+
+/// now + d, saturating.
+template<class Rep, class Period>
+[[nodiscard]] std::chrono::steady_clock::time_point deadline_after(std::chrono::duration<Rep, Period> d) {
+  using clock = std::chrono::steady_clock;
+  auto const now = clock::now();
+  if (d <= d.zero()) return now;
+  // Compared as floating point: the duration may be far beyond what the clock can express.
+  if (std::chrono::duration<long double>(d) >=
+      std::chrono::duration<long double>(clock::time_point::max() - now))
+    return clock::time_point::max();
+  return now + std::chrono::ceil<clock::duration>(d);
+}
+
+} // namespace rubato::detail

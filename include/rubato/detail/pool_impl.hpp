@@ -1,0 +1,188 @@
+// The bodies of the pool's templates.
+#pragma once
+
+#include "rubato/pool.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace rubato {
+
+namespace detail {
+
+/// The indices of an enqueue_bulk that nobody has begun, shared by its tickets.
+template<class F>
+struct bulk {
+  F f;
+  std::size_t n;
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> tickets{1}; ///< that refer to this
+  std::atomic<bool> queued{true};      ///< one of them waits in a queue: as long as any index is left
+  pool_core* core;
+
+  template<class G>
+  bulk(G&& g, std::size_t count, pool_core& c)
+      : f(std::forward<G>(g))
+      , n(count)
+      , core(&c) {}
+};
+
+/// One of the queued tasks that work on a bulk. It runs for a while, then queues up again behind the others.
+template<class F>
+class bulk_ticket final : public task {
+  static constexpr std::int64_t slice_us = 200, chunk_us = 50; // promises F and H
+  static constexpr std::size_t most = 4096;
+  bulk<F>* shared_;
+
+  static void run(task& base, member* runner) noexcept {
+    auto& self = static_cast<bulk_ticket&>(base);
+    bulk<F>& b = *self.shared_;
+    // relaxed, here and below: the flag says how many are wanted and orders nothing.
+    b.queued.store(false, std::memory_order_relaxed);
+    if (runner == nullptr || !self.run_slice(b, *runner) ||
+        b.queued.exchange(true, std::memory_order_relaxed)) {
+      self.release(b);
+      return;
+    }
+    self.holds_room = false;
+    queue(*b.core, &self);
+  }
+
+  void release(bulk<F>& b) noexcept {
+    // acq_rel: whoever destroys the callable does so after every call of it.
+    if (b.tickets.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      std::destroy_at(&b);
+      deallocate(&b, sizeof(b));
+    }
+    std::destroy_at(this);
+    deallocate(this, sizeof(bulk_ticket));
+  }
+
+  /// While the caller is busy with its chunk, what is left must be found by others. Failing is no error.
+  void leave_word(bulk<F>& b) noexcept {
+    if (b.next.load(std::memory_order_relaxed) >= b.n || b.queued.load(std::memory_order_relaxed) ||
+        b.queued.exchange(true, std::memory_order_relaxed))
+      return;
+    b.tickets.fetch_add(1, std::memory_order_relaxed);
+    try {
+      auto* const t = ::new (allocate(sizeof(bulk_ticket))) bulk_ticket(b);
+      t->holds_room = false;
+      queue(*b.core, t);
+    } catch (std::bad_alloc const&) {
+      b.queued.store(false, std::memory_order_relaxed);
+      b.tickets.fetch_sub(1, std::memory_order_relaxed); // not the last: the caller's is left
+    }
+  }
+
+  /// False: all indices are taken.
+  [[nodiscard]] bool run_slice(bulk<F>& b, member& me) noexcept {
+    std::int64_t const begin = tick_count();
+    std::int64_t before = begin;
+    for (std::size_t chunk = 1;;) {
+      std::size_t const done = b.next.load(std::memory_order_relaxed);
+      if (done >= b.n) return false;
+      // Towards the end the chunks shrink: a heavy item must not hide more than its share.
+      std::size_t const share = (b.n - done) / (2 * static_cast<std::size_t>(size_of(*b.core)) + 1);
+      std::size_t const want = std::max(std::size_t{1}, std::min(chunk, share));
+      std::size_t const first = b.next.fetch_add(want, std::memory_order_relaxed);
+      if (first >= b.n) return false;
+      std::size_t const last = std::min(b.n, first + want);
+      leave_word(b);
+      for (std::size_t i = first; i != last; ++i) {
+        try {
+          static_cast<void>(call(me, b.f, i));
+        } catch (...) {
+          unhandled(me);
+        }
+      }
+      std::int64_t const now = tick_count();
+      if (now - before < chunk_us * ticks_per_us())
+        chunk = std::min(chunk * 2, most);
+      else
+        chunk = std::max(std::size_t{1}, chunk / 2);
+      if (now - begin > slice_us * ticks_per_us()) return b.next.load(std::memory_order_relaxed) < b.n;
+      before = now;
+    }
+  }
+
+public:
+  explicit bulk_ticket(bulk<F>& b) noexcept
+      : task(&run)
+      , shared_(&b) {}
+};
+
+} // namespace detail
+
+template<class F>
+void pool::enqueue_bulk(std::size_t n, F&& f) {
+  using type = std::decay_t<F>;
+  using shared_type = detail::bulk<type>;
+  using ticket_type = detail::bulk_ticket<type>;
+  if (n == 0) return;
+  detail::pool_core& c = core();
+  detail::acquire_room(c);
+  void* shared_memory = nullptr;
+  void* ticket_memory = nullptr;
+  try {
+    ticket_memory = detail::allocate(sizeof(ticket_type));
+    shared_memory = detail::allocate(sizeof(shared_type));
+    auto* const shared = ::new (shared_memory) shared_type(std::forward<F>(f), n, c);
+    detail::queue(c, ::new (ticket_memory) ticket_type(*shared));
+  } catch (...) {
+    if (shared_memory != nullptr) detail::deallocate(shared_memory, sizeof(shared_type));
+    if (ticket_memory != nullptr) detail::deallocate(ticket_memory, sizeof(ticket_type));
+    detail::release_room(c);
+    throw;
+  }
+}
+
+template<class F>
+auto pool::broadcast(F&& f) {
+  using result = detail::call_result_t<F&>;
+  struct state {
+    std::remove_reference_t<F>& f;
+    std::unique_ptr<detail::result_slot<result>[]> slots;
+    std::size_t n = 0;
+  } s{f, nullptr, 0};
+  detail::broadcast_erased(
+      core(),
+      [](void* arg, std::size_t n) {
+        static_cast<state*>(arg)->slots = std::make_unique<detail::result_slot<result>[]>(n);
+        static_cast<state*>(arg)->n = n;
+      },
+      [](void* arg, std::size_t i, detail::member& me) {
+        auto& st = *static_cast<state*>(arg);
+        st.slots[i].fill([&]() -> decltype(auto) { return detail::call(me, st.f); });
+      },
+      &s);
+  if constexpr (std::is_void_v<result>) {
+    for (std::size_t i = 0; i != s.n; ++i) static_cast<void>(s.slots[i].take());
+  } else if constexpr (std::is_reference_v<result>) {
+    std::vector<std::reference_wrapper<std::remove_reference_t<result>>> all;
+    all.reserve(s.n);
+    for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
+    return all;
+  } else {
+    std::vector<result> all;
+    all.reserve(s.n);
+    for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
+    return all;
+  }
+}
+
+template<class F>
+auto pool::run(F&& f) -> detail::call_result_t<F&> {
+  using result = detail::call_result_t<F&>;
+  auto body = [&](detail::member& me) -> detail::value_of<result> { return detail::call(me, f); };
+  detail::member& me = *detail::current;
+  if (me.core != nullptr && me.core == core_.load(std::memory_order_relaxed))
+    return static_cast<result>(body(me));
+  return static_cast<result>(detail::on_pool(this, body));
+}
+
+} // namespace rubato

@@ -1,0 +1,88 @@
+// A range that can only be walked once or step by step, walked by several threads.
+#pragma once
+
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/member.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <mutex>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace rubato::detail {
+
+/// Hands out short chunks under a lock. Of a forward range it hands out iterators, of an input range the
+/// elements.
+template<class R>
+class puller {
+  static constexpr std::size_t most = 64;
+  static constexpr std::int64_t chunk_us = 50; // promise H
+  static constexpr bool keeps_iterators = std::ranges::forward_range<R&>;
+  using iterator = std::ranges::iterator_t<R&>;
+  using element = std::ranges::range_value_t<R&>;
+  using kept = std::conditional_t<keeps_iterators, iterator, element>;
+
+  std::mutex mutex_; // user code runs under it: the iterator's own
+  iterator next_;
+  std::ranges::sentinel_t<R&> end_;
+  bool ended_ = false;
+
+public:
+  explicit puller(R& range)
+      : next_(std::ranges::begin(range))
+      , end_(std::ranges::end(range)) {}
+
+  /// Calls f with element after element until there are none left for this thread; throws cancelled if
+  /// stopped.
+  template<class Stopped, class F>
+  void drain(Stopped stopped, F&& f) {
+    std::vector<kept> chunk;
+    for (std::size_t want = 1;;) {
+      if (stopped()) throw cancelled();
+      chunk.clear();
+      pull(chunk, want);
+      if (chunk.empty()) return;
+      std::int64_t const begin = tick_count();
+      try {
+        for (auto& k : chunk) {
+          if constexpr (keeps_iterators)
+            f(*k);
+          else if constexpr (std::is_invocable_v<F&, element&>)
+            f(k);
+          else
+            f(std::move(k));
+        }
+      } catch (...) {
+        std::lock_guard const guard(mutex_);
+        ended_ = true;
+        throw;
+      }
+      // As in any loop: a chunk that has begun hides its elements, so long ones stand alone.
+      bool const brief = tick_count() - begin < chunk_us * ticks_per_us();
+      want = brief ? std::min(want * 2, most) : std::max(std::size_t{1}, want / 2);
+    }
+  }
+
+private:
+  void pull(std::vector<kept>& chunk, std::size_t want) {
+    std::lock_guard const guard(mutex_);
+    for (; want != 0 && !ended_; --want) {
+      if (next_ == end_) {
+        ended_ = true;
+        return;
+      }
+      if constexpr (keeps_iterators)
+        chunk.push_back(next_);
+      else
+        chunk.push_back(*next_);
+      ++next_;
+    }
+  }
+};
+
+} // namespace rubato::detail

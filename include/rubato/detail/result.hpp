@@ -1,0 +1,74 @@
+// What a callable returned or threw, kept until somebody wants it.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace rubato::detail {
+
+/// void has no values: std::monostate stands for it wherever a value is needed.
+template<class R>
+using value_of = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
+
+/// Calls f and returns its result, std::monostate for void.
+template<class F, class... Args>
+[[gnu::always_inline]] inline value_of<std::invoke_result_t<F, Args...>> invoke_value(F&& f, Args&&... args) {
+  if constexpr (std::is_void_v<std::invoke_result_t<F, Args...>>) {
+    std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+    return {};
+  } else {
+    return std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+  }
+}
+
+/// Room for one result or exception, empty at first. Not thread-safe. R need not be default-constructible.
+template<class R>
+class result_slot {
+  using value_type = value_of<R>;
+  static constexpr bool is_reference = std::is_reference_v<value_type>;
+  using stored = std::conditional_t<is_reference, std::add_pointer_t<value_type>, value_type>;
+  union {
+    stored value_;
+  };
+  bool has_value_ = false;
+  std::exception_ptr error_;
+
+public:
+  result_slot() noexcept {} // NOLINT(modernize-use-equals-default): the value is not built
+  ~result_slot() {
+    if (has_value_) std::destroy_at(std::addressof(value_));
+  }
+  result_slot(result_slot const&) = delete;
+  result_slot& operator=(result_slot const&) = delete;
+
+  /// Keeps what `make()` returns or throws.
+  template<class F>
+  void fill(F&& make) noexcept {
+    try {
+      if constexpr (is_reference) {
+        std::construct_at(&value_, std::addressof(std::invoke(std::forward<F>(make))));
+      } else {
+        ::new (static_cast<void*>(std::addressof(value_))) stored(invoke_value(std::forward<F>(make)));
+      }
+      has_value_ = true;
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+
+  /// The value, moved out, or the exception, thrown. Once, after fill().
+  value_type take() {
+    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+    if constexpr (is_reference) {
+      return static_cast<value_type>(*value_);
+    } else {
+      return std::move(value_);
+    }
+  }
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,215 @@
+// Fork and join: two callables that may run at the same time, at about the price of calling them.
+//
+// A fork writes a job into the caller's frame and links it to the thread's chain of latent jobs; nothing is
+// published and nobody is woken. See docs/design/take.md for how other threads get at it. The order of this
+// file follows the fast path: everything cold is out of line, and so costs the caller's code nothing but its
+// call.
+#pragma once
+
+#include "rubato/detail/callable.hpp"
+#include "rubato/detail/member.hpp"
+#include "rubato/detail/result.hpp"
+
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+namespace detail {
+
+struct plain_call {
+  template<class F>
+  using result = call_result_t<F&>;
+  template<class F>
+  [[gnu::always_inline]] static decltype(auto) stayed(F& f, member& me) {
+    return call(me, f);
+  }
+  template<class F>
+  static decltype(auto) moved(F& f, member& me) {
+    return call(me, f);
+  }
+};
+
+struct context_call {
+  template<class F>
+  using result = call_result_t<F&, context&>;
+  template<class F>
+  [[gnu::always_inline]] static decltype(auto) stayed(F& f, member& me) {
+    return call(me, f, me.stayed());
+  }
+  template<class F>
+  static decltype(auto) moved(F& f, member& me) {
+    return call(me, f, me.moved());
+  }
+};
+
+/// The latent second half of a join, in the joiner's frame.
+template<class Call, class G>
+class join_job : public latent_job {
+  using result_type = typename Call::template result<std::remove_reference_t<G>>;
+  uninitialized<result_slot<result_type>> result_; // built by the thread that runs the job for us
+
+  [[gnu::noinline, gnu::cold]] static void exec_elsewhere(latent_job& base, member& runner) {
+    auto& self = static_cast<join_job&>(base);
+    std::construct_at(&self.result_.value);
+    self.result_.value.fill([&]() -> decltype(auto) { return Call::moved(self.g.get(), runner); });
+    announce(self.departure.value);
+  }
+
+public:
+  using value_type = value_of<result_type>;
+  held<G> g;
+
+  [[gnu::always_inline]] explicit join_job(held<G> from) noexcept
+      : latent_job(&exec_elsewhere)
+      , g(from) {}
+
+  /// After pop() was false.
+  [[gnu::noinline, gnu::cold]] value_type settle(member& me) {
+    if (me.chain.pop_slow()) return Call::stayed(g.get(), me);
+    wait_for(me, departure.value);
+    struct cleanup {
+      join_job& job;
+      ~cleanup() { std::destroy_at(&job.result_.value); }
+    } const guard{*this};
+    return result_.value.take();
+  }
+
+  /// f has thrown: unlinks the job, or waits for it and drops what it brought.
+  [[gnu::noinline, gnu::cold]] void abandon(member& me) noexcept {
+    bool const mine = me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced();
+    if (mine || me.chain.pop_slow()) return;
+    wait_for(me, departure.value);
+    std::destroy_at(&result_.value);
+  }
+};
+
+template<class Call, class F, class G>
+using join_result = std::pair<value_of<typename Call::template result<std::remove_reference_t<F>>>,
+                              value_of<typename Call::template result<std::remove_reference_t<G>>>>;
+
+/// A join on a thread that has to look first: somebody asks for work, the chain is full, there is no
+/// asymmetric barrier, or the thread belongs to no pool.
+template<class Call, class F, class G>
+[[gnu::noinline, gnu::cold]] join_result<Call, F, G> join_slow(member& me, held<F> f, held<G> g) {
+  using pair = join_result<Call, F, G>;
+  if (me.core == nullptr)
+    return on_pool(nullptr, [&](member& guest) -> pair { return join_slow<Call, F, G>(guest, f, g); });
+  if (me.chain.full()) {
+    typename pair::first_type a = Call::stayed(f.get(), me);
+    return pair(std::forward<typename pair::first_type>(a), Call::stayed(g.get(), me));
+  }
+  join_job<Call, G> job(g);
+  me.chain.push(&job);
+  answer(me);
+  typename pair::first_type a = [&]() -> typename pair::first_type {
+    try {
+      return Call::stayed(f.get(), me);
+    } catch (...) {
+      job.abandon(me);
+      throw;
+    }
+  }();
+  bool const mine = me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced();
+  if (mine) return pair(std::forward<typename pair::first_type>(a), Call::stayed(job.g.get(), me));
+  return pair(std::forward<typename pair::first_type>(a), job.settle(me));
+}
+
+template<class Call, class F, class G>
+[[gnu::always_inline]] inline join_result<Call, F, G> join_on(member& me, held<F> f, held<G> g) {
+  using pair = join_result<Call, F, G>;
+  if (me.chain.must_look()) [[unlikely]]
+    return join_slow<Call, F, G>(me, f, g);
+  join_job<Call, G> job(g);
+  me.chain.push(&job);
+  typename pair::first_type a = [&]() __attribute__((always_inline)) -> typename pair::first_type {
+    try {
+      return Call::stayed(f.get(), me);
+    } catch (...) {
+      job.abandon(me);
+      throw;
+    }
+  }();
+  if (me.chain.pop()) [[likely]]
+    // The job's own copy of g: what f's caller kept in a register across f would cost its leaf calls a
+    // prologue.
+    return pair(std::forward<typename pair::first_type>(a), Call::stayed(job.g.get(), me));
+  return pair(std::forward<typename pair::first_type>(a), job.settle(me));
+}
+
+struct join_fn {
+  /// Runs f() on this thread and, at the same time if a worker is free, g(); returns both results as a
+  /// std::pair, std::monostate for void. From a thread outside any pool, on pool::global().
+  ///
+  /// Either may return a reference or a type that is only movable. The callables are borrowed until the call
+  /// returns. A callable that is invocable with a std::stop_token gets one. If f throws, g is skipped if
+  /// nobody has begun it, else waited for, and f's exception wins; otherwise g's is thrown. A thread that
+  /// waits here runs nothing but what descends from g, so a lock may be held across the call if neither
+  /// branch needs it. An unstolen fork costs no atomic read-modify-write, no fence, no allocation and no
+  /// system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack, and the THE protocol
+  /// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
+  /// synchronisation).
+  template<class F, class G>
+    requires std::is_invocable_v<F&> || wants_token<F&>
+  [[gnu::always_inline]] auto operator()(F&& f, G&& g) const {
+    return join_on<plain_call, F, G>(*current, held<F>(f), held<G>(g));
+  }
+
+  /// The same for a recursion that passes a context down: f(context&), g(context&). Saves the look-up of the
+  /// thread at every fork.
+  template<class F, class G>
+  [[gnu::always_inline]] auto operator()(context& c, F&& f, G&& g) const {
+    return join_on<context_call, F, G>(member::of(c), held<F>(f), held<G>(g));
+  }
+
+  /// The same on a given pool, which the calling thread joins for the time of the call.
+  template<class F, class G>
+  auto operator()(pool& p, F&& f, G&& g) const {
+    return on_pool(&p, [&](member& me) { return join_on<plain_call, F, G>(me, held<F>(f), held<G>(g)); });
+  }
+};
+
+struct with_context_fn {
+  /// Calls f(context&) with the context of the calling thread, which is valid until f returns; the first
+  /// context of a recursion. From a thread outside any pool, on pool::global().
+  template<class F>
+  auto operator()(F&& f) const -> std::invoke_result_t<F&, context&> {
+    using result = std::invoke_result_t<F&, context&>;
+    if (current->core != nullptr) return std::invoke(f, current->stayed());
+    return static_cast<result>(
+        on_pool(nullptr, [&](member& me) -> result { return std::invoke(f, me.stayed()); }));
+  }
+};
+
+struct invoke_fn {
+  /// Runs all callables, at the same time as far as workers are free; returns their results as a std::tuple,
+  /// std::monostate for void. As nested joins: see join().
+  template<class F, class... Rest>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
+  auto operator()(F&& f, Rest&&... rest) const {
+    using first = value_of<call_result_t<F&>>;
+    if constexpr (sizeof...(Rest) == 0) {
+      if (current->core == nullptr)
+        return on_pool(nullptr, [&](member& me) { return std::tuple<first>(call(me, f)); });
+      return std::tuple<first>(call(*current, f));
+    } else {
+      auto halves = join_fn{}(f, [&] { return (*this)(std::forward<Rest>(rest)...); });
+      return std::tuple_cat(std::tuple<first>(std::forward<first>(halves.first)), std::move(halves.second));
+    }
+  }
+  template<class F, class... Rest>
+  auto operator()(pool& p, F&& f, Rest&&... rest) const {
+    return on_pool(&p, [&](member&) { return (*this)(std::forward<F>(f), std::forward<Rest>(rest)...); });
+  }
+};
+
+} // namespace detail
+
+inline constexpr detail::join_fn join{};
+inline constexpr detail::with_context_fn with_context{};
+inline constexpr detail::invoke_fn invoke{};
+
+} // namespace rubato

@@ -1,0 +1,128 @@
+// How a pool is to be.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace rubato {
+
+namespace detail {
+class pool_core;
+}
+
+/// Where workers are pinned: nowhere; one per physical core first, node by node; or with the memory nodes in
+/// turn.
+enum class placement : unsigned char { free, cores, numa };
+
+/// Who waits for whom, when nothing in the pool can go on. The default handler prints it once.
+struct stall_report {
+  struct waiter {
+    unsigned thread;                   ///< its current_worker()
+    char const* waits_in;              ///< "join", "scope", "loop", "broadcast", "enqueue"
+    std::optional<unsigned> waits_for; ///< the thread that has what it waits for, if one has
+  };
+  std::string pool;
+  std::vector<waiter> waiters;
+  std::size_t ready = 0; ///< tasks that no thread is left for
+};
+
+/// Setters return the object, so that they chain. An unset option has the default that its setter states.
+class pool_options {
+  friend class detail::pool_core;
+  friend class pool;
+  std::optional<unsigned> workers_;
+  std::string name_ = "rubato";
+  placement place_ = placement::free;
+  std::vector<int> cpus_;
+  unsigned spares_ = 1024;
+  std::size_t stack_size_ = 0;
+  std::optional<std::chrono::nanoseconds> search_time_;
+  std::optional<std::size_t> max_queued_;
+  std::function<void(std::exception_ptr)> on_unhandled_;
+  std::function<void(unsigned)> on_start_, on_exit_;
+  std::function<void(stall_report const&)> on_stall_;
+
+  /// A std::function even of what is only movable.
+  template<class Signature, class F>
+  static std::function<Signature> callback(F&& f) {
+    using type = std::decay_t<F>;
+    if constexpr (std::is_copy_constructible_v<type>) {
+      return std::function<Signature>(std::forward<F>(f));
+    } else {
+      return [p = std::make_shared<type>(std::forward<F>(f))](auto&&... args) {
+        std::invoke(*p, std::forward<decltype(args)>(args)...);
+      };
+    }
+  }
+
+public:
+  /// How many workers; at most 1,024. Unset: as many as cpus() names, else usable_cpus().
+  pool_options& workers(unsigned n) & { return workers_ = n, *this; }
+  pool_options&& workers(unsigned n) && { return std::move(workers(n)); }
+  /// Threads are called name/0, name/1, ... as far as the system's 15 characters go.
+  pool_options& name(std::string n) & { return name_ = std::move(n), *this; }
+  pool_options&& name(std::string n) && { return std::move(name(std::move(n))); }
+  pool_options& place(placement p) & { return place_ = p, *this; }
+  pool_options&& place(placement p) && { return std::move(place(p)); }
+  /// Worker i runs on cpus[i % size] only. A CPU that this process may not use: std::invalid_argument from
+  /// the pool.
+  pool_options& cpus(std::vector<int> c) & { return cpus_ = std::move(c), *this; }
+  pool_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
+  /// How many threads beyond workers() may be made to stand in for waiting ones.
+  pool_options& spares(unsigned n) & { return spares_ = n, *this; }
+  pool_options&& spares(unsigned n) && { return std::move(spares(n)); }
+  /// Of each thread, in bytes; 0: the system's default.
+  pool_options& stack_size(std::size_t bytes) & { return stack_size_ = bytes, *this; }
+  pool_options&& stack_size(std::size_t bytes) && { return std::move(stack_size(bytes)); }
+  /// How long a worker without work searches, awake, before it sleeps. Unset: about the cost of a wake.
+  pool_options& search_time(std::chrono::nanoseconds t) & { return search_time_ = t, *this; }
+  pool_options&& search_time(std::chrono::nanoseconds t) && { return std::move(search_time(t)); }
+  /// With so many tasks queued, enqueue waits and try_enqueue refuses. Unset: no limit.
+  pool_options& max_queued(std::size_t n) & { return max_queued_ = n, *this; }
+  pool_options&& max_queued(std::size_t n) && { return std::move(max_queued(n)); }
+  /// A fire-and-forget task threw. Called on its thread. Unset: the program ends with a message.
+  template<class F>
+  pool_options& on_unhandled(F&& f) & {
+    return on_unhandled_ = callback<void(std::exception_ptr)>(std::forward<F>(f)), *this;
+  }
+  template<class F>
+  pool_options&& on_unhandled(F&& f) && {
+    return std::move(on_unhandled(std::forward<F>(f)));
+  }
+  /// Called by each thread of the pool, with its number, before its first task and after its last.
+  template<class F>
+  pool_options& on_start(F&& f) & {
+    return on_start_ = callback<void(unsigned)>(std::forward<F>(f)), *this;
+  }
+  template<class F>
+  pool_options&& on_start(F&& f) && {
+    return std::move(on_start(std::forward<F>(f)));
+  }
+  template<class F>
+  pool_options& on_exit(F&& f) & {
+    return on_exit_ = callback<void(unsigned)>(std::forward<F>(f)), *this;
+  }
+  template<class F>
+  pool_options&& on_exit(F&& f) && {
+    return std::move(on_exit(std::forward<F>(f)));
+  }
+  /// Nothing in the pool can go on. Called once per stall, on one of the waiting threads.
+  template<class F>
+  pool_options& on_stall(F&& f) & {
+    return on_stall_ = callback<void(stall_report const&)>(std::forward<F>(f)), *this;
+  }
+  template<class F>
+  pool_options&& on_stall(F&& f) && {
+    return std::move(on_stall(std::forward<F>(f)));
+  }
+};
+
+} // namespace rubato

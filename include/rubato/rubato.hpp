@@ -1,0 +1,10 @@
+// Rubato: one thread pool for a whole program. This header brings all of it; each part has its own.
+#pragma once
+
+#include "rubato/algorithm.hpp"    // IWYU pragma: export
+#include "rubato/cancelled.hpp"    // IWYU pragma: export
+#include "rubato/join.hpp"         // IWYU pragma: export
+#include "rubato/pool.hpp"         // IWYU pragma: export
+#include "rubato/pool_options.hpp" // IWYU pragma: export
+#include "rubato/scope.hpp"        // IWYU pragma: export
+#include "rubato/stats.hpp"        // IWYU pragma: export

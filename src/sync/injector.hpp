@@ -1,0 +1,89 @@
+// The queue through which work enters from outside: many producers, first in first out. docs/design/queues.md
+//
+// Source: D. Vyukov, "Intrusive MPSC node-based queue". Consumers take turns under a lock.
+#pragma once
+
+#include "rubato/detail/mutex.hpp"
+#include "rubato/detail/policy.hpp"
+#include "rubato/detail/queue_node.hpp"
+
+#include <cstddef>
+
+namespace rubato::detail {
+
+/// Unbounded. push() is one exchange and two stores, from any thread; pop() needs the lock.
+template<class Policy>
+class basic_injector {
+public:
+  using node = basic_queue_node<Policy>;
+
+private:
+  alignas(64) typename Policy::template atomic<node*> tail_{&stub_};
+  alignas(64) basic_mutex<Policy> consumer_;
+  node* head_ = &stub_; // guarded by consumer_
+  node stub_;
+
+public:
+  basic_injector() noexcept = default;
+  basic_injector(basic_injector const&) = delete;
+  basic_injector& operator=(basic_injector const&) = delete;
+
+  void push(node* n) noexcept { push_chain(n, n); }
+
+  /// Appends a chain that is linked already, in one step: nothing comes in between.
+  void push_chain(node* first, node* last) noexcept {
+    last->next.store(nullptr, std::memory_order_relaxed);
+    // seq_cst: the event of promise W. Whoever pushes reads the sleepers afterwards; a sleeper announces
+    // itself and then calls empty(). acq_rel among producers: the link below is written to a node that is
+    // there.
+    node* const previous = tail_.exchange(last, std::memory_order_seq_cst);
+    // release: pairs with the acquire in pop(), because the node was written before.
+    previous->next.store(first, std::memory_order_release);
+  }
+
+  /// False from the moment a push has begun until the node is popped. Exact for whoever has ordered itself
+  /// after the push, a push that is not finished included.
+  [[nodiscard]] bool empty() const noexcept {
+    // seq_cst: see push_chain().
+    return tail_.load(std::memory_order_seq_cst) == &stub_;
+  }
+
+  [[nodiscard]] bool try_lock() noexcept { return consumer_.try_lock(); }
+  void lock() noexcept { consumer_.lock(); }
+  void unlock() noexcept { consumer_.unlock(); }
+
+  /// Under the lock: the oldest node, or null. Waits for a producer that is between its two steps.
+  [[nodiscard]] node* pop() noexcept {
+    if (empty()) return nullptr;
+    node* head = head_;
+    if (head == &stub_) head_ = head = linked_after(head);
+    node* next = head->next.load(std::memory_order_acquire);
+    if (next == nullptr) {
+      // The last one. The stub takes its place, but only if nobody has come since: otherwise the queue would
+      // look empty with a node in it. release: pairs with a producer's exchange, because it will link to the
+      // stub. acquire on failure: what is there now is linked behind the head, or about to be.
+      stub_.next.store(nullptr, std::memory_order_relaxed);
+      node* expected = head;
+      if (tail_.compare_exchange_strong(expected, &stub_, std::memory_order_seq_cst,
+                                        std::memory_order_acquire)) {
+        head_ = &stub_;
+        return head;
+      }
+      next = linked_after(head);
+    }
+    head_ = next;
+    return head;
+  }
+
+private:
+  static node* linked_after(node* n) noexcept {
+    node* next = nullptr;
+    // acquire: pairs with the release in push_chain().
+    while ((next = n->next.load(std::memory_order_acquire)) == nullptr) Policy::pause();
+    return next;
+  }
+};
+
+using injector = basic_injector<std_policy>;
+
+} // namespace rubato::detail

@@ -1,0 +1,40 @@
+// Where one thread sleeps until somebody wakes it. docs/design/parking.md
+#pragma once
+
+#include "rubato/detail/policy.hpp"
+
+namespace rubato::detail {
+
+/// A binary semaphore with one waiter. A wake before the sleep is remembered; two are one. The waiter
+/// rechecks what it waits for after every return, so a stale wake does no harm.
+template<class Policy>
+class basic_parker {
+  static constexpr std::uint32_t none = 0, notified = 1, parked = 2;
+  typename Policy::template atomic<std::uint32_t> word_{none};
+
+public:
+  /// For the owner: sleeps until unpark() has been called since the last return.
+  void park() noexcept {
+    std::uint32_t expected = none;
+    // acquire on failure: pairs with unpark(), because what the waker did before is what the waiter waits
+    // for.
+    if (word_.compare_exchange_strong(expected, parked, std::memory_order_relaxed,
+                                      std::memory_order_acquire)) {
+      do Policy::futex_wait(word_, parked);
+      while (word_.load(std::memory_order_acquire) == parked); // acquire: as above
+    }
+    // acquire: pairs with a second unpark(), whose notification is swallowed here.
+    static_cast<void>(word_.exchange(none, std::memory_order_acquire));
+  }
+
+  /// From any thread.
+  void unpark() noexcept {
+    // acq_rel: release pairs with park(); acquire, so that wakers are ordered among themselves and the last
+    // one's notification carries the effects of those whose notification it replaced.
+    if (word_.exchange(notified, std::memory_order_acq_rel) == parked) Policy::futex_wake(word_, 1);
+  }
+};
+
+using parker = basic_parker<std_policy>;
+
+} // namespace rubato::detail

@@ -1,0 +1,53 @@
+// Event counts with one writer each, which anybody may read.
+#pragma once
+
+#include "rubato/stats.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rubato::detail {
+
+enum class counted : unsigned char {
+  executed,
+  spawned,
+  handed,
+  taken,
+  stolen,
+  parked,
+  woken,
+  vacated,
+  relieved,
+  contended,
+  count_
+};
+
+class counters {
+  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(counted::count_)> n_{};
+
+public:
+  /// By the one writer: a load and a store, no read-modify-write.
+  void bump(counted c) noexcept {
+    auto& n = n_[static_cast<std::size_t>(c)];
+    n.store(n.load(std::memory_order_relaxed) + 1,
+            std::memory_order_relaxed); // relaxed: a count orders nothing
+  }
+  [[nodiscard]] std::uint64_t operator[](counted c) const noexcept {
+    return n_[static_cast<std::size_t>(c)].load(std::memory_order_relaxed);
+  }
+  void add_to(seat_stats& s) const noexcept {
+    s.executed += (*this)[counted::executed];
+    s.spawned += (*this)[counted::spawned];
+    s.handed += (*this)[counted::handed];
+    s.taken += (*this)[counted::taken];
+    s.stolen += (*this)[counted::stolen];
+    s.parked += (*this)[counted::parked];
+    s.woken += (*this)[counted::woken];
+    s.vacated += (*this)[counted::vacated];
+    s.relieved += (*this)[counted::relieved];
+  }
+};
+
+} // namespace rubato::detail

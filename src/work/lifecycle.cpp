@@ -1,0 +1,301 @@
+// How a pool begins, changes its size and ends. docs/design/lifecycle.md
+#include "os/clock.hpp"
+#include "os/cpus.hpp"
+#include "os/die.hpp"
+#include "os/membarrier.hpp"
+#include "os/memory.hpp"
+#include "os/topology.hpp"
+#include "work/pool_core.hpp"
+#include "work/watch.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::int64_t default_search_us =
+    40; // about the cost of a wake: a sleep that is shorter does not pay
+
+unsigned checked_workers(unsigned n) {
+  if (n > pool_core::max_workers)
+    throw std::invalid_argument("rubato: a pool has at most 1,024 workers, not " + std::to_string(n));
+  return n;
+}
+
+} // namespace
+
+pool_core::pool_core(pool& handle, pool_options options)
+    : handle_(&handle)
+    , options_(std::move(options))
+    , slots_(0)
+    , search_ticks_(default_search_us * ticks_per_us())
+    , limited_(options_.max_queued_.has_value()) {
+  if (options_.max_queued_ == std::size_t{0})
+    throw std::invalid_argument(
+        "rubato: max_queued(0) would let nothing be queued; leave it unset for no limit");
+  if (options_.spares_ > 1'000'000) throw std::invalid_argument("rubato: at most 1,000,000 spares");
+  if (options_.search_time_)
+    search_ticks_ = static_cast<os::ticks>(
+        static_cast<double>(std::max(options_.search_time_->count(), std::chrono::nanoseconds::rep{0})) /
+        1000.0 * static_cast<double>(ticks_per_us()));
+  slots_ = max_workers + options_.spares_ + max_guests;
+  cpu_order_ = cpu_order();
+  seats_ = std::make_unique<std::atomic<seat*>[]>(max_workers);
+  threads_ = std::make_unique<std::atomic<pool_thread*>[]>(slots_);
+  pushed_then_.reserve(max_workers + 1);
+  watch_pool(*this);
+}
+
+pool_core::~pool_core() {
+  if (abandoned_.load(std::memory_order_relaxed)) return;
+  unwatch_pool(*this);
+  for (auto& t : thread_storage_) os::release(t->memory, t->memory_bytes);
+}
+
+void pool_core::start(unsigned workers) {
+  checked_workers(workers);
+  try {
+    std::lock_guard const guard(life_);
+    open_seats(workers);
+  } catch (...) {
+    shutdown(ending::discard, true);
+    throw;
+  }
+}
+
+/// The CPUs of the seats, in order; empty: not pinned.
+std::vector<int> pool_core::cpu_order() const {
+  if (options_.cpus_.empty() && options_.place_ == placement::free) return {};
+  std::vector<int> const usable = os::affinity_cpus();
+  for (int const c : options_.cpus_)
+    if (std::find(usable.begin(), usable.end(), c) == usable.end()) {
+      std::string list;
+      for (int const u : usable) list += (list.empty() ? "" : ", ") + std::to_string(u);
+      throw std::invalid_argument("rubato: CPU " + std::to_string(c) +
+                                  " does not exist or this process may not use "
+                                  "it; it may use " +
+                                  list);
+    }
+  if (options_.place_ == placement::free) return options_.cpus_;
+  return os::placement_order(os::topology("/", options_.cpus_.empty() ? usable : options_.cpus_),
+                             options_.place_ == placement::numa ? os::placement_policy::numa
+                                                                : os::placement_policy::cores);
+}
+
+/// Under life_.
+void pool_core::open_seats(unsigned n) {
+  for (unsigned i = seats_known(); i < n; ++i) {
+    auto made = std::make_unique<seat>();
+    made->index = i;
+    if (!cpu_order_.empty()) made->cpu = cpu_order_[i % cpu_order_.size()];
+    seats_[i].store(made.get(), std::memory_order_release);
+    {
+      std::lock_guard const guard(records_);
+      seat_storage_.push_back(std::move(made));
+    }
+    seats_known_.store(i + 1, std::memory_order_release);
+  }
+  unsigned const before = target_.exchange(n, std::memory_order_seq_cst);
+  for (unsigned i = before; i < n; ++i) people.open(seat_at(i));
+  // Workers come to life idle: the first event finds them.
+  while (made_.load(std::memory_order_relaxed) < n) {
+    unsigned const made = made_.load(std::memory_order_relaxed);
+    start_thread({}, false);
+    if (made_.load(std::memory_order_relaxed) <= made && before == 0 && made == 0)
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                              "rubato: not a single thread could be started");
+    if (made_.load(std::memory_order_relaxed) <= made) break; // fewer than wanted: seats stay vacant
+  }
+}
+
+unsigned pool_core::resize(unsigned workers) {
+  checked_workers(workers);
+  std::lock_guard const guard(life_);
+  unsigned const before = target_.load(std::memory_order_relaxed);
+  if (closed_.load(std::memory_order_relaxed) || ending_.load(std::memory_order_relaxed) != ending::none) {
+    ending_.store(ending::none, std::memory_order_seq_cst);
+    closed_.store(false, std::memory_order_seq_cst);
+    std::lock_guard const stop(stop_mutex_);
+    stop_ = std::stop_source();
+  }
+  if (workers >= before) {
+    for_each_thread([](pool_thread& t) { t.exiting.store(false, std::memory_order_relaxed); });
+    open_seats(workers);
+  } else {
+    target_.store(workers, std::memory_order_seq_cst);
+    for (unsigned i = workers; i != before; ++i) {
+      people.close(seat_at(i));
+      // Its occupant does the same when it leaves; this is for a seat that was vacant.
+      if (seat_at(i)->occupant.load(std::memory_order_acquire) == nullptr) retire_seat(*seat_at(i));
+    }
+    // Threads above the new size that sleep are not needed any more; those that work may be, as spares.
+    unsigned surplus =
+        made_.load(std::memory_order_relaxed) - std::min(made_.load(std::memory_order_relaxed), workers);
+    people.for_each_idle([&](roster_thread& t) {
+      if (surplus == 0) return;
+      --surplus;
+      thread_of(t).exiting.store(true, std::memory_order_release);
+      t.parker.unpark();
+    });
+    if (workers == 0) wake_waiters(); // they drive from now on
+  }
+  if (any_queued() || any_latent()) notify();
+  nudge_watch(watch_rest::dozing); // somebody may be busy, and there are sleepers now
+  return before;
+}
+
+/// What is queued on a closed seat goes where others find it.
+void pool_core::retire_seat(seat& s) noexcept {
+  while (task* k = s.queue.pop()) push_entry(k);
+  {
+    std::lock_guard const guard(s.inbox);
+    while (queue_node* n = s.inbox.pop()) push_entry(static_cast<task*>(n));
+  }
+  if (any_queued()) notify();
+}
+
+/// Everybody who waits looks again.
+void pool_core::wake_waiters() noexcept {
+  for_each_thread([](pool_thread& t) { t.parker.unpark(); });
+  std::lock_guard const guard(waiters_);
+  room_.notify_all();
+  idle_.notify_all();
+}
+
+void pool_core::discard_queued() noexcept {
+  while (task* k = any_task()) drop(*k);
+  for (unsigned i = 0, n = seats_known(); i != n; ++i) {
+    for (;;) {
+      task* k = nullptr;
+      {
+        std::lock_guard const guard(seat_at(i)->inbox);
+        k = static_cast<task*>(seat_at(i)->inbox.pop());
+      }
+      if (k == nullptr) break;
+      drop(*k);
+    }
+  }
+  std::lock_guard const guard(waiters_);
+  idle_.notify_all();
+}
+
+void pool_core::request_shutdown(ending how) {
+  {
+    std::lock_guard const guard(life_);
+    if (closed_.load(std::memory_order_relaxed)) return;
+    if (ending_.load(std::memory_order_relaxed) != ending::discard)
+      ending_.store(how, std::memory_order_seq_cst);
+  }
+  std::stop_source stop;
+  {
+    std::lock_guard const guard(stop_mutex_);
+    stop = stop_;
+  }
+  stop.request_stop(); // outside the locks: callbacks are user code
+  if (how == ending::discard) discard_queued();
+  end_if_quiet();
+}
+
+/// A shutdown was requested and nothing is left to do: the threads end.
+void pool_core::end_if_quiet() noexcept {
+  // Whoever holds the lock changes the pool's life at this moment, and looks itself.
+  std::unique_lock const guard(life_, std::try_to_lock);
+  if (!guard || ending_.load(std::memory_order_seq_cst) == ending::none || !quiescent(0)) return;
+  close_pool();
+}
+
+/// Under life_: no seats, no threads.
+void pool_core::close_pool() noexcept {
+  unsigned const before = target_.exchange(0, std::memory_order_seq_cst);
+  for (unsigned i = 0; i != before; ++i) people.close(seat_at(i));
+  for_each_thread([](pool_thread& t) {
+    if (!t.worker) return;
+    t.exiting.store(true, std::memory_order_release);
+    t.parker.unpark();
+  });
+  closed_.store(true, std::memory_order_seq_cst);
+  ending_.store(ending::none, std::memory_order_seq_cst);
+}
+
+void pool_core::shutdown(ending how, bool destroying) {
+  if (current->core == this) {
+    if (destroying)
+      os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
+              "request_shutdown() "
+              "there and destroy the pool elsewhere");
+    throw std::system_error(
+        std::make_error_code(std::errc::resource_deadlock_would_occur),
+        "rubato: shutdown() called from a task of the same pool, which would wait for itself; "
+        "call request_shutdown() there");
+  }
+  if (destroying && size() == 0) how = ending::discard;
+  request_shutdown(how);
+  for (;;) {
+    if (how == ending::drain) static_cast<void>(wait_idle(std::chrono::steady_clock::time_point::max()));
+    if (how == ending::discard) {
+      discard_queued();
+      std::unique_lock lock(waiters_);
+      idle_waiting_.fetch_add(1, std::memory_order_seq_cst);
+      while (active_.load(std::memory_order_seq_cst) != 0) idle_.wait(lock);
+      idle_waiting_.fetch_sub(1, std::memory_order_seq_cst);
+      lock.unlock();
+      discard_queued();
+    }
+    std::lock_guard const guard(life_);
+    if (ending_.load(std::memory_order_relaxed) == ending::none) {
+      if (!destroying && !closed_.load(std::memory_order_relaxed)) return; // resize() came in between
+      if (destroying) ending_.store(how, std::memory_order_seq_cst);
+    }
+    if (active_.load(std::memory_order_seq_cst) != 0) continue; // somebody came in between
+    unsigned const before = seats_known();
+    close_pool();
+    join_exited(true);
+    for (unsigned i = 0; i != before; ++i) retire_seat(*seat_at(i));
+    if (destroying || how == ending::discard) discard_queued();
+    // A guest's last step may still be under way; it takes no lock that is held here.
+    while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    return;
+  }
+}
+
+void pool_core::abandon() noexcept {
+  abandoned_.store(true, std::memory_order_relaxed);
+  handle_->core_.store(nullptr, std::memory_order_relaxed);
+  handle_->workers_ = target_.load(std::memory_order_relaxed);
+}
+
+std::stop_token pool_core::stop_token() const noexcept {
+  std::lock_guard const guard(stop_mutex_);
+  return stop_.get_token();
+}
+
+pool_stats pool_core::stats() const {
+  pool_stats all;
+  for_each_thread([&](pool_thread& t) {
+    t.counts.add_to(all);
+    all.contended += t.counts[counted::contended];
+  });
+  unsigned const n = size();
+  for (unsigned i = 0; i != n && i != seats_known(); ++i) {
+    seat_stats s;
+    seat_at(i)->counts.add_to(s);
+    all.seats.push_back(s);
+  }
+  unsigned const made = made_.load(std::memory_order_relaxed);
+  all.spares = made > n ? made - n : 0;
+  all.queued = queued();
+  return all;
+}
+
+std::int64_t tick_count() noexcept { return os::now(); }
+std::int64_t ticks_per_us() noexcept {
+  static std::int64_t const n = os::ticks_from(std::chrono::microseconds(1000)) / 1000;
+  return n;
+}
+
+} // namespace rubato::detail

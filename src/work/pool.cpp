@@ -1,0 +1,129 @@
+// The public face of a pool: everything is forwarded to its core, which is made at first use.
+#include "rubato/pool.hpp"
+
+#include "os/cpus.hpp"
+#include "rubato/detail/mutex.hpp"
+#include "work/pool_core.hpp"
+#include "work/start.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+namespace rubato {
+
+namespace detail {
+
+namespace {
+
+constinit mutex starting; // one pool starts at a time
+
+} // namespace
+
+mutex& start_mutex() noexcept { return starting; }
+
+pool_core* core_of(pool& p) { return &p.core(); }
+
+pool& pool_or_current(pool* p) {
+  if (p != nullptr) return *p;
+  return current->core != nullptr ? current->core->handle() : pool::global();
+}
+
+unsigned size_of(pool_core& c) noexcept { return c.size(); }
+void queue(pool_core& c, task* t) noexcept { c.enqueue(t); }
+
+} // namespace detail
+
+unsigned usable_cpus() { return os::usable_cpus(); }
+
+pool* current_pool() noexcept {
+  return detail::current->core != nullptr ? &detail::current->core->handle() : nullptr;
+}
+
+pool::pool(unsigned workers)
+    : workers_(workers) {
+  static_cast<void>(core());
+}
+
+pool::pool(pool_options options)
+    : workers_(options.workers_.value_or(
+          options.cpus_.empty() ? by_machine : static_cast<unsigned>(options.cpus_.size()))) {
+  auto kept = std::make_unique<pool_options>(std::move(options));
+  options_ = kept.get();
+  static_cast<void>(core());
+  static_cast<void>(kept.release());
+}
+
+pool::~pool() {
+  // acquire: pairs with the release in core().
+  if (detail::pool_core* c = core_.load(std::memory_order_acquire)) {
+    c->shutdown(detail::ending::drain, true);
+    delete c;
+  }
+  delete options_;
+}
+
+detail::pool_core& pool::core() const {
+  // acquire: pairs with the release below.
+  detail::pool_core* c = core_.load(std::memory_order_acquire);
+  if (c != nullptr) [[likely]]
+    return *c;
+  std::lock_guard const guard(detail::starting);
+  c = core_.load(std::memory_order_relaxed);
+  if (c != nullptr) return *c;
+  auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use
+  pool_options options = options_ != nullptr ? *options_ : pool_options();
+  auto made = std::make_unique<detail::pool_core>(self, std::move(options));
+  made->start(workers_ == by_machine ? usable_cpus() : workers_);
+  if (immortal_) {
+    static bool const registered = (std::atexit([] { global().end_of_program(); }), true);
+    static_cast<void>(registered);
+  }
+  self.core_.store(made.get(), std::memory_order_release);
+  return *made.release();
+}
+
+pool& pool::global() {
+  union immortal {
+    pool p;
+    constexpr immortal() noexcept
+        : p() {}
+    ~immortal() {} // NOLINT(modernize-use-equals-default): the pool outlives every static object
+  };
+  static constinit immortal storage;
+  storage.p.immortal_ = true;
+  return storage.p;
+}
+
+void pool::end_of_program() {
+  detail::pool_core* const c = core_.load(std::memory_order_acquire);
+  if (c == nullptr) return;
+  // exit() called by a task: waiting for that task would be waiting for ourselves.
+  if (detail::current->core == c)
+    c->request_shutdown(detail::ending::discard);
+  else
+    c->shutdown(detail::ending::drain, false);
+}
+
+unsigned pool::resize(unsigned workers) { return core().resize(workers); }
+unsigned pool::size() const { return core().size(); }
+unsigned pool::slots() const { return core().slots(); }
+std::size_t pool::pending() const { return core().queued(); }
+
+void pool::shutdown(drain_t /*how*/) { core().shutdown(detail::ending::drain, false); }
+void pool::shutdown(discard_t /*how*/) { core().shutdown(detail::ending::discard, false); }
+void pool::request_shutdown(drain_t /*how*/) { core().request_shutdown(detail::ending::drain); }
+void pool::request_shutdown(discard_t /*how*/) { core().request_shutdown(detail::ending::discard); }
+
+bool pool::wait_idle() { return core().wait_idle(std::chrono::steady_clock::time_point::max()); }
+bool pool::wait_idle_until(std::chrono::steady_clock::time_point deadline) {
+  return core().wait_idle(deadline);
+}
+
+pool_stats pool::stats() const { return core().stats(); }
+std::uint64_t pool::steal_count() const {
+  pool_stats const s = stats();
+  return s.handed + s.taken + s.stolen;
+}
+
+} // namespace rubato

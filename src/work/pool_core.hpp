@@ -1,0 +1,249 @@
+// What a pool is made of once it has started. One member function per step of docs/design/parking.md; they
+// are defined in worker.cpp (what to run next), search.cpp (how to find work), wait.cpp (how to wait),
+// threads.cpp (who there is), lifecycle.cpp (how it begins, changes and ends) and relief.cpp (what the watch
+// sees).
+#pragma once
+
+#include "rubato/pool.hpp"
+#include "rubato/pool_options.hpp"
+#include "sync/injector.hpp"
+#include "sync/roster.hpp"
+#include "work/seat.hpp"
+#include "work/thread.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <vector>
+
+namespace rubato::detail {
+
+struct scope_child;
+
+enum class ending : unsigned char { none, drain, discard };
+
+class pool_core {
+public:
+  static constexpr unsigned max_workers = 1024;
+  static constexpr unsigned max_guests = 1024;
+
+  pool_core(pool& handle, pool_options options);
+  pool_core(pool_core const&) = delete;
+  pool_core& operator=(pool_core const&) = delete;
+  ~pool_core();
+
+  // ---- Queuing (worker.cpp)
+  // ----------------------------------------------------------------------------------
+  void enqueue(task* t) noexcept;
+  void enqueue_for(seat& s, task* t) noexcept;
+  /// Call after every event that leaves work queued: wakes one worker if one sleeps and none searches.
+  void notify() noexcept;
+  /// The same for latent work that came from outside the pool.
+  void notify_latent() noexcept { notify(); }
+  [[nodiscard]] bool any_queued() const noexcept;
+  [[nodiscard]] std::size_t queued() const noexcept;
+
+  // ---- Workers (worker.cpp)
+  // ----------------------------------------------------------------------------------
+  void work(pool_thread& t) noexcept;
+  [[nodiscard]] task* next_task(pool_thread& t, seat& s) noexcept;
+  void run(pool_thread& t, task& k) noexcept;
+  /// Any queued task, for a thread that sits nowhere.
+  [[nodiscard]] task* any_task() noexcept;
+
+  // ---- Searching (search.cpp)
+  // --------------------------------------------------------------------------------
+  /// Something to run: one of the three.
+  struct finding {
+    task* queued = nullptr;
+    scope_child* child = nullptr;
+    loot latent{};
+    explicit operator bool() const noexcept {
+      return queued != nullptr || child != nullptr || static_cast<bool>(latent);
+    }
+  };
+  /// Looks for work for about the time of a wake and runs what it finds. `searching`: counted as such; reset
+  /// when no longer. False: there was none.
+  [[nodiscard]] bool search(pool_thread& t, bool& searching) noexcept;
+  [[nodiscard]] finding find(pool_thread& t, seat& s) noexcept;
+  /// What is latent in any thread: a job, a piece of a loop or the child of a scope.
+  [[nodiscard]] finding find_latent(pool_thread& t) noexcept;
+  void run(pool_thread& t, finding const& f) noexcept;
+  /// Gets something from the victim's chain that fits the wish: asks, waits a little, takes.
+  [[nodiscard]] loot obtain(pool_thread& t, pool_thread& victim, wish const& w) noexcept;
+  void run(pool_thread& t, loot const& l) noexcept;
+  [[nodiscard]] bool any_latent() const noexcept;
+
+  // ---- Waiting (wait.cpp)
+  // ------------------------------------------------------------------------------------
+  /// Leaves the seat, sleeps until `done`, comes back; drives the pool if it has no workers. Whoever makes
+  /// `done` true unparks the thread afterwards. In park.hpp.
+  template<class Done>
+  void park_until(pool_thread& t, char const* why, member const* whom, Done done) noexcept;
+  template<class Done>
+  void drive_until(pool_thread& t, Done& done) noexcept;
+  void wait_for(pool_thread& t, departure& d) noexcept;
+  [[nodiscard]] seat* leave(pool_thread& t) noexcept;
+  void come_back(pool_thread& t, seat* s) noexcept;
+  void acquire_room();
+  [[nodiscard]] bool try_acquire_room() noexcept;
+  void release_room() noexcept;
+  bool wait_idle(std::chrono::steady_clock::time_point deadline);
+
+  // ---- Threads (threads.cpp)
+  // ---------------------------------------------------------------------------------
+  void call_worker(seat* wanted = nullptr, bool always = false) noexcept;
+  [[nodiscard]] pool_thread* enter(bool guest);
+  void leave_pool(pool_thread& t) noexcept;
+  template<class F>
+  void for_each_thread(F f) const {
+    // acquire: pairs with the publication of a thread's record.
+    unsigned const n = known_.load(std::memory_order_acquire);
+    for (unsigned i = 0; i != n; ++i)
+      if (pool_thread* t = threads_[i].load(std::memory_order_acquire)) f(*t);
+  }
+  [[nodiscard]] pool_thread* thread(unsigned i) const noexcept {
+    return threads_[i].load(std::memory_order_acquire);
+  }
+  [[nodiscard]] unsigned known() const noexcept { return known_.load(std::memory_order_acquire); }
+  [[nodiscard]] seat* seat_at(unsigned i) const noexcept { return seats_[i].load(std::memory_order_acquire); }
+  [[nodiscard]] unsigned seats_known() const noexcept { return seats_known_.load(std::memory_order_acquire); }
+
+  // ---- Life (lifecycle.cpp)
+  // ----------------------------------------------------------------------------------
+  void start(unsigned workers);
+  unsigned resize(unsigned workers);
+  [[nodiscard]] unsigned size() const noexcept { return target_.load(std::memory_order_acquire); }
+  [[nodiscard]] unsigned slots() const noexcept { return slots_; }
+  void shutdown(ending how, bool destroying);
+  void request_shutdown(ending how);
+  void discard_queued() noexcept;
+  [[nodiscard]] pool_stats stats() const;
+  [[nodiscard]] std::stop_token stop_token() const noexcept;
+  [[nodiscard]] pool& handle() const noexcept { return *handle_; }
+  void unhandled(std::exception_ptr e) noexcept;
+  /// The threads do not exist any more: fork() made this process.
+  void abandon() noexcept;
+
+  // ---- The watch (relief.cpp)
+  // --------------------------------------------------------------------------------
+  struct attention {
+    bool latent = false; ///< look again soon: somebody is busy and somebody sleeps
+    bool queued = false; ///< look again in 10 ms: tasks are ready behind busy workers
+  };
+  [[nodiscard]] attention look(os::ticks now) noexcept;
+  [[nodiscard]] bool wants_attention() const noexcept;
+
+  // ---- Broadcast (broadcast.cpp)
+  // -----------------------------------------------------------------------------
+  void broadcast(void (*prepare)(void*, std::size_t), void (*body)(void*, std::size_t, member&), void* arg);
+
+  roster people;
+  injector entry;
+  pool_thread lobby;                  ///< nobody: the home of scopes that were opened outside the pool
+  std::atomic<bool> take_gate{false}; ///< one take in flight: each interrupts every CPU of the process
+
+  [[nodiscard]] os::ticks search_ticks() const noexcept { return search_ticks_; }
+  [[nodiscard]] pool_options const& options() const noexcept { return options_; }
+
+  // For the registry of pools, which the watch walks; guarded by its lock.
+  pool_core* next_pool = nullptr;
+  pool_core* previous_pool = nullptr;
+
+private:
+  [[nodiscard]] bool sleep(pool_thread& t) noexcept;
+  void boundary(pool_thread& t) noexcept;
+  seat* vacate(pool_thread& t, bool idle, bool searching = false) noexcept {
+    return static_cast<seat*>(people.vacate(t, idle, searching));
+  }
+  void now_idle(pool_thread& t) noexcept;
+  void drop(task& k) noexcept;
+  void end_search() noexcept;
+  void push_entry(task* t) noexcept;
+  void retire_seat(seat& s) noexcept;
+  void relieve(pool_thread& t) noexcept;
+  void on_quiet() noexcept;
+  [[nodiscard]] bool quiescent(unsigned but) const noexcept;
+  void after_vacating(seat* s) noexcept;
+  void start_thread(roster::call c, bool relief) noexcept;
+  [[nodiscard]] pool_thread* make_record(bool guest);
+  void free_number(pool_thread& t) noexcept;
+  static void thread_main(void* arg);
+  void thread_ended(pool_thread& t) noexcept;
+  void join_exited(bool all) noexcept;
+  void end_if_quiet() noexcept;
+  void close_pool() noexcept;
+  void open_seats(unsigned n);
+  [[nodiscard]] std::vector<int> cpu_order() const;
+  void report_stall() noexcept;
+  void wake_waiters() noexcept;
+  [[nodiscard]] seat* sit_temporarily(pool_thread& t) noexcept;
+  void pin(pool_thread& t, seat& s) noexcept;
+  [[nodiscard]] bool starving(os::ticks now) noexcept;
+  [[nodiscard]] bool stalled() noexcept;
+  void find_relief() noexcept;
+  [[nodiscard]] task* pull(seat* s) noexcept;
+
+  pool* handle_;
+  pool_options options_;
+  unsigned slots_;
+  os::ticks search_ticks_;
+  bool limited_;
+  std::vector<int> cpu_order_;
+
+  std::atomic<unsigned> target_{0};
+  std::atomic<unsigned> seats_known_{0};
+  std::unique_ptr<std::atomic<seat*>[]> seats_;
+  std::vector<std::unique_ptr<seat>> seat_storage_; // guarded by life_
+
+  std::atomic<unsigned> known_{0};
+  std::unique_ptr<std::atomic<pool_thread*>[]> threads_;
+  std::mutex records_; // guards the following four
+  std::vector<std::unique_ptr<pool_thread>> thread_storage_;
+  std::vector<pool_thread*> free_records_;
+  std::vector<pool_thread*> exited_; // to be joined
+  std::atomic<unsigned> made_{0};    // threads of ours that live; changed under records_
+  unsigned guests_ = 0;              // guests that are in
+
+  // Threads that are neither idle nor outside: workers that are awake or wait in a task, guests.
+  alignas(64) std::atomic<unsigned> active_{0};
+  std::atomic<unsigned> waiting_{0}; ///< of these, those parked in a wait that only the pool can end
+
+  mutex life_;                      // resize and shutdown take turns; never held while user code runs
+  std::atomic<unsigned> inside_{0}; ///< guests that still touch this object
+  std::atomic<ending> ending_{ending::none};
+  std::atomic<bool> closed_{false}; ///< after shutdown, until resize()
+  std::atomic<bool> abandoned_{false};
+  mutable std::mutex stop_mutex_;
+  std::stop_source stop_; // guarded by stop_mutex_
+
+  // Who waits for idleness or for room.
+  std::mutex waiters_;
+  std::condition_variable idle_, room_;
+  std::atomic<unsigned> idle_waiting_{0}, room_waiting_{0};
+  std::atomic<unsigned> idle_drivers_{0}; ///< of the active ones, those that only wait for idleness
+  std::atomic<std::size_t> room_used_{0};
+
+  // The watch's notes.
+  bool latent_seen_ = false;
+  os::ticks queues_noted_ = 0; ///< when pushed_then_ was taken; 0: never
+  unsigned stalled_looks_ = 0;
+  std::uint64_t stall_epoch_ = 0;
+  std::vector<std::uint64_t> pushed_then_;                 ///< by queue, the injector first
+  alignas(64) std::atomic<std::uint64_t> entry_popped_{0}; // changed by whoever holds the injector's lock
+  struct alignas(64) stripe {
+    std::atomic<std::uint64_t> pushed{0};
+  };
+  std::array<stripe, 8> entry_pushed_;
+  std::atomic<bool> relief_on_{false};    ///< relief threads go on
+  std::atomic<bool> report_stall_{false}; ///< a waiting thread is to report
+  std::atomic<std::uint64_t> returns_{0}; ///< waits that have ended; a stall has none
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,166 @@
+// What the watch sees in a pool: latent work beside sleepers, tasks that wait too long, waits that nobody can
+// end. docs/design/watch.md
+#include "os/thread.hpp"
+#include "work/pool_core.hpp"
+
+#include <cstdio>
+#include <string>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::int64_t patience_us = 10'000; // promise R
+constexpr unsigned stalled_looks_enough = 3; // in a row, at least 10 ms apart but for the first
+
+} // namespace
+
+/// Is there anything to look for, at all? Sequentially consistent: see nudge_watch().
+bool pool_core::wants_attention() const noexcept {
+  unsigned const active = active_.load(std::memory_order_seq_cst);
+  if (active == 0) return false;
+  if (any_queued()) return true;
+  unsigned const waiting = waiting_.load(std::memory_order_seq_cst);
+  if (waiting >= active) return stall_epoch_ != returns_.load(std::memory_order_relaxed) + 1 || any_latent();
+  return people.has_vacant();
+}
+
+pool_core::attention pool_core::look(os::ticks now) noexcept {
+  attention result;
+  if (active_.load(std::memory_order_seq_cst) == 0) {
+    latent_seen_ = false;
+    return result;
+  }
+  // Busy and asleep: latent work that is there at two looks in a row is not short.
+  if (people.has_vacant()) {
+    bool const latent = any_latent();
+    result.latent =
+        latent || waiting_.load(std::memory_order_relaxed) < active_.load(std::memory_order_relaxed);
+    if (latent && latent_seen_) call_worker();
+    latent_seen_ = latent;
+  }
+  if (any_queued()) {
+    result.queued = true;
+    if (starving(now)) find_relief();
+  } else {
+    relief_on_.store(false, std::memory_order_relaxed);
+    queues_noted_ = 0;
+  }
+  if (stalled()) result.queued = true; // look again
+  return result;
+}
+
+/// Has a task been ready for 10 ms? Queues are first in, first out: if what was popped since the note does
+/// not reach what had been pushed by then, one of those is still there.
+bool pool_core::starving(os::ticks now) noexcept {
+  if (queues_noted_ != 0 && now - queues_noted_ < patience_us * ticks_per_us())
+    return relief_on_.load(std::memory_order_relaxed);
+  bool waiting = false;
+  std::size_t const n = seats_known();
+  bool const first = queues_noted_ == 0 || pushed_then_.size() != n + 1;
+  if (first) pushed_then_.assign(n + 1, 0); // capacity was reserved with the seats
+  std::uint64_t pushed = 0;
+  for (auto const& s : entry_pushed_) pushed += s.pushed.load(std::memory_order_relaxed);
+  waiting = !first && entry_popped_.load(std::memory_order_relaxed) < pushed_then_[0];
+  pushed_then_[0] = pushed;
+  for (std::size_t i = 0; i != n; ++i) {
+    run_queue const& q = seat_at(static_cast<unsigned>(i))->queue;
+    if (!first && q.popped() < pushed_then_[i + 1]) waiting = true;
+    pushed_then_[i + 1] = q.pushed();
+  }
+  queues_noted_ = now;
+  if (!waiting) relief_on_.store(false, std::memory_order_relaxed);
+  return waiting;
+}
+
+/// One more thread runs ready tasks, unless one does already that is not blocked in the kernel itself.
+void pool_core::find_relief() noexcept {
+  if (people.has_vacant()) { // no lack of seats: somebody has to be called, or there is no thread to be had
+    call_worker();
+    return;
+  }
+  relief_on_.store(true, std::memory_order_relaxed);
+  bool one_works = false;
+  for_each_thread([&](pool_thread& t) {
+    if (!t.relief.load(std::memory_order_relaxed)) return;
+    os::thread_id const id = t.tid.load(std::memory_order_relaxed);
+    if (id == 0) { // just made
+      one_works = true;
+      return;
+    }
+    auto const cpu = os::cpu_time(id);
+    if (cpu != t.cpu_seen || !os::blocked_in_kernel(id)) one_works = true;
+    t.cpu_seen = cpu;
+  });
+  if (one_works) return;
+  active_.fetch_add(1, std::memory_order_seq_cst);
+  pool_thread* idle = nullptr;
+  if (roster_thread* r = people.take_idle()) idle = &thread_of(*r);
+  if (idle != nullptr) {
+    idle->cpu_seen = std::chrono::nanoseconds{-1};
+    idle->relief.store(true, std::memory_order_release);
+    idle->parker.unpark();
+  } else {
+    start_thread({}, true);
+  }
+}
+
+/// Runs ready tasks, without a seat, until none has waited too long.
+void pool_core::relieve(pool_thread& t) noexcept {
+  while (relief_on_.load(std::memory_order_relaxed)) {
+    task* const k = any_task();
+    if (k == nullptr) break;
+    t.counts.bump(counted::relieved);
+    run(t, *k);
+  }
+  t.relief.store(false, std::memory_order_relaxed);
+}
+
+/// Every active thread waits for something that only the pool can bring, and nothing is ready.
+bool pool_core::stalled() noexcept {
+  unsigned const active = active_.load(std::memory_order_seq_cst);
+  std::uint64_t const epoch = returns_.load(std::memory_order_relaxed) + 1; // never 0
+  bool const all_wait = active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+  if (!all_wait || any_latent() || (any_queued() && made_ < size() + options_.spares_) ||
+      stall_epoch_ == epoch) {
+    stalled_looks_ = 0;
+    return false;
+  }
+  if (++stalled_looks_ < stalled_looks_enough) return true;
+  stalled_looks_ = 0;
+  stall_epoch_ = epoch; // once
+  bool told = false;
+  for_each_thread([&](pool_thread& t) {
+    if (told || t.waits_in.load(std::memory_order_relaxed) == nullptr) return;
+    told = true;
+    report_stall_.store(true, std::memory_order_release);
+    t.parker.unpark(); // user code runs there, not on the watch
+  });
+  return false;
+}
+
+void pool_core::report_stall() noexcept {
+  stall_report report;
+  report.pool = options_.name_;
+  report.ready = queued();
+  for_each_thread([&](pool_thread& t) {
+    char const* const why = t.waits_in.load(std::memory_order_relaxed);
+    if (why == nullptr) return;
+    std::optional<unsigned> whom;
+    if (member const* m = t.waits_for.load(std::memory_order_relaxed)) whom = m->index;
+    report.waiters.push_back({t.index, why, whom});
+  });
+  if (options_.on_stall_) {
+    options_.on_stall_(report);
+    return;
+  }
+  std::string text = "rubato: pool '" + report.pool + "' has stalled: every thread waits for another\n";
+  for (auto const& w : report.waiters) {
+    text += "  thread " + std::to_string(w.thread) + " waits in a " + w.waits_in;
+    if (w.waits_for) text += " for thread " + std::to_string(*w.waits_for);
+    text += '\n';
+  }
+  static_cast<void>(std::fputs(text.c_str(), stderr));
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,229 @@
+// Scopes: how children are kept, found, run and waited for. docs/design/scopes.md
+#include "rubato/scope.hpp"
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/scope_core.hpp"
+#include "work/park.hpp"
+#include "work/pool_core.hpp"
+#include "work/watch.hpp"
+
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+stop_scope const* stop_in_force(member& m, pool_core& core) noexcept {
+  return m.core == &core ? static_cast<stop_scope const*>(m.chain.token()) : nullptr;
+}
+
+} // namespace
+
+std::stop_token current_token(member& me) noexcept {
+  auto const* const s = static_cast<stop_scope const*>(me.chain.token());
+  std::stop_token const outermost = me.core->stop_token();
+  return s != nullptr ? s->token(outermost) : outermost;
+}
+
+scope_core::scope_core(pool_core& core, member& opener)
+    : stop_(stop_in_force(opener, core))
+    , core_(&core)
+    , home_(opener.core == &core ? &thread_of(opener) : &core.lobby) {}
+
+scope_core::~scope_core() { delist(); }
+
+void scope_core::enlist() noexcept {
+  std::lock_guard const guard(home_->scopes_mutex);
+  if (listed_.load(std::memory_order_relaxed)) return;
+  next_ = home_->scopes;
+  previous_ = nullptr;
+  if (next_ != nullptr) next_->previous_ = this;
+  home_->scopes = this;
+  // relaxed, both: hints; the list is read under the lock.
+  listed_.store(true, std::memory_order_relaxed);
+  home_->open_scopes.fetch_add(1, std::memory_order_relaxed);
+}
+
+void scope_core::delist() noexcept {
+  if (!listed_.load(std::memory_order_relaxed)) return;
+  std::lock_guard const guard(home_->scopes_mutex);
+  if (!listed_.load(std::memory_order_relaxed)) return;
+  (previous_ != nullptr ? previous_->next_ : home_->scopes) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+  listed_.store(false, std::memory_order_relaxed);
+  home_->open_scopes.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void scope_core::spawn(scope_child* c) noexcept {
+  c->scope = this;
+  bool refused = false;
+  {
+    std::lock_guard const guard(mutex_);
+    refused = stopped_.load(std::memory_order_relaxed);
+    if (!refused) {
+      (last_ != nullptr ? last_->next : first_) = c;
+      last_ = c;
+      if (waiters_ != nullptr) waiters_->thread->parker.unpark(); // it may run the child itself
+    }
+  }
+  if (refused) {
+    c->exec(*c, nullptr);
+    return;
+  }
+  if (!listed_.load(std::memory_order_relaxed)) enlist();
+  // From outside the pool nobody need be awake to notice: an event.
+  if (current->core != core_) core_->notify_latent();
+}
+
+scope_child* scope_core::take_child() noexcept {
+  std::lock_guard const guard(mutex_);
+  if (first_ == nullptr || stopped_.load(std::memory_order_relaxed)) return nullptr;
+  scope_child* const c = first_;
+  first_ = c->next;
+  if (first_ == nullptr) last_ = nullptr;
+  ++running_;
+  return c;
+}
+
+bool scope_core::any_child(pool_thread const& t) noexcept {
+  if (t.open_scopes.load(std::memory_order_relaxed) == 0) return false;
+  auto& home = const_cast<pool_thread&>(t); // NOLINT(cppcoreguidelines-pro-type-const-cast): only its lock
+  std::lock_guard const guard(home.scopes_mutex);
+  for (scope_core* s = home.scopes; s != nullptr; s = s->next_) {
+    std::lock_guard const inner(s->mutex_);
+    if (s->first_ != nullptr && !s->stopped_.load(std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+scope_child* scope_core::take_child_of(pool_thread& t) noexcept {
+  if (t.open_scopes.load(std::memory_order_relaxed) == 0) return nullptr;
+  std::lock_guard const guard(t.scopes_mutex);
+  scope_core* oldest = t.scopes;
+  while (oldest != nullptr && oldest->next_ != nullptr) oldest = oldest->next_;
+  for (scope_core* s = oldest; s != nullptr; s = s->previous_)
+    if (scope_child* c = s->take_child()) return c;
+  return nullptr;
+}
+
+void scope_core::run_taken(scope_child& c, pool_thread& runner) noexcept {
+  scope_core& s = *c.scope;
+  token_frame frame{&s.stop_};
+  runner.chain.enter(frame);
+  std::exception_ptr error;
+  try {
+    c.exec(c, &runner);
+  } catch (cancelled const&) {
+    // A stop that was asked for is no failure.
+    if (!s.stop_.stop_requested()) error = std::current_exception();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  runner.chain.leave();
+  if (error != nullptr) s.fail(std::move(error));
+  std::lock_guard const guard(s.mutex_);
+  if (--s.running_ != 0) return;
+  // Under the lock, so that the scope is still there; the threads outlive it.
+  for (waiter* w = s.waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
+}
+
+void scope_core::fail(std::exception_ptr e) noexcept {
+  {
+    std::lock_guard const guard(mutex_);
+    if (error_ == nullptr) error_ = std::move(e);
+  }
+  request_stop();
+}
+
+void scope_core::request_stop() noexcept {
+  stopped_.store(true, std::memory_order_relaxed); // relaxed: read again under the lock
+  stop_.request_stop();
+}
+
+std::stop_token scope_core::token() const { return stop_.token(core_->stop_token()); }
+
+std::exception_ptr scope_core::take_error() noexcept {
+  std::lock_guard const guard(mutex_);
+  return std::exchange(error_, nullptr);
+}
+
+void scope_core::drop_children() noexcept {
+  scope_child* c = nullptr;
+  {
+    std::lock_guard const guard(mutex_);
+    c = std::exchange(first_, nullptr);
+    last_ = nullptr;
+  }
+  while (c != nullptr) {
+    scope_child* const next = c->next;
+    c->exec(*c, nullptr);
+    c = next;
+  }
+}
+
+void scope_core::wait(member& m) noexcept {
+  pool_thread& t = thread_of(m);
+  os::ticks spin_until = 0;
+  for (;;) {
+    if (stopped_.load(std::memory_order_relaxed) || stop_.stop_requested()) {
+      stopped_.store(true, std::memory_order_relaxed);
+      drop_children();
+    }
+    if (scope_child* c = take_child()) {
+      t.bump(counted::executed);
+      run_taken(*c, t);
+      spin_until = 0;
+      continue;
+    }
+    auto const idle = [this] {
+      std::lock_guard const guard(mutex_);
+      return running_ == 0 && first_ == nullptr;
+    };
+    if (idle()) break;
+    os::ticks const now = os::now();
+    if (spin_until == 0) spin_until = now + core_->search_ticks();
+    if (now < spin_until) {
+      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+      continue;
+    }
+    waiter self{&t, nullptr};
+    {
+      std::lock_guard const guard(mutex_);
+      self.next = waiters_;
+      waiters_ = &self;
+    }
+    core_->park_until(t, "scope", nullptr, [this] {
+      std::lock_guard const guard(mutex_);
+      return running_ == 0 || first_ != nullptr;
+    });
+    std::lock_guard const guard(mutex_);
+    waiter** link = &waiters_;
+    while (*link != &self) link = &(*link)->next;
+    *link = self.next;
+    spin_until = 0;
+  }
+  delist();
+}
+
+void wait_in_scope(scope_core& s) {
+  if (current->core == &s.core())
+    s.wait(*current);
+  else
+    run_as_member(
+        &s.core().handle(), [](void* scope, member& me) { static_cast<scope_core*>(scope)->wait(me); }, &s);
+  if (std::exception_ptr e = s.take_error()) std::rethrow_exception(std::move(e));
+}
+
+} // namespace rubato::detail
+
+namespace rubato {
+
+task_group::~task_group() {
+  try {
+    wait();
+  } catch (...) { // NOLINT(bugprone-empty-catch): nobody asked for it
+  }
+}
+
+void task_group::wait() { detail::wait_in_scope(core_); }
+
+} // namespace rubato

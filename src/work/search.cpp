@@ -1,0 +1,146 @@
+// How a worker without work finds some: queues first, then what is latent in busy threads.
+// docs/design/take.md
+#include "rubato/detail/scope_core.hpp"
+#include "work/pool_core.hpp"
+
+#include <thread>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::int64_t answer_us = 2; // how long a request may stay unanswered before the thief takes
+
+struct token_in_force {
+  latent_chain& chain;
+  token_frame frame;
+  token_in_force(latent_chain& c, void const* token) noexcept
+      : chain(c)
+      , frame{token} {
+    if (token != nullptr) chain.enter(frame);
+  }
+  token_in_force(token_in_force const&) = delete;
+  token_in_force& operator=(token_in_force const&) = delete;
+  ~token_in_force() {
+    if (frame.token != nullptr) chain.leave();
+  }
+};
+
+} // namespace
+
+loot pool_core::obtain(pool_thread& t, pool_thread& victim, wish const& w) noexcept {
+  loot result;
+  if (&t == &victim || !victim.chain.has_latent()) return result;
+  // A thread that is parked answers nothing.
+  if (victim.waits_in.load(std::memory_order_relaxed) == nullptr) {
+    if (!victim.chain.ask(t.box, &t, t.chain.mark(), w)) {
+      t.counts.bump(counted::contended);
+      return result;
+    }
+    os::ticks const deadline = os::now() + answer_us * ticks_per_us();
+    bool answered = false;
+    while (!(answered = latent_chain::collect(t.box, result)) && os::now() < deadline) std_policy::pause();
+    if (!answered && !victim.chain.withdraw(t.box)) {
+      // Being answered at this moment; the owner may have been preempted in the middle of it.
+      while (!latent_chain::collect(t.box, result)) std::this_thread::yield();
+      answered = true;
+    }
+    if (answered) {
+      if (result) t.bump(counted::handed);
+      return result;
+    }
+  }
+  // acquire/release: whoever has the gate takes alone.
+  if (take_gate.exchange(true, std::memory_order_acquire)) {
+    t.counts.bump(counted::contended);
+    return result;
+  }
+  result = victim.chain.take(&victim, &t, t.chain.mark(), w);
+  take_gate.store(false, std::memory_order_release);
+  if (result) t.bump(counted::taken);
+  return result;
+}
+
+void pool_core::run(pool_thread& t, loot const& l) noexcept {
+  if (l.job != nullptr) {
+    token_in_force const token(t.chain, l.job->departure.value.token);
+    l.job->exec.get()(*l.job, t);
+  } else {
+    token_in_force const token(t.chain, l.piece.token);
+    l.piece.exec(l.piece, t);
+  }
+}
+
+bool pool_core::any_latent() const noexcept {
+  bool found = scope_core::any_child(lobby);
+  for (unsigned i = 0, n = known(); i != n && !found; ++i)
+    if (pool_thread const* v = thread(i)) found = v->chain.has_latent() || scope_core::any_child(*v);
+  return found;
+}
+
+pool_core::finding pool_core::find_latent(pool_thread& t) noexcept {
+  if (scope_child* c = scope_core::take_child_of(lobby)) return {.child = c};
+  unsigned const n = known(), first = t.next_victim;
+  for (unsigned k = 0; k != n; ++k) {
+    unsigned const i = (first + k) % n;
+    pool_thread* const victim = thread(i);
+    if (victim == nullptr) continue;
+    finding f;
+    f.child = scope_core::take_child_of(*victim);
+    if (f.child == nullptr) f.latent = obtain(t, *victim, {});
+    if (!f) continue;
+    t.next_victim = i; // where there was work, there is likely more
+    return f;
+  }
+  return {};
+}
+
+pool_core::finding pool_core::find(pool_thread& t, seat& s) noexcept {
+  if (task* k = next_task(t, s)) return {.queued = k};
+  unsigned const n = seats_known();
+  for (unsigned i = 1; i < n; ++i) {
+    seat& other = *seat_at((s.index + i) % n);
+    if (other.queue.empty()) continue;
+    if (task* k = other.queue.steal_into(s.queue)) {
+      t.bump(counted::stolen);
+      if (!s.queue.empty()) notify(); // as in pull()
+      return {.queued = k};
+    }
+  }
+  return find_latent(t);
+}
+
+void pool_core::run(pool_thread& t, finding const& f) noexcept {
+  if (f.queued != nullptr) {
+    run(t, *f.queued);
+  } else if (f.child != nullptr) {
+    t.bump(counted::executed);
+    t.bump(counted::stolen);
+    scope_core::run_taken(*f.child, t);
+  } else {
+    run(t, f.latent);
+  }
+}
+
+bool pool_core::search(pool_thread& t, bool& searching) noexcept {
+  os::ticks const deadline = os::now() + search_ticks_;
+  do {
+    if (finding const f = find(t, *t.sits_on())) {
+      if (searching) end_search(); // before the work, which may be long: the next sleeper is to look for more
+      searching = false;
+      run(t, f);
+      return true;
+    }
+    if (!searching) return false; // enough others look around; they will be told
+    if (people.has_homeless()) {
+      end_search(); // pushers rely on a searcher: it does not leave without another look
+      searching = false;
+      boundary(t);
+      return false;
+    }
+    for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+  } while (os::now() < deadline);
+  return false;
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,67 @@
+// A thread that belongs to a pool: worker, spare or guest.
+#pragma once
+
+#include "os/clock.hpp"
+#include "os/thread.hpp"
+#include "rubato/detail/member.hpp"
+#include "rubato/detail/mutex.hpp"
+#include "sync/roster.hpp"
+#include "work/counters.hpp"
+#include "work/seat.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rubato::detail {
+
+class scope_core;
+
+struct pool_thread final : member, roster_thread {
+  // Requests for work.
+  mailbox box;
+  unsigned next_victim = 0;  ///< where the next search begins
+  unsigned ticks = 0;        ///< task boundaries so far
+  os::ticks local_since = 0; ///< when the oldest of an unbroken run of own tasks began
+
+  // Scopes that were opened here and have children that nobody has begun.
+  mutex scopes_mutex;
+  scope_core* scopes = nullptr;         // guarded by scopes_mutex
+  std::atomic<unsigned> open_scopes{0}; // a hint for searchers
+
+  // The system's thread.
+  os::thread handle;
+  std::atomic<os::thread_id> tid{0};
+  int pinned_to = -1;
+  bool active = false;              ///< counted in the pool's active threads; its own note
+  std::atomic<bool> worker{false};  ///< made by the pool; else a guest
+  std::atomic<bool> exiting{false}; ///< to end when idle
+  std::atomic<bool> relief{false};  ///< called for relief: runs ready tasks without a seat
+
+  // What it waits for, for the stall report; written by itself.
+  std::atomic<char const*> waits_in{nullptr};
+  std::atomic<member const*> waits_for{nullptr};
+
+  seat* own_seat = nullptr;              ///< temporary, made when it first drives an empty pool
+  counters counts;                       ///< exact; a seat's are those of its occupants
+  std::chrono::nanoseconds cpu_seen{-1}; ///< the watch's note
+
+  void* memory = nullptr; ///< of the chain
+  std::size_t memory_bytes = 0;
+
+  [[nodiscard]] seat* sits_on() const noexcept {
+    // acquire: pairs with the roster's assignment.
+    return static_cast<seat*>(place.load(std::memory_order_acquire));
+  }
+  void bump(counted c) noexcept {
+    counts.bump(c);
+    if (seat* s = sits_on()) s->counts.bump(c);
+  }
+};
+
+[[nodiscard]] inline pool_thread& thread_of(member& m) noexcept { return static_cast<pool_thread&>(m); }
+[[nodiscard]] inline pool_thread& thread_of(roster_thread& t) noexcept {
+  return static_cast<pool_thread&>(t);
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,245 @@
+// Who belongs to a pool: how threads are made, numbered, pinned and let go; guests.
+#include "os/die.hpp"
+#include "os/membarrier.hpp"
+#include "os/memory.hpp"
+#include "os/thread.hpp"
+#include "work/pool_core.hpp"
+#include "work/watch.hpp"
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+
+namespace rubato::detail {
+
+namespace {
+
+// A fork needs at least this much stack, so that many slots are never used up.
+constexpr std::size_t least_frame = 64;
+constexpr std::size_t most_slots = std::size_t{1} << 20U;
+
+} // namespace
+
+/// A record for a thread that joins: one that was used before, or a new one. Null: there is no number left.
+pool_thread* pool_core::make_record(bool guest) {
+  std::lock_guard const guard(records_);
+  if (guest ? guests_ >= max_guests : made_ >= size() + options_.spares_) return nullptr;
+  pool_thread* t = nullptr;
+  if (!free_records_.empty()) {
+    t = free_records_.back();
+    free_records_.pop_back();
+  } else {
+    unsigned const number = known_.load(std::memory_order_relaxed);
+    if (number == slots_) return nullptr;
+    free_records_.reserve(number + 1); // so that giving it back cannot fail
+    exited_.reserve(number + 1);
+    auto made = std::make_unique<pool_thread>();
+    thread_storage_.reserve(number + 1);
+    std::size_t const stack = options_.stack_size_ != 0 ? options_.stack_size_ : os::stack_bytes();
+    std::size_t const slots = std::clamp(stack / least_frame, std::size_t{1024}, most_slots);
+    made->memory_bytes = (slots + 2) * sizeof(latent_chain::slot);
+    made->memory = os::reserve(made->memory_bytes);
+    made->chain.attach(static_cast<latent_chain::slot*>(made->memory), slots, os::membarrier_available());
+    made->index = number;
+    made->core = this;
+    made->next_victim = number;
+    t = made.get();
+    thread_storage_.push_back(std::move(made));
+    // release, both: pair with for_each_thread(), because the record was written before.
+    threads_[number].store(t, std::memory_order_release);
+    known_.store(number + 1, std::memory_order_release);
+  }
+  if (guest)
+    ++guests_;
+  else
+    ++made_;
+  t->worker.store(!guest, std::memory_order_relaxed);
+  t->exiting.store(false, std::memory_order_relaxed);
+  t->relief.store(false, std::memory_order_relaxed);
+  t->ticks = 0;
+  t->local_since = 0;
+  t->pinned_to = -1;
+  return t;
+}
+
+void pool_core::free_number(pool_thread& t) noexcept {
+  std::lock_guard const guard(records_);
+  if (t.worker)
+    --made_;
+  else
+    --guests_;
+  free_records_.push_back(&t);
+}
+
+/// Makes the thread that a call wants, or a relief thread. What cannot be had is no error: whoever is busy
+/// goes on.
+void pool_core::start_thread(roster::call c, bool relief) noexcept {
+  pool_thread* t = nullptr;
+  try {
+    join_exited(false);
+    t = make_record(false);
+    if (t != nullptr) {
+      if (c) people.settle(c, *t);
+      t->active = relief; // any other counts itself when it finds that it was called
+      t->relief.store(relief, std::memory_order_relaxed);
+      if (!c && !relief) vacate(*t, true);
+      // Under the lock, which the thread takes at its end: whoever joins it finds the handle.
+      std::lock_guard const guard(records_);
+      t->handle = os::thread({options_.name_ + "/" + std::to_string(t->index), options_.stack_size_},
+                             &pool_core::thread_main, t);
+      return;
+    }
+  } catch (std::exception const&) { // no memory, no thread: as below
+    if (t != nullptr) {
+      people.strike(*t);
+      t->place.store(nullptr, std::memory_order_relaxed);
+      free_number(*t);
+    }
+  }
+  if (!c && !relief) return;
+  if (c) {
+    people.give_up(c);
+    // The call counted as a searcher, whom others relied on in the meantime.
+    if (any_queued() && people.has_idle()) notify();
+  }
+  if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
+  // Nobody is left to sit down: whoever waits for what must run on a given seat can do it himself.
+  for_each_thread([](pool_thread& w) {
+    if (w.waits_in.load(std::memory_order_relaxed) != nullptr) w.parker.unpark();
+  });
+}
+
+void pool_core::thread_main(void* arg) {
+  auto& t = *static_cast<pool_thread*>(arg);
+  pool_core& core = *t.core;
+  current = &t;
+  t.tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  if (core.options_.on_start_) core.options_.on_start_(t.index);
+  core.work(t);
+  if (core.options_.on_exit_) core.options_.on_exit_(t.index);
+  current = &outside;
+  core.thread_ended(t);
+}
+
+void pool_core::thread_ended(pool_thread& t) noexcept {
+  {
+    std::lock_guard const guard(records_);
+    --made_;
+    exited_.push_back(&t);
+  }
+  std::lock_guard const guard(waiters_);
+  idle_.notify_all();
+}
+
+/// Gives the records of ended threads back. `all`: waits until there are none left.
+void pool_core::join_exited(bool all) noexcept {
+  for (;;) {
+    pool_thread* t = nullptr;
+    bool more = false;
+    {
+      std::lock_guard const guard(records_);
+      more = made_ != 0;
+      if (!exited_.empty()) {
+        t = exited_.back();
+        exited_.pop_back();
+      }
+    }
+    if (t != nullptr) {
+      t->handle.join();
+      std::lock_guard const guard(records_);
+      free_records_.push_back(t);
+    } else if (all && more) {
+      std::unique_lock lock(waiters_);
+      std::unique_lock records(records_);
+      bool const nothing = exited_.empty() && made_ != 0;
+      records.unlock();
+      if (nothing) idle_.wait(lock);
+    } else {
+      return;
+    }
+  }
+}
+
+void pool_core::pin(pool_thread& t, seat& s) noexcept {
+  if (s.cpu == t.pinned_to) return;
+  if (!t.worker) return; // a guest's affinity is its own affair
+  if (s.cpu >= 0)
+    static_cast<void>(os::pin(s.cpu));
+  else
+    static_cast<void>(os::unpin());
+  t.pinned_to = s.cpu;
+}
+
+/// The calling thread joins for a while. Throws std::system_error if too many are in already.
+pool_thread* pool_core::enter(bool guest) {
+  pool_thread* const t = make_record(guest);
+  if (t == nullptr)
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                            "rubato: more than 1,024 outside threads run in one pool at the same time");
+  inside_.fetch_add(1, std::memory_order_relaxed);
+  active_.fetch_add(1, std::memory_order_seq_cst);
+  t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  static_cast<void>(people.sit(*t, nullptr, false));
+  nudge_watch(watch_rest::dozing); // busy from now on, and perhaps somebody sleeps
+  return t;
+}
+
+void pool_core::leave_pool(pool_thread& t) noexcept {
+  seat* const s = vacate(t, false);
+  if (s != nullptr) after_vacating(s);
+  free_number(t);
+  if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
+  inside_.fetch_sub(1, std::memory_order_release); // the last touch: pairs with the end of shutdown()
+}
+
+/// A seat on which a thread may drive a pool without workers. Null: there is no memory, try again.
+seat* pool_core::sit_temporarily(pool_thread& t) noexcept {
+  if (t.own_seat == nullptr) {
+    try {
+      auto made = std::make_unique<seat>();
+      made->temporary = true;
+      std::lock_guard const guard(records_);
+      seat_storage_.push_back(std::move(made));
+      t.own_seat = seat_storage_.back().get();
+    } catch (std::bad_alloc const&) {
+      return nullptr;
+    }
+  }
+  people.open(t.own_seat);
+  if (people.sit(t, t.own_seat, false)) return t.own_seat;
+  people.close(t.own_seat);
+  return nullptr;
+}
+
+void run_as_member(pool* p, void (*body)(void*, member&), void* arg) {
+  member& before = *current;
+  pool& target = pool_or_current(p);
+  if (before.core != nullptr && before.core == core_of(target)) {
+    body(arg, before);
+    return;
+  }
+  membership const in = target.join_as_member();
+  body(arg, *current);
+}
+
+} // namespace rubato::detail
+
+namespace rubato {
+
+membership::membership(pool& p)
+    : previous_(detail::current) {
+  detail::pool_core& core = *detail::core_of(p);
+  if (previous_->core == &core) return;
+  detail::current = core.enter(true);
+}
+
+membership::~membership() {
+  detail::member* const mine = detail::current;
+  if (mine == previous_) return;
+  detail::current = previous_;
+  mine->core->leave_pool(detail::thread_of(*mine));
+}
+
+membership pool::join_as_member() { return membership(*this); }
+
+} // namespace rubato

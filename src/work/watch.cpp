@@ -1,0 +1,140 @@
+// The watch's loop, and the registry of pools. docs/design/watch.md
+#include "work/watch.hpp"
+
+#include "os/clock.hpp"
+#include "os/fork.hpp"
+#include "os/futex.hpp"
+#include "os/thread.hpp"
+#include "rubato/detail/mutex.hpp"
+#include "work/pool_core.hpp"
+#include "work/slab.hpp"
+#include "work/start.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+namespace rubato::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds first_look = 100us, longest_look = 500us, relief_look = 10ms, linger = 2ms;
+
+// Never destroyed: pools with static storage end after everything else.
+struct watch_state {
+  mutex pools_mutex;
+  pool_core* pools = nullptr; // guarded by pools_mutex, as is `started`
+  bool started = false;
+  std::atomic<std::uint32_t> alarm{0}; // counts wakes
+};
+constinit watch_state state;
+
+bool anything_to_see() noexcept {
+  std::lock_guard const guard(state.pools_mutex);
+  for (pool_core* p = state.pools; p != nullptr; p = p->next_pool)
+    if (p->wants_attention()) return true;
+  return false;
+}
+
+pool_core::attention look_at_all(os::ticks now) noexcept {
+  pool_core::attention all;
+  std::lock_guard const guard(state.pools_mutex);
+  for (pool_core* p = state.pools; p != nullptr; p = p->next_pool) {
+    pool_core::attention const a = p->look(now);
+    all.latent |= a.latent;
+    all.queued |= a.queued;
+  }
+  return all;
+}
+
+void watch_main(void*) {
+  os::set_timer_slack(1us);
+  std::chrono::nanoseconds pause = first_look;
+  auto last_seen = std::chrono::steady_clock::now();
+  for (;;) {
+    std::uint32_t const alarm = state.alarm.load(std::memory_order_acquire);
+    pool_core::attention const a = look_at_all(os::now());
+    auto const now = std::chrono::steady_clock::now();
+    if (a.latent || a.queued) last_seen = now;
+    if (now - last_seen < linger) {
+      bool const doze = a.queued && !a.latent;
+      if (doze) watch_state_now.store(watch_rest::dozing, std::memory_order_seq_cst);
+      auto const next = doze ? relief_look : pause;
+      static_cast<void>(os::wait_until(state.alarm, alarm, now + next));
+      watch_state_now.store(watch_rest::awake, std::memory_order_seq_cst);
+      pause = std::min(pause * 2, longest_look);
+      continue;
+    }
+    // seq_cst: announce, then look again; pairs with nudge_watch(), which comes after the event.
+    watch_state_now.store(watch_rest::asleep, std::memory_order_seq_cst);
+    if (!anything_to_see()) os::wait(state.alarm, alarm);
+    watch_state_now.store(watch_rest::awake, std::memory_order_seq_cst);
+    // The first look after a wake would tell nothing yet: what began just now shows itself later.
+    last_seen = std::chrono::steady_clock::now();
+    pause = first_look;
+    std::uint32_t const then = state.alarm.load(std::memory_order_acquire);
+    static_cast<void>(os::wait_until(state.alarm, then, last_seen + first_look));
+  }
+}
+
+// fork() copies the registry but not the thread.
+void before_fork() {
+  start_mutex().lock();
+  state.pools_mutex.lock();
+  lock_slabs();
+}
+void after_fork_in_parent() {
+  unlock_slabs();
+  state.pools_mutex.unlock();
+  start_mutex().unlock();
+}
+void after_fork_in_child() {
+  unlock_slabs();
+  pool_core* p = state.pools;
+  state.pools = nullptr;
+  state.started = false;
+  watch_state_now.store(watch_rest::asleep, std::memory_order_relaxed);
+  state.pools_mutex.unlock();
+  start_mutex().unlock();
+  current = &outside;
+  while (p != nullptr) {
+    pool_core* const next = p->next_pool;
+    p->abandon();
+    p = next;
+  }
+}
+
+} // namespace
+
+void wake_watch() noexcept {
+  // One of those who see it asleep wakes it. acq_rel: its next look sees what was done before.
+  if (watch_state_now.exchange(watch_rest::awake, std::memory_order_acq_rel) == watch_rest::awake) return;
+  state.alarm.fetch_add(1, std::memory_order_release);
+  static_cast<void>(os::wake(state.alarm, 1));
+}
+
+void watch_pool(pool_core& core) {
+  std::lock_guard const guard(state.pools_mutex);
+  if (!state.started) {
+    static bool const handlers =
+        (os::register_fork_handlers(before_fork, after_fork_in_parent, after_fork_in_child), true);
+    static_cast<void>(handlers);
+    os::thread made({"rubato/watch", 0}, &watch_main, nullptr);
+    made.detach();
+    state.started = true;
+  }
+  core.next_pool = state.pools;
+  core.previous_pool = nullptr;
+  if (state.pools != nullptr) state.pools->previous_pool = &core;
+  state.pools = &core;
+}
+
+void unwatch_pool(pool_core& core) noexcept {
+  std::lock_guard const guard(state.pools_mutex);
+  (core.previous_pool != nullptr ? core.previous_pool->next_pool : state.pools) = core.next_pool;
+  if (core.next_pool != nullptr) core.next_pool->previous_pool = core.previous_pool;
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,30 @@
+// One thread per process that never runs user code: it looks where nobody else can. docs/design/watch.md
+#pragma once
+
+#include <atomic>
+
+namespace rubato::detail {
+
+class pool_core;
+
+/// How deep the watch sleeps: not at all or for less than a millisecond; for 10 ms, because tasks are ready
+/// behind busy workers; without a timeout. The whole handshake is in watch.cpp.
+enum class watch_rest : unsigned char { awake, dozing, asleep };
+inline constinit std::atomic<watch_rest> watch_state_now{watch_rest::asleep};
+
+void wake_watch() noexcept;
+
+/// After an event that may want the watch's attention, if it sleeps at least as deep as `depth`. asleep: work
+/// was queued. dozing: somebody is busy while somebody sleeps, or waits for what nobody may bring. One load
+/// otherwise.
+inline void nudge_watch(watch_rest depth = watch_rest::asleep) noexcept {
+  // seq_cst: pairs with the watch's announcement that it will sleep, after which it looks at every pool
+  // again.
+  if (watch_state_now.load(std::memory_order_seq_cst) >= depth) wake_watch();
+}
+
+/// The watch looks at registered pools only. The first starts its thread. Throws std::system_error.
+void watch_pool(pool_core& core);
+void unwatch_pool(pool_core& core) noexcept;
+
+} // namespace rubato::detail

@@ -1,0 +1,253 @@
+// What a worker runs next, and what queued work does to the sleepers. docs/design/parking.md
+#include "os/die.hpp"
+#include "rubato/detail/scope_core.hpp"
+#include "work/pool_core.hpp"
+#include "work/watch.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr unsigned fair_every = 61;   // promise F
+constexpr std::int64_t fair_us = 200; // the same
+constexpr std::size_t pull_most = 32;
+
+task* pop(injector& q) noexcept {
+  if (q.empty()) return nullptr;
+  std::lock_guard const guard(q);
+  return static_cast<task*>(q.pop());
+}
+
+unsigned stripe_of_thread() noexcept {
+  static std::atomic<unsigned> next{0};
+  static thread_local unsigned const mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
+
+} // namespace
+
+void pool_core::push_entry(task* t) noexcept {
+  auto& mine = entry_pushed_[stripe_of_thread() % entry_pushed_.size()];
+  mine.pushed.fetch_add(1, std::memory_order_relaxed); // relaxed: a count
+  entry.push(t);
+}
+
+void pool_core::enqueue(task* t) noexcept {
+  if (closed_.load(std::memory_order_relaxed) && handle_->immortal_) { // the program ends
+    drop(*t);
+    return;
+  }
+  member& me = *current;
+  seat* s = nullptr;
+  if (me.core == this) {
+    thread_of(me).bump(counted::spawned);
+    s = thread_of(me).sits_on();
+  }
+  // With one worker everything runs in the order in which it was queued. With more, the entry is shared and
+  // the seat's own queue is not; F sees to it that neither starves.
+  bool const own = s != nullptr && !s->temporary && (size() > 1 || entry.empty());
+  if (own && s->queue.push(t)) {
+    if (thread_of(me).local_since == 0) thread_of(me).local_since = os::now();
+  } else {
+    push_entry(t);
+  }
+  notify();
+}
+
+void pool_core::enqueue_for(seat& s, task* t) noexcept {
+  s.inbox.push(t);
+  call_worker(&s, true);
+  nudge_watch();
+}
+
+void pool_core::notify() noexcept {
+  if (people.wants_wake()) call_worker();
+  nudge_watch();
+}
+
+bool pool_core::any_queued() const noexcept {
+  if (!entry.empty()) return true;
+  for (unsigned i = 0, n = seats_known(); i != n; ++i)
+    if (!seat_at(i)->queue.empty()) return true;
+  return false;
+}
+
+std::size_t pool_core::queued() const noexcept {
+  std::uint64_t pushed = 0;
+  std::uint64_t const popped = entry_popped_.load(std::memory_order_relaxed);
+  for (auto const& s : entry_pushed_) pushed += s.pushed.load(std::memory_order_relaxed);
+  std::size_t n = pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0;
+  for (unsigned i = 0, k = seats_known(); i != k; ++i) n += seat_at(i)->queue.size();
+  return n;
+}
+
+task* pool_core::pull(seat* s) noexcept {
+  if (entry.empty()) return nullptr;
+  task* first = nullptr;
+  std::size_t count = 1;
+  {
+    std::lock_guard const guard(entry);
+    first = static_cast<task*>(entry.pop());
+    if (first == nullptr) return nullptr;
+    // A batch, so that the lock is not taken for every task; others can take from it as before.
+    if (s != nullptr && !s->temporary && s->queue.empty())
+      count += s->queue.fill([this] { return static_cast<task*>(entry.pop()); }, pull_most - 1);
+    // relaxed: written under the lock, read as a hint.
+    entry_popped_.store(entry_popped_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+  }
+  // On its way the batch was in neither queue: who looked in that moment and went to sleep must be called.
+  if (count != 1) notify();
+  return first;
+}
+
+task* pool_core::next_task(pool_thread& t, seat& s) noexcept {
+  if (task* k = pop(s.inbox)) return k;
+  bool const others_wait = !entry.empty();
+  ++t.ticks;
+  if (others_wait && t.local_since != 0 && size() > 1 && // one worker: what it queued itself is older
+      (t.ticks % fair_every == 0 || os::now() - t.local_since > fair_us * ticks_per_us())) {
+    t.local_since = os::now();
+    if (task* k = pull(nullptr)) return k;
+  }
+  if (task* k = s.queue.pop()) return k;
+  t.local_since = 0;
+  return others_wait ? pull(&s) : nullptr;
+}
+
+task* pool_core::any_task() noexcept {
+  if (task* k = pull(nullptr)) return k;
+  for (unsigned i = 0, n = seats_known(); i != n; ++i)
+    if (task* k = seat_at(i)->queue.pop()) return k;
+  return nullptr;
+}
+
+void pool_core::run(pool_thread& t, task& k) noexcept {
+  t.bump(counted::executed);
+  if (k.holds_room) release_room();
+  k.exec(k, &t);
+}
+
+void pool_core::drop(task& k) noexcept {
+  if (k.holds_room) release_room();
+  k.exec(k, nullptr);
+}
+
+void pool_core::end_search() noexcept {
+  if (people.end_search() && (any_queued() || any_latent())) call_worker();
+}
+
+void pool_core::work(pool_thread& t) noexcept {
+  bool searching = false;
+  for (;;) {
+    seat* const s = t.sits_on();
+    if (s == nullptr) {
+      if (t.relief.load(std::memory_order_acquire)) relieve(t);
+      if (t.active) { // homeless at the end of its task, or relief
+        // It may have been given a seat in this very moment; then the seat is left again.
+        after_vacating(vacate(t, true));
+        now_idle(t);
+      }
+      if (!sleep(t)) return;
+      continue;
+    }
+    if (!t.active) { // called, perhaps before it slept: whoever did it has counted it as active and searching
+      t.active = searching = true;
+      t.bump(counted::woken);
+      pin(t, *s);
+    }
+    if (s->closed.load(std::memory_order_relaxed)) {
+      vacate(t, true, std::exchange(searching, false));
+      retire_seat(*s);
+      now_idle(t);
+    } else if (task* k = next_task(t, *s)) {
+      if (std::exchange(searching, false)) end_search();
+      run(t, *k);
+      boundary(t);
+    } else {
+      if (!searching) searching = people.begin_search(std::max(1U, size() / 2));
+      if (search(t, searching)) {
+        boundary(t);
+      } else if (t.sits_on() == s) {
+        vacate(t, true, std::exchange(searching, false));
+        t.counts.bump(counted::parked);
+        s->counts.bump(counted::parked);
+        after_vacating(s);
+        now_idle(t);
+      }
+    }
+  }
+}
+
+/// The end of a task: somebody who came back from a wait may be owed a seat.
+void pool_core::boundary(pool_thread& t) noexcept {
+  if (people.has_homeless() && t.sits_on() != nullptr && people.step_down(t)) {
+    if (any_queued()) notify(); // whoever goes idle looks at the queues afterwards, always
+    now_idle(t);
+  }
+}
+
+/// The thread has put itself on the list of idle ones.
+void pool_core::now_idle(pool_thread& t) noexcept {
+  t.active = false;
+  if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
+}
+
+/// Sleeps until called to a seat or for relief. False: the thread is to end.
+bool pool_core::sleep(pool_thread& t) noexcept {
+  for (;;) {
+    if (t.sits_on() != nullptr) return true;
+    if (t.relief.load(std::memory_order_acquire)) {
+      t.active = true;
+      return true;
+    }
+    if (t.exiting.load(std::memory_order_acquire)) {
+      people.strike(t);
+      if (t.sits_on() == nullptr && !t.relief.load(std::memory_order_acquire)) return false;
+      continue; // it was called in between
+    }
+    t.parker.park();
+  }
+}
+
+/// A seat has become vacant: what is queued must not depend on the thread that left it.
+void pool_core::after_vacating(seat* s) noexcept {
+  if (s != nullptr && !s->inbox.empty()) call_worker(s, true);
+  if (any_queued() || scope_core::any_child(lobby)) // a spawn from outside is an event too
+    notify();
+  else if (active_.load(std::memory_order_relaxed) > 1)
+    nudge_watch(watch_rest::dozing); // busy and asleep: latent work is its affair
+}
+
+void pool_core::call_worker(seat* wanted, bool always) noexcept {
+  // Before the thread is woken: it counts as active from here on. seq_cst: pairs with quiescent().
+  active_.fetch_add(1, std::memory_order_seq_cst);
+  roster::call const c = people.summon(wanted, always);
+  if (!c) {
+    if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
+  } else if (c.who == nullptr) {
+    start_thread(c, false);
+  }
+}
+
+void pool_core::unhandled(std::exception_ptr e) noexcept {
+  if (options_.on_unhandled_) {
+    options_.on_unhandled_(std::move(e));
+    return;
+  }
+  std::string what = "an exception that is no std::exception";
+  try {
+    std::rethrow_exception(std::move(e));
+  } catch (std::exception const& x) {
+    what = x.what();
+  } catch (...) { // NOLINT(bugprone-empty-catch): `what` says so
+  }
+  os::die("a task threw: " + what + "; catch it in the task or set pool_options::on_unhandled");
+}
+
+void unhandled(member& runner) noexcept { runner.core->unhandled(std::current_exception()); }
+
+} // namespace rubato::detail
