@@ -1,0 +1,24 @@
+// How an execution can end, and how whoever notices ends it.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+namespace explore {
+
+enum class verdict {
+  ok,
+  assertion,        ///< EXPLORE_ASSERT, or an exception that left a thread
+  race,             ///< two accesses to plain data, or one and a birth or death, that nothing orders
+  dead_frame,       ///< an object was used after its end
+  deadlock,         ///< threads sleep or spin and nobody is left to wake them
+  livelock,         ///< more steps than any sensible schedule takes
+  nondeterministic, ///< the same decisions led elsewhere
+};
+
+std::ostream& operator<<(std::ostream& to, verdict v);
+
+/// Ends the running execution for good; the threads' stacks are left as they are.
+[[noreturn]] void fail(verdict v, std::string message);
+
+} // namespace explore

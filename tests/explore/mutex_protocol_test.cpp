@@ -1,0 +1,84 @@
+// The lock under the explorer: it excludes, it wakes, and it may be destroyed by the next owner.
+#include "explore/explore.hpp"
+#include "explore/policy.hpp"
+#include "rubato/detail/mutex.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <mutex>
+
+namespace {
+
+using explore::execution;
+using explore::policy;
+using mutex = rubato::detail::basic_mutex<policy>;
+
+struct counter {
+  mutex lock;
+  policy::plain<int> count{0};
+};
+
+void count_up(counter& c) {
+  std::lock_guard const guard(c.lock);
+  c.count.set(c.count.get() + 1);
+}
+
+template<int Threads, int Rounds>
+void counting(execution& e) {
+  auto const c = std::make_shared<counter>();
+  for (int t = 0; t != Threads; ++t)
+    e.thread([c] {
+      for (int i = 0; i != Rounds; ++i) count_up(*c);
+    });
+  e.finally([c] { EXPLORE_ASSERT(c->count.get() == Threads * Rounds); });
+}
+
+/// One thread waits for the lock, others only try.
+void trying(execution& e) {
+  struct state : counter {
+    int tried = 0;
+  };
+  auto const s = std::make_shared<state>();
+  e.thread([s] { count_up(*s); });
+  for (int t = 0; t != 2; ++t)
+    e.thread([s] {
+      if (!s->lock.try_lock()) return;
+      std::lock_guard const guard(s->lock, std::adopt_lock);
+      s->count.set(s->count.get() + 1);
+      ++s->tried;
+    });
+  e.finally([s] { EXPLORE_ASSERT(s->count.get() == 1 + s->tried); });
+}
+
+/// Whoever is last destroys the lock, as soon as it has it: the other may still be about to wake somebody.
+void dying(execution& e) {
+  auto const shared =
+      std::make_shared<std::unique_ptr<explore::frame<counter>>>(std::make_unique<explore::frame<counter>>());
+  for (int t = 0; t != 2; ++t)
+    e.thread([shared] {
+      counter& c = ***shared;
+      c.lock.lock();
+      int const before = c.count.get();
+      c.count.set(before + 1);
+      c.lock.unlock();
+      if (before == 1) shared->reset();
+    });
+}
+
+TEST(mutex_protocol, excludes_and_wakes) {
+  for (explore::test const& t : {explore::test(counting<2, 2>), explore::test(counting<3, 1>),
+                                 explore::test(trying), explore::test(dying)}) {
+    explore::result const r = explore::run({.max_executions = 100'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(mutex_protocol, excludes_at_random) {
+  explore::result const r = explore::run({.random = 20'000}, counting<4, 2>);
+  EXPECT_TRUE(r.ok) << r.message;
+}
+TEST(mutex_protocol, needs_every_order) {
+  explore::expect_every_weakening_fails({.max_executions = 20'000}, {counting<2, 2>, counting<3, 1>, dying});
+}
+
+} // namespace
