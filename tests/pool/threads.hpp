@@ -1,0 +1,76 @@
+// The threads of this process, as the kernel tells.
+#pragma once
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace pool_test {
+
+inline std::set<int> thread_ids() {
+  std::set<int> ids;
+  for (auto const& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    ids.insert(std::stoi(entry.path().filename().string()));
+  }
+  return ids;
+}
+
+/// How often each thread, those in `except` aside, went to sleep or was put aside. A thread that sleeps has
+/// no switches.
+inline std::map<int, std::uint64_t> context_switches(std::set<int> const& except = {}) {
+  std::map<int, std::uint64_t> switches;
+  for (int const id : thread_ids()) {
+    if (except.contains(id)) continue;
+    std::ifstream status("/proc/self/task/" + std::to_string(id) + "/status");
+    std::uint64_t sum = 0;
+    for (std::string line; std::getline(status, line);) {
+      if (auto const at = line.find("ctxt_switches:"); at != std::string::npos) {
+        sum += std::stoull(line.substr(at + std::string("ctxt_switches:").size()));
+      }
+    }
+    switches.emplace(id, sum);
+  }
+  return switches;
+}
+
+/// The threads that exist before any pool does, those included that a sanitizer starts with the first thread.
+inline std::set<int> threads_that_are_not_the_pools() {
+  std::thread([] {}).join();
+  return thread_ids();
+}
+
+inline std::string name_of_this_thread() {
+  std::array<char, 64> name{};
+  pthread_getname_np(pthread_self(), name.data(), name.size());
+  return name.data();
+}
+
+/// The CPUs that the calling thread may use.
+inline std::set<int> cpus_of_this_thread() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  sched_getaffinity(0, sizeof mask, &mask);
+  std::set<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mask)) cpus.insert(cpu);
+  }
+  return cpus;
+}
+
+inline bool restrict_this_thread_to(int cpu) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(cpu, &mask);
+  return sched_setaffinity(0, sizeof mask, &mask) == 0;
+}
+
+} // namespace pool_test
