@@ -1,0 +1,44 @@
+// What the user gets to see.
+#pragma once
+
+#include "census.hpp"
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace identifiers {
+
+/// What one worker did in the count.
+struct worker_counts {
+  std::uint64_t run = 0;    ///< tasks it ran
+  std::uint64_t handed = 0; ///< halves of work that it handed to a worker that asked
+  std::uint64_t taken = 0;  ///< halves of work that it took from a worker that did not answer
+};
+
+/// The same count again, by one worker and by all. Both find the files in memory, which the first count may
+/// not have.
+struct comparison {
+  double one_worker_seconds = 0;
+  double seconds = 0;
+  double speedup() const { return one_worker_seconds / seconds; }
+};
+
+struct report {
+  std::vector<std::string> paths;
+  unsigned workers = 0;
+  census result;
+  std::vector<worker_counts> by_worker;
+  std::optional<comparison> compared;
+  std::string why_not_compared; ///< if it was wanted and makes no sense
+};
+
+/// The table, a line per identifier as `uniq -c` writes it, an empty line, and the figures.
+void print_text(const report& all, std::ostream& out);
+void print_json(const report& all, std::ostream& out);
+/// What could not be read, and if there was nothing at all, what to do.
+void print_problems(const census& result, const std::vector<std::string>& paths, std::ostream& out);
+
+} // namespace identifiers
