@@ -1,0 +1,182 @@
+"""What is measured: the scenarios, who takes part, with how many workers and at which size.
+
+A scenario's `kind` and `size` are what the programs get on their command lines; its name is what people read. `P` stands
+for the CPUs that this process may use, "2P" for a pool twice that size.
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
+
+
+def usable_cpus():
+    return len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class Contender:
+    name: str
+    program: str  # bench-<program>
+    toolchain: str  # gcc, clang or cargo
+    forms: dict = field(default_factory=dict, hash=False)  # kind -> the kind that this form of it goes by
+
+
+CONTENDERS = {c.name: c for c in [
+    Contender("serial", "serial", "gcc"),
+    Contender("serial-clang", "serial", "clang"),
+    Contender("rubato", "rubato", "gcc"),
+    Contender("rubato-context", "rubato", "gcc", {"fib": "fibctx", "tree": "treectx"}),
+    Contender("rubato-loop", "rubato", "gcc", {"skynet": "skynetloop", "nqueens": "nqueensloop"}),
+    Contender("rubato-clang", "rubato", "clang"),
+    Contender("rubato-clang-context", "rubato", "clang", {"fib": "fibctx", "tree": "treectx"}),
+    Contender("onetbb", "onetbb", "gcc"),
+    Contender("openmp", "openmp", "gcc"),
+    Contender("mutex-queue", "mutex-queue", "gcc"),
+    Contender("asio", "asio", "gcc"),
+    Contender("rayon", "rayon", "cargo"),
+    Contender("chili", "chili", "cargo"),
+    Contender("forte", "forte", "cargo"),
+]}
+
+RUBATO = ("rubato", "rubato-clang")
+CONTEXT = ("rubato-context", "rubato-clang-context")
+LOOP = ("rubato-loop",)
+SERIAL = ("serial", "serial-clang")
+FORKING_PEERS = ("onetbb", "openmp", "rayon", "chili", "forte")
+FORKING = SERIAL + RUBATO + FORKING_PEERS
+QUEUEING = RUBATO + ("onetbb", "rayon", "forte", "mutex-queue", "asio")
+
+
+@dataclass
+class Scenario:
+    name: str
+    kind: str
+    size: int
+    title: str
+    contenders: tuple
+    workers: tuple = ("P",)  # for everybody; serial always has one
+    own_workers: tuple = ("P", "2P")  # for Rubato, which must not suffer from too many
+    reference: str = "serial"
+    rounds: int = 0  # 0: as many as asked for
+    smaller: dict = field(default_factory=dict)  # contender -> a size it can do in a second or so
+    forks: object = None  # size -> forks; what was measured at a smaller size is scaled up by it
+    left_out: dict = field(default_factory=dict)  # contender -> why
+    memory: int = 0  # bytes
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: a contender with so many workers."""
+    contender: Contender
+    workers: int
+    kind: str
+    size: int
+    scale: float
+
+
+def fibonacci(n):
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return a
+
+
+def fib_forks(n):
+    return fibonacci(n + 1) - 1
+
+
+def count(n):
+    """1000000 -> 1M"""
+    for unit, suffix in ((10**6, "M"), (10**3, "k")):
+        if n >= unit:
+            return f"{n / unit:.1f}".removesuffix(".0") + suffix
+    return str(n)
+
+
+def trees(quick):
+    for layers in (10, 20) if quick else (10, 24, 27):
+        nodes = 2**layers - 1
+        label = count(nodes) if layers > 10 else str(nodes)
+        huge = layers > 24
+        slow = {"openmp": "more than half a minute per run", "onetbb": "ten seconds per run"}
+        for kind, suffix, what in (("tree", "", "nothing else"), ("tree10", "-10ns", "10 ns of work")):
+            forms = CONTEXT if kind == "tree" and not huge else ()
+            yield Scenario(
+                f"tree-{label}{suffix}", kind, layers,
+                f"Sum of a tree of {nodes:,} nodes, a fork and {what} at each; per node", FORKING + forms,
+                rounds=3 if huge else 0, memory=24 * nodes,
+                left_out=slow if huge else {"openmp": "too slow for a quick run"} if quick else {})
+
+
+def loops(quick):
+    for exponent in (2, 4, 6) if quick else (2, 3, 4, 5, 6, 7):
+        n = 10**exponent
+        for kind, suffix, what in (("iterate", "", "an increment"), ("iterate10", "-10ns", "10 ns of work and an increment")):
+            yield Scenario(f"iterate-{count(n)}{suffix}", kind, n, f"A loop over {n:,} items, {what} each; per loop",
+                           ("serial",) + RUBATO + FORKING_PEERS)
+
+
+def scenarios(quick):
+    fib = 32 if quick else 39
+    yield Scenario(f"fib{fib}", "fib", fib, f"fib({fib}), a fork at every call and nothing else", FORKING + CONTEXT,
+                   workers=(1, "P", "2P"), own_workers=(1, "P", "2P"), forks=fib_forks,
+                   smaller={"onetbb": min(fib, 35), "openmp": min(fib, 27 if quick else 30)})
+    levels = 6 if quick else 8
+    yield Scenario("skynet", "skynet", levels, f"Skynet: ten children per node, 10^{levels} leaves", FORKING + LOOP,
+                   smaller={"openmp": min(levels, 6)}, forks=lambda n: 10**n)
+    queens = 11 if quick else 14
+    yield Scenario(f"nqueens{queens}", "nqueens", queens, f"{queens} queens, a fork for every queen set",
+                   ("serial",) + RUBATO + LOOP + FORKING_PEERS)
+    yield from trees(quick)
+    yield from loops(quick)
+    for n in (8, 512) if quick else (8, 64, 512, 8196):
+        yield Scenario(f"scope-{n}", "flat", n, f"A scope with {n:,} spawns of 200 hash rounds; per scope",
+                       tuple(c for c in ("serial",) + RUBATO + FORKING_PEERS if c != "chili"),
+                       left_out={"chili": "has no scopes"})
+    joins = 10**6 if quick else 10**8
+    yield Scenario("flatjoin", "flatjoin", joins, "Joins of two trivial closures in a flat loop; per join", FORKING,
+                   smaller={"onetbb": 10**6, "openmp": 10**6, "rayon": min(joins, 10**7), "forte": min(joins, 10**7)})
+    tasks = 10**5 if quick else 10**6
+    yield Scenario("enqueue", "enqueue", tasks, f"{tasks:,} empty tasks from one outside thread until all have run; per task",
+                   QUEUEING, workers=(1, 2, 4, 8), own_workers=(1, 2, 4, 8), reference="mutex-queue")
+    yield Scenario("wake", "wake", 40 if quick else 150, "From enqueue to the start of the task, all workers asleep; median",
+                   QUEUEING, own_workers=("P",), reference="futex")
+    yield Scenario("hidden", "hidden", 3 if quick else 5, "Forty jobs of 1 ms, latent behind a leaf of 60 ms",
+                   ("serial",) + RUBATO + FORKING_PEERS, workers=(2,), own_workers=(2,))
+    seconds = 1 if quick else 10
+    yield Scenario("idle", "idle", seconds * 1000, f"CPU time of a pool with nothing to do, in {seconds} s",
+                   RUBATO + FORKING_PEERS + ("mutex-queue", "asio"), own_workers=("P",), reference="", rounds=1)
+
+
+def selected(only, scenario, contender):
+    """ONLY: 'regex' for a scenario or a contender, 'regex/regex' for both."""
+    if not only:
+        return True
+    if "/" in only:
+        left, right = only.split("/", 1)
+        return bool(re.search(left, scenario) and re.search(right, contender))
+    return bool(re.search(only, scenario) or re.search(only, contender))
+
+
+def entries(scenario, only, workers):
+    """The rows of a scenario: those to measure, and those left out, with the reason."""
+    todo, left_out = [], dict(scenario.left_out)
+    cpus = usable_cpus()
+    amount = {"P": cpus, "2P": 2 * cpus}
+    for name in scenario.contenders:
+        contender = CONTENDERS[name]
+        if name in left_out:
+            continue
+        spec = scenario.own_workers if name in RUBATO + CONTEXT + LOOP else scenario.workers
+        if name in SERIAL:
+            spec = (1,)
+        elif workers:
+            spec = workers
+        size = scenario.smaller.get(name, scenario.size)
+        scale = scenario.forks(scenario.size) / scenario.forks(size) if scenario.forks else 1.0
+        kind = contender.forms.get(scenario.kind, scenario.kind)
+        for w in sorted({amount.get(w, w) for w in spec}):
+            todo.append(Entry(contender, w, kind, size, scale))
+    todo = [e for e in todo if selected(only, scenario.name, e.contender.name)]
+    left_out = {c: why for c, why in left_out.items() if selected(only, scenario.name, c)}
+    return todo, left_out
