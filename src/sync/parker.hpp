@@ -27,6 +27,9 @@ public:
     static_cast<void>(word_.exchange(none, std::memory_order_acquire));
   }
 
+  /// Parked, and nobody has called unpark() since. A hint, for whoever looks again.
+  [[nodiscard]] bool sleeps() const noexcept { return word_.load(std::memory_order_relaxed) == parked; }
+
   /// From any thread.
   void unpark() noexcept {
     // acq_rel: release pairs with park(); acquire, so that wakers are ordered among themselves and the last

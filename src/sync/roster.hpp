@@ -3,7 +3,7 @@
 //
 // A seat without a thread is vacant, whether its worker sleeps for want of work or waits for something; both
 // count as sleeping workers. A thread without a seat is idle (it sleeps and waits for one), homeless (it came
-// back from a wait, found no seat and went on) or waiting. Everything but the two counters in state_ is
+// back from a wait, found no seat and went on) or waiting. Everything but the three counters in state_ is
 // guarded by one lock: each transition goes with a system call or an allocation anyway.
 #pragma once
 
@@ -26,6 +26,8 @@ struct basic_roster_seat {
   basic_roster_seat* next = nullptr; // in the list of vacant seats, with the one below
   basic_roster_seat* previous = nullptr;
   bool vacant = false;                                 ///< in the list
+  bool promised = false;                               ///< to a thread that is being made
+  bool personal = false;                               ///< for nobody but `last`
   typename Policy::template atomic<bool> closed{true}; ///< above the pool's size: nobody may sit down
   typename Policy::template atomic<basic_roster_thread<Policy>*> occupant{nullptr};
   basic_roster_thread<Policy>* last = nullptr; ///< who sat here before: its cache is warm
@@ -41,6 +43,15 @@ struct basic_roster_thread {
   basic_roster_thread* next = nullptr; // in the list of idle or of homeless threads, with the one below
   basic_roster_thread* previous = nullptr;
   bool idle = false, homeless = false;
+  bool active = false; ///< counted as such
+};
+
+/// What becomes of a thread that leaves its seat.
+enum class leaving : unsigned char {
+  to_wait,  ///< in the middle of a task: stays active
+  to_drive, ///< the same, and sleeps until called to a seat: it drives a pool without workers
+  to_rest,  ///< sleeps until called
+  for_good,
 };
 
 /// An intrusive list: first out is the newest. Elements can be taken from the middle.
@@ -79,9 +90,11 @@ public:
   };
 
 private:
-  static constexpr std::uint64_t one_vacant = 1, one_searching = std::uint64_t{1} << 32U;
-  // Low half: vacant seats. High half: seated threads that are awake and look for work, those just woken
-  // included.
+  static constexpr unsigned width = 21; // of a counter
+  static constexpr std::uint64_t one_vacant = 1, one_searching = one_vacant << width,
+                                 one_active = one_searching << width;
+  // Three counters: vacant seats; seated threads that are awake and look for work, those just called
+  // included; active threads: all but the idle ones and those outside, so those that search or wait too.
   alignas(64) typename Policy::template atomic<std::uint64_t> state_{0};
   typename Policy::template atomic<std::uint32_t> homeless_count_{0};
   alignas(64) basic_mutex<Policy> mutex_;
@@ -89,14 +102,15 @@ private:
   roster_list<thread> idle_;
   roster_list<thread> homeless_;
 
-  static std::uint32_t vacant_of(std::uint64_t s) noexcept { return static_cast<std::uint32_t>(s); }
-  static std::uint32_t searching_of(std::uint64_t s) noexcept { return static_cast<std::uint32_t>(s >> 32U); }
+  static std::uint32_t field(std::uint64_t s, std::uint64_t unit) noexcept {
+    return static_cast<std::uint32_t>(s / unit) & ((1U << width) - 1);
+  }
+  static std::uint32_t vacant_of(std::uint64_t s) noexcept { return field(s, one_vacant); }
+  static std::uint32_t searching_of(std::uint64_t s) noexcept { return field(s, one_searching); }
+  static std::uint32_t active_of(std::uint64_t s) noexcept { return field(s, one_active); }
 
 public:
-  basic_mutex<Policy>& lock() noexcept { return mutex_; }
-
-  // ---- Promise W: whoever has queued work asks this, after the push
-  // ------------------------------------------
+  // Promise W: whoever has queued work asks this, after the push
 
   /// Is a worker to be woken for work that has just been queued? Not if somebody looks for work already: a
   /// searcher looks again after it has announced that it will sleep, and the last one that finds something
@@ -112,6 +126,15 @@ public:
   }
   [[nodiscard]] std::size_t vacant() const noexcept {
     return vacant_of(state_.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] std::size_t active() const noexcept {
+    return active_of(state_.load(std::memory_order_seq_cst)); // seq_cst: see nudge_watch()
+  }
+  /// Every active thread only looks for work. seq_cst: pairs with the counter of those that wait for this,
+  /// which they change before they look here.
+  [[nodiscard]] bool nobody_runs() const noexcept {
+    std::uint64_t const s = state_.load(std::memory_order_seq_cst);
+    return active_of(s) == searching_of(s);
   }
   [[nodiscard]] bool has_homeless() const noexcept {
     return homeless_count_.load(std::memory_order_relaxed) != 0; // a hint; step_down() looks under the lock
@@ -134,19 +157,25 @@ public:
   }
 
   /// Picks a vacant seat (the given one, if any) and who sits down on it, and wakes that thread if there is
-  /// one. The called thread counts as searching. `always`: even if somebody searches already.
+  /// one. The called thread counts as active and searching. `always`: even if somebody searches already.
   [[nodiscard]] call summon(seat* wanted = nullptr, bool always = false) noexcept {
     call c;
     {
       std::lock_guard const guard(mutex_);
       if (!always && searching_of(state_.load(std::memory_order_relaxed)) != 0) return c;
-      c.where = wanted != nullptr ? wanted : vacant_.front();
-      if (c.where == nullptr || !c.where->vacant) return {};
+      c.where = wanted != nullptr && may_be_called(*wanted) ? wanted : nullptr;
+      for (seat* s = wanted == nullptr ? vacant_.front() : nullptr; s != nullptr && c.where == nullptr;
+           s = s->next)
+        if (may_be_called(*s)) c.where = s;
+      if (c.where == nullptr) return c;
       c.who = c.where->last != nullptr && c.where->last->idle ? c.where->last : idle_.front();
-      take_seat(c.where, one_searching);
-      if (c.who == nullptr) return c;
-      idle_.erase(c.who);
-      c.who->idle = false;
+      take_seat(c.where, one_searching + one_active);
+      if (c.who == nullptr) {
+        c.where->promised = true;
+        return c;
+      }
+      delist(*c.who);
+      c.who->active = true;
       assign(c.where, c.who);
     }
     c.who->parker.unpark();
@@ -155,35 +184,47 @@ public:
   /// A thread was made for a call.
   void settle(call const& c, thread& made) noexcept {
     std::lock_guard const guard(mutex_);
+    c.where->promised = false;
+    made.active = true;
     assign(c.where, &made);
   }
   /// None could be made.
   void give_up(call const& c) noexcept {
     std::lock_guard const guard(mutex_);
-    c.where->occupant.store(nullptr, std::memory_order_relaxed);
-    leave_seat(c.where, one_searching);
+    c.where->promised = false;
+    leave_seat(c.where, one_searching + one_active);
   }
 
-  // ---- A thread's own transitions; the caller looks at the queues after each that leaves a seat vacant
-  // --------
+  // A thread's own transitions. The caller looks at the queues after each that leaves a seat vacant.
 
-  /// Leaves the seat, if there is one. `idle`: waits for another seat, which summon() gives. `searching`:
-  /// was. Returns the seat that was left.
-  seat* vacate(thread& t, bool idle, bool searching = false) noexcept {
+  /// A thread from outside comes in and sits down if a seat is vacant.
+  void enter(thread& t) noexcept {
+    std::lock_guard const guard(mutex_);
+    activate(t);
+    if (seat* const s = free_seat()) {
+      take_seat(s, 0);
+      assign(s, &t);
+    }
+  }
+
+  /// Leaves the seat, if there is one, and returns it. `searching`: did so until now.
+  seat* vacate(thread& t, leaving how, bool searching = false) noexcept {
     std::lock_guard const guard(mutex_);
     seat* const s = t.place.load(std::memory_order_relaxed);
     forget_homeless(t);
+    std::uint64_t minus = searching ? one_searching : 0;
+    if (t.active && (how == leaving::to_rest || how == leaving::for_good)) {
+      t.active = false;
+      minus += one_active;
+    }
+    if (how == leaving::to_rest || how == leaving::to_drive) enlist(t);
     if (s != nullptr) {
       t.place.store(nullptr, std::memory_order_relaxed);
       s->occupant.store(nullptr, std::memory_order_relaxed);
       s->last = &t;
-      leave_seat(s, searching ? one_searching : 0);
-    } else if (searching) {
-      state_.fetch_sub(one_searching, std::memory_order_seq_cst);
-    }
-    if (idle) {
-      t.idle = true;
-      idle_.push(&t);
+      leave_seat(s, minus);
+    } else if (minus != 0) {
+      state_.fetch_sub(minus, std::memory_order_seq_cst);
     }
     return s;
   }
@@ -192,11 +233,7 @@ public:
   /// be given the seat of the next worker that ends a task.
   bool sit(thread& t, seat* wanted, bool homeless) noexcept {
     std::lock_guard const guard(mutex_);
-    if (t.idle) { // nobody has called it since it went idle
-      t.idle = false;
-      idle_.erase(&t);
-    }
-    seat* const s = wanted != nullptr && wanted->vacant ? wanted : vacant_.front();
+    seat* const s = wanted != nullptr && wanted->vacant ? wanted : free_seat();
     if (s != nullptr) {
       take_seat(s, 0);
       assign(s, &t);
@@ -219,8 +256,9 @@ public:
     seat* const s = t.place.load(std::memory_order_relaxed);
     t.place.store(nullptr, std::memory_order_relaxed);
     assign(s, heir);
-    t.idle = true;
-    idle_.push(&t);
+    enlist(t);
+    t.active = false;
+    state_.fetch_sub(one_active, std::memory_order_seq_cst);
     return true;
   }
 
@@ -229,34 +267,54 @@ public:
     return idle_.front() != nullptr;
   }
 
-  /// An idle thread for something else than a seat; null: there is none. The caller wakes it.
+  /// A thread that rests, for something else than a seat; null: there is none. It counts as active from here
+  /// on, and the caller wakes it.
   [[nodiscard]] thread* take_idle() noexcept {
     std::lock_guard const guard(mutex_);
-    thread* const t = idle_.front();
+    thread* t = idle_.front();
+    while (t != nullptr && t->active) t = t->next; // it drives
     if (t == nullptr) return nullptr;
-    t->idle = false;
-    idle_.erase(t);
+    delist(*t);
+    activate(*t);
     return t;
   }
-
-  /// No longer waits for a seat: neither idle nor homeless.
-  void strike(thread& t) noexcept {
+  /// A thread that was made for something else than a seat.
+  void count_in(thread& t) noexcept {
     std::lock_guard const guard(mutex_);
-    forget_homeless(t);
-    if (!t.idle) return;
-    t.idle = false;
-    idle_.erase(&t);
+    activate(t);
   }
 
-  // ---- The pool's size
-  // ---------------------------------------------------------------------------------------
+  /// A thread that drives gives up being called: if it was, it is active anyway, and searches no more than
+  /// before.
+  void stop_driving(thread& t) noexcept {
+    std::lock_guard const guard(mutex_);
+    if (t.idle)
+      delist(t);
+    else if (t.place.load(std::memory_order_relaxed) != nullptr)
+      state_.fetch_sub(one_searching + one_active, std::memory_order_seq_cst);
+  }
+
+  /// A new thread, or one that was struck from the list, waits to be called. The caller looks at the queues.
+  void await_call(thread& t) noexcept {
+    std::lock_guard const guard(mutex_);
+    enlist(t);
+  }
+  /// A resting thread is not to be called any more. False: it was already.
+  bool strike(thread& t) noexcept {
+    std::lock_guard const guard(mutex_);
+    if (t.active) return false;
+    if (t.idle) delist(t);
+    return true;
+  }
+
+  // The pool's size
 
   /// The seat may be used; it is vacant unless its occupant has not noticed that it was closed.
   void open(seat* s) noexcept {
     std::lock_guard const guard(mutex_);
     if (!s->closed.load(std::memory_order_relaxed)) return;
     s->closed.store(false, std::memory_order_relaxed); // relaxed, everywhere: an occupant's look is a hint
-    if (s->occupant.load(std::memory_order_relaxed) == nullptr) leave_seat(s, 0);
+    if (s->occupant.load(std::memory_order_relaxed) == nullptr && !s->promised) leave_seat(s, 0);
   }
   /// Nobody may sit down any more. An occupant leaves at its next task boundary.
   void close(seat* s) noexcept {
@@ -273,6 +331,26 @@ public:
   }
 
 private:
+  static bool may_be_called(seat const& s) noexcept {
+    return s.vacant && (!s.personal || (s.last != nullptr && s.last->idle));
+  }
+  [[nodiscard]] seat* free_seat() const noexcept {
+    seat* s = vacant_.front();
+    while (s != nullptr && s->personal) s = s->next;
+    return s;
+  }
+  void enlist(thread& t) noexcept {
+    t.idle = true;
+    idle_.push(&t);
+  }
+  void delist(thread& t) noexcept {
+    t.idle = false;
+    idle_.erase(&t);
+  }
+  void activate(thread& t) noexcept {
+    t.active = true;
+    state_.fetch_add(one_active, std::memory_order_seq_cst);
+  }
   void take_seat(seat* s, std::uint64_t plus) noexcept {
     vacant_.erase(s);
     s->vacant = false;

@@ -80,7 +80,7 @@ void pool_core::broadcast(void (*prepare)(void*, std::size_t), void (*body)(void
       if (seat* s = seat_at(static_cast<unsigned>(i)); s != own) enqueue_for(*s, copies[i].get());
   }
   if (copies.empty()) return;
-  if (own != nullptr && own->index < copies.size() && !own->temporary) {
+  if (own != nullptr && own->index < copies.size() && !own->personal) {
     if (copies[own->index]->claim()) copies[own->index]->run(me);
     copies[own->index]->let_go(); // it is in no inbox
   }
@@ -90,7 +90,7 @@ void pool_core::broadcast(void (*prepare)(void*, std::size_t), void (*body)(void
            (c.dropped.load(std::memory_order_acquire) ||
             (seat_at(static_cast<unsigned>(c.seat_index))->occupant.load(std::memory_order_acquire) ==
                  nullptr &&
-             made_.load(std::memory_order_relaxed) >= size() + options_.spares_ && !people.has_idle()));
+             nobody_to_call()));
   };
   auto const ended = [&] { return state.left.load(std::memory_order_acquire) == 0; };
   while (!ended()) {

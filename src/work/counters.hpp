@@ -21,6 +21,7 @@ enum class counted : unsigned char {
   vacated,
   relieved,
   contended,
+  began, // to run after it had searched or rested
   count_
 };
 

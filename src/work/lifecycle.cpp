@@ -101,6 +101,15 @@ void pool_core::open_seats(unsigned n) {
     seats_known_.store(i + 1, std::memory_order_release);
   }
   unsigned const before = target_.exchange(n, std::memory_order_seq_cst);
+  {
+    std::lock_guard const guard(records_); // decides about threads that are about to end: see sleep()
+    winding_up_ = false;
+    for_each_thread([](pool_thread& t) { t.exiting.store(false, std::memory_order_relaxed); });
+  }
+  {
+    std::lock_guard const guard(waiters_);
+    idle_.notify_all(); // who waits for the last thread's end waits no longer
+  }
   for (unsigned i = before; i < n; ++i) people.open(seat_at(i));
   // Workers come to life idle: the first event finds them.
   while (made_.load(std::memory_order_relaxed) < n) {
@@ -124,7 +133,6 @@ unsigned pool_core::resize(unsigned workers) {
     stop_ = std::stop_source();
   }
   if (workers >= before) {
-    for_each_thread([](pool_thread& t) { t.exiting.store(false, std::memory_order_relaxed); });
     open_seats(workers);
   } else {
     target_.store(workers, std::memory_order_seq_cst);
@@ -137,7 +145,7 @@ unsigned pool_core::resize(unsigned workers) {
     unsigned surplus =
         made_.load(std::memory_order_relaxed) - std::min(made_.load(std::memory_order_relaxed), workers);
     people.for_each_idle([&](roster_thread& t) {
-      if (surplus == 0) return;
+      if (surplus == 0 || t.active) return; // active: it drives
       --surplus;
       thread_of(t).exiting.store(true, std::memory_order_release);
       t.parker.unpark();
@@ -151,12 +159,14 @@ unsigned pool_core::resize(unsigned workers) {
 
 /// What is queued on a closed seat goes where others find it.
 void pool_core::retire_seat(seat& s) noexcept {
-  while (task* k = s.queue.pop()) push_entry(k);
   {
+    in_transit const moving(*this);
+    while (task* k = s.queue.pop()) push_entry(k);
     std::lock_guard const guard(s.inbox);
     while (queue_node* n = s.inbox.pop()) push_entry(static_cast<task*>(n));
   }
   if (any_queued()) notify();
+  on_quiet();
 }
 
 /// Everybody who waits looks again.
@@ -168,20 +178,22 @@ void pool_core::wake_waiters() noexcept {
 }
 
 void pool_core::discard_queued() noexcept {
-  while (task* k = any_task()) drop(*k);
-  for (unsigned i = 0, n = seats_known(); i != n; ++i) {
-    for (;;) {
-      task* k = nullptr;
-      {
-        std::lock_guard const guard(seat_at(i)->inbox);
-        k = static_cast<task*>(seat_at(i)->inbox.pop());
+  {
+    in_transit const moving(*this);
+    while (task* k = any_task()) drop(*k);
+    for (unsigned i = 0, n = seats_known(); i != n; ++i) {
+      for (;;) {
+        task* k = nullptr;
+        {
+          std::lock_guard const guard(seat_at(i)->inbox);
+          k = static_cast<task*>(seat_at(i)->inbox.pop());
+        }
+        if (k == nullptr) break;
+        drop(*k);
       }
-      if (k == nullptr) break;
-      drop(*k);
     }
   }
-  std::lock_guard const guard(waiters_);
-  idle_.notify_all();
+  on_quiet();
 }
 
 void pool_core::request_shutdown(ending how) {
@@ -203,27 +215,36 @@ void pool_core::request_shutdown(ending how) {
 
 /// A shutdown was requested and nothing is left to do: the threads end.
 void pool_core::end_if_quiet() noexcept {
-  // Whoever holds the lock changes the pool's life at this moment, and looks itself.
-  std::unique_lock const guard(life_, std::try_to_lock);
-  if (!guard || ending_.load(std::memory_order_seq_cst) == ending::none || !quiescent(0)) return;
-  close_pool();
+  // One looks, again for each that comes meanwhile. acq_rel: what they did before is seen then.
+  if (end_checks_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+  for (unsigned served = 1; served != 0;) {
+    // Anybody else who holds the lock changes the pool's life at this moment, and looks itself.
+    if (std::unique_lock const guard(life_, std::try_to_lock);
+        guard && ending_.load(std::memory_order_seq_cst) != ending::none && quiescent())
+      close_pool();
+    served = end_checks_.fetch_sub(served, std::memory_order_acq_rel) - served;
+  }
 }
 
 /// Under life_: no seats, no threads.
 void pool_core::close_pool() noexcept {
   unsigned const before = target_.exchange(0, std::memory_order_seq_cst);
   for (unsigned i = 0; i != before; ++i) people.close(seat_at(i));
-  for_each_thread([](pool_thread& t) {
-    if (!t.worker) return;
-    t.exiting.store(true, std::memory_order_release);
-    t.parker.unpark();
-  });
+  {
+    std::lock_guard const guard(records_); // no thread is made in between
+    winding_up_ = true;
+    for_each_thread([](pool_thread& t) {
+      if (!t.worker) return;
+      t.exiting.store(true, std::memory_order_release);
+      t.parker.unpark();
+    });
+  }
   closed_.store(true, std::memory_order_seq_cst);
   ending_.store(ending::none, std::memory_order_seq_cst);
 }
 
 void pool_core::shutdown(ending how, bool destroying) {
-  if (current->core == this) {
+  if (is_member(*this)) {
     if (destroying)
       os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
               "request_shutdown() "
@@ -241,21 +262,27 @@ void pool_core::shutdown(ending how, bool destroying) {
       discard_queued();
       std::unique_lock lock(waiters_);
       idle_waiting_.fetch_add(1, std::memory_order_seq_cst);
-      while (active_.load(std::memory_order_seq_cst) != 0) idle_.wait(lock);
+      while (!people.nobody_runs()) idle_.wait(lock);
       idle_waiting_.fetch_sub(1, std::memory_order_seq_cst);
       lock.unlock();
       discard_queued();
     }
-    std::lock_guard const guard(life_);
-    if (ending_.load(std::memory_order_relaxed) == ending::none) {
-      if (!destroying && !closed_.load(std::memory_order_relaxed)) return; // resize() came in between
-      if (destroying) ending_.store(how, std::memory_order_seq_cst);
+    {
+      std::lock_guard const guard(life_);
+      bool const restarted =
+          ending_.load(std::memory_order_relaxed) == ending::none && !closed_.load(std::memory_order_relaxed);
+      if (restarted && !destroying) return; // resize() came in between
+      if (!people.nobody_runs()) continue;  // somebody else did
+      close_pool();
     }
-    if (active_.load(std::memory_order_seq_cst) != 0) continue; // somebody came in between
-    unsigned const before = seats_known();
-    close_pool();
-    join_exited(true);
-    for (unsigned i = 0; i != before; ++i) retire_seat(*seat_at(i));
+    // Without the lock: a task that came in at the last moment may want it.
+    bool const all_joined = join_exited(true);
+    std::lock_guard const guard(life_);
+    if (!all_joined || !closed_.load(std::memory_order_relaxed)) { // resize()
+      if (destroying) continue;
+      return;
+    }
+    for (unsigned i = 0, n = seats_known(); i != n; ++i) retire_seat(*seat_at(i));
     if (destroying || how == ending::discard) discard_queued();
     // A guest's last step may still be under way; it takes no lock that is held here.
     while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();

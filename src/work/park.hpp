@@ -10,9 +10,9 @@ namespace rubato::detail {
 
 template<class Done>
 void pool_core::park_until(pool_thread& t, char const* why, member const* whom, Done done) noexcept {
-  while (size() == 0 && !done()) drive_until(t, done);
   if (done()) return;
-  seat* const s = vacate(t, false);
+  not_blocked(t);
+  seat* const s = vacate(t, leaving::to_wait);
   if (s != nullptr) {
     t.counts.bump(counted::vacated);
     s->counts.bump(counted::vacated);
@@ -23,18 +23,22 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
   after_vacating(s);
   nudge_watch(watch_rest::dozing); // it looks whether anybody is left to end this wait
   while (!done()) {
+    if (size() == 0) { // whoever waits does the work, and is no mere waiter meanwhile
+      t.waits_in.store(nullptr, std::memory_order_relaxed);
+      waiting_.fetch_sub(1, std::memory_order_seq_cst);
+      drive_until(t, done);
+      waiting_.fetch_add(1, std::memory_order_seq_cst);
+      t.waits_in.store(why, std::memory_order_relaxed);
+      continue;
+    }
     t.parker.park();
     // Woken but not run for a while, a thread still counts as waiting: that is no stall.
     if (report_stall_.exchange(false, std::memory_order_acq_rel) && !done()) report_stall();
-    if (size() != 0 || done()) continue;
-    // The last worker is gone: whoever waits does the work, and is no mere waiter meanwhile.
-    waiting_.fetch_sub(1, std::memory_order_seq_cst);
-    drive_until(t, done);
-    waiting_.fetch_add(1, std::memory_order_seq_cst);
   }
   waiting_.fetch_sub(1, std::memory_order_seq_cst);
   returns_.fetch_add(1, std::memory_order_relaxed);
   t.waits_in.store(nullptr, std::memory_order_relaxed);
+  nudge_watch(watch_rest::dozing); // busy from now on, and perhaps somebody sleeps
   come_back(t, s);
 }
 
@@ -42,29 +46,21 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
 /// a seat of its own in between. Returns when done or when the pool has workers again.
 template<class Done>
 void pool_core::drive_until(pool_thread& t, Done& done) noexcept {
+  seat* left = nullptr;
   while (size() == 0 && !done()) {
-    if (task* k = any_task()) {
-      run(t, *k);
-      continue;
-    }
-    if (finding const f = find_latent(t)) {
-      run(t, f);
-      continue;
-    }
+    if (run_one(t)) continue;
     seat* const temporary = sit_temporarily(t);
     if (temporary == nullptr) continue;
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
-    vacate(t, true);
+    vacate(t, leaving::to_drive);
     if (any_queued() || any_latent()) call_worker(temporary, true);
     while (t.sits_on() == nullptr && !done() && size() == 0) t.parker.park();
-    people.strike(t);
-    if (t.sits_on() != nullptr) { // called: as active and searching, which it is already or no more
-      static_cast<void>(people.end_search());
-      active_.fetch_sub(1, std::memory_order_seq_cst);
-    }
+    people.stop_driving(t);
     people.close(temporary);
-    vacate(t, false);
+    left = vacate(t, leaving::to_wait);
   }
+  // It may have been called, even to a seat of a pool that has workers by now, and not have done the work.
+  after_vacating(left);
 }
 
 } // namespace rubato::detail

@@ -1,7 +1,7 @@
 // What a pool is made of once it has started. One member function per step of docs/design/parking.md; they
 // are defined in worker.cpp (what to run next), search.cpp (how to find work), wait.cpp (how to wait),
-// threads.cpp (who there is), lifecycle.cpp (how it begins, changes and ends) and relief.cpp (what the watch
-// sees).
+// idleness.cpp and room.cpp (waiting for the pool itself), threads.cpp (who there is), lifecycle.cpp (how it
+// begins, changes and ends), broadcast.cpp and relief.cpp (what the watch sees).
 #pragma once
 
 #include "rubato/pool.hpp"
@@ -38,8 +38,7 @@ public:
   pool_core& operator=(pool_core const&) = delete;
   ~pool_core();
 
-  // ---- Queuing (worker.cpp)
-  // ----------------------------------------------------------------------------------
+  // Queuing (worker.cpp)
   void enqueue(task* t) noexcept;
   void enqueue_for(seat& s, task* t) noexcept;
   /// Call after every event that leaves work queued: wakes one worker if one sleeps and none searches.
@@ -49,16 +48,16 @@ public:
   [[nodiscard]] bool any_queued() const noexcept;
   [[nodiscard]] std::size_t queued() const noexcept;
 
-  // ---- Workers (worker.cpp)
-  // ----------------------------------------------------------------------------------
+  // Workers (worker.cpp)
   void work(pool_thread& t) noexcept;
   [[nodiscard]] task* next_task(pool_thread& t, seat& s) noexcept;
   void run(pool_thread& t, task& k) noexcept;
   /// Any queued task, for a thread that sits nowhere.
   [[nodiscard]] task* any_task() noexcept;
+  /// Runs anything at all, for a thread that drives. False: there is nothing.
+  bool run_one(pool_thread& t) noexcept;
 
-  // ---- Searching (search.cpp)
-  // --------------------------------------------------------------------------------
+  // Searching (search.cpp)
   /// Something to run: one of the three.
   struct finding {
     task* queued = nullptr;
@@ -71,17 +70,21 @@ public:
   /// Looks for work for about the time of a wake and runs what it finds. `searching`: counted as such; reset
   /// when no longer. False: there was none.
   [[nodiscard]] bool search(pool_thread& t, bool& searching) noexcept;
-  [[nodiscard]] finding find(pool_thread& t, seat& s) noexcept;
-  /// What is latent in any thread: a job, a piece of a loop or the child of a scope.
-  [[nodiscard]] finding find_latent(pool_thread& t) noexcept;
+  /// What is queued, or a child of a scope: it may be that nobody else runs in whose stead it is run.
+  [[nodiscard]] finding find_ready(pool_thread& t, seat& s) noexcept;
+  [[nodiscard]] bool any_ready(seat const& s) const noexcept;
+  /// The child of any scope; null if there is none.
+  [[nodiscard]] scope_child* take_child(pool_thread& t) noexcept;
+  [[nodiscard]] bool any_child() const noexcept;
+  /// A job or a piece of a loop, of any thread.
+  [[nodiscard]] loot find_latent(pool_thread& t) noexcept;
   void run(pool_thread& t, finding const& f) noexcept;
   /// Gets something from the victim's chain that fits the wish: asks, waits a little, takes.
   [[nodiscard]] loot obtain(pool_thread& t, pool_thread& victim, wish const& w) noexcept;
   void run(pool_thread& t, loot const& l) noexcept;
   [[nodiscard]] bool any_latent() const noexcept;
 
-  // ---- Waiting (wait.cpp)
-  // ------------------------------------------------------------------------------------
+  // Waiting (wait.cpp)
   /// Leaves the seat, sleeps until `done`, comes back; drives the pool if it has no workers. Whoever makes
   /// `done` true unparks the thread afterwards. In park.hpp.
   template<class Done>
@@ -89,16 +92,20 @@ public:
   template<class Done>
   void drive_until(pool_thread& t, Done& done) noexcept;
   void wait_for(pool_thread& t, departure& d) noexcept;
-  [[nodiscard]] seat* leave(pool_thread& t) noexcept;
+  /// The two ends of blocking().
+  [[nodiscard]] seat* block(pool_thread& t) noexcept;
+  void unblock(pool_thread& t, seat* s) noexcept;
+  /// A thread that was taken to be blocked forks or spawns: what it has is not to be overlooked.
+  void not_blocked(pool_thread& t) noexcept;
   void come_back(pool_thread& t, seat* s) noexcept;
   void acquire_room();
   [[nodiscard]] bool try_acquire_room() noexcept;
   void release_room() noexcept;
   bool wait_idle(std::chrono::steady_clock::time_point deadline);
 
-  // ---- Threads (threads.cpp)
-  // ---------------------------------------------------------------------------------
+  // Threads (threads.cpp)
   void call_worker(seat* wanted = nullptr, bool always = false) noexcept;
+  void call_for_inboxes() noexcept;
   [[nodiscard]] pool_thread* enter(bool guest);
   void leave_pool(pool_thread& t) noexcept;
   template<class F>
@@ -115,8 +122,7 @@ public:
   [[nodiscard]] seat* seat_at(unsigned i) const noexcept { return seats_[i].load(std::memory_order_acquire); }
   [[nodiscard]] unsigned seats_known() const noexcept { return seats_known_.load(std::memory_order_acquire); }
 
-  // ---- Life (lifecycle.cpp)
-  // ----------------------------------------------------------------------------------
+  // Life (lifecycle.cpp)
   void start(unsigned workers);
   unsigned resize(unsigned workers);
   [[nodiscard]] unsigned size() const noexcept { return target_.load(std::memory_order_acquire); }
@@ -131,8 +137,7 @@ public:
   /// The threads do not exist any more: fork() made this process.
   void abandon() noexcept;
 
-  // ---- The watch (relief.cpp)
-  // --------------------------------------------------------------------------------
+  // The watch (relief.cpp)
   struct attention {
     bool latent = false; ///< look again soon: somebody is busy and somebody sleeps
     bool queued = false; ///< look again in 10 ms: tasks are ready behind busy workers
@@ -140,8 +145,7 @@ public:
   [[nodiscard]] attention look(os::ticks now) noexcept;
   [[nodiscard]] bool wants_attention() const noexcept;
 
-  // ---- Broadcast (broadcast.cpp)
-  // -----------------------------------------------------------------------------
+  // Broadcast (broadcast.cpp)
   void broadcast(void (*prepare)(void*, std::size_t), void (*body)(void*, std::size_t, member&), void* arg);
 
   roster people;
@@ -159,24 +163,28 @@ public:
 private:
   [[nodiscard]] bool sleep(pool_thread& t) noexcept;
   void boundary(pool_thread& t) noexcept;
-  seat* vacate(pool_thread& t, bool idle, bool searching = false) noexcept {
-    return static_cast<seat*>(people.vacate(t, idle, searching));
+  seat* vacate(pool_thread& t, leaving how, bool searching = false) noexcept {
+    return static_cast<seat*>(people.vacate(t, how, searching));
   }
-  void now_idle(pool_thread& t) noexcept;
+  void rest(pool_thread& t, bool searching) noexcept;
+  void wait_for_room(pool_thread& t) noexcept;
+  [[nodiscard]] bool room_or_nobody() noexcept;
   void drop(task& k) noexcept;
-  void end_search() noexcept;
   void push_entry(task* t) noexcept;
   void retire_seat(seat& s) noexcept;
   void relieve(pool_thread& t) noexcept;
   void on_quiet() noexcept;
-  [[nodiscard]] bool quiescent(unsigned but) const noexcept;
+  [[nodiscard]] bool quiescent() const noexcept;
+  [[nodiscard]] std::uint64_t begun() const noexcept;
+  [[nodiscard]] bool nobody_to_call() noexcept;
+  [[nodiscard]] unsigned busy() const noexcept;
   void after_vacating(seat* s) noexcept;
   void start_thread(roster::call c, bool relief) noexcept;
   [[nodiscard]] pool_thread* make_record(bool guest);
   void free_number(pool_thread& t) noexcept;
   static void thread_main(void* arg);
   void thread_ended(pool_thread& t) noexcept;
-  void join_exited(bool all) noexcept;
+  bool join_exited(bool all) noexcept;
   void end_if_quiet() noexcept;
   void close_pool() noexcept;
   void open_seats(unsigned n);
@@ -187,6 +195,7 @@ private:
   void pin(pool_thread& t, seat& s) noexcept;
   [[nodiscard]] bool starving(os::ticks now) noexcept;
   [[nodiscard]] bool stalled() noexcept;
+  [[nodiscard]] std::uint64_t this_epoch() const noexcept;
   void find_relief() noexcept;
   [[nodiscard]] task* pull(seat* s) noexcept;
 
@@ -208,12 +217,14 @@ private:
   std::vector<std::unique_ptr<pool_thread>> thread_storage_;
   std::vector<pool_thread*> free_records_;
   std::vector<pool_thread*> exited_; // to be joined
-  std::atomic<unsigned> made_{0};    // threads of ours that live; changed under records_
+  std::atomic<unsigned> made_{0};    // threads of ours, but for those that end; changed under records_
+  unsigned unjoined_ = 0;            // threads of ours, with those that end
   unsigned guests_ = 0;              // guests that are in
+  bool winding_up_ = false;          // no thread is made any more
 
-  // Threads that are neither idle nor outside: workers that are awake or wait in a task, guests.
-  alignas(64) std::atomic<unsigned> active_{0};
-  std::atomic<unsigned> waiting_{0}; ///< of these, those parked in a wait that only the pool can end
+  // Of the active threads:
+  alignas(64) std::atomic<unsigned> waiting_{0}; ///< parked in a wait that only the pool can end
+  std::atomic<unsigned> blocked_{0};             ///< in blocking(), with nothing latent
 
   mutex life_;                      // resize and shutdown take turns; never held while user code runs
   std::atomic<unsigned> inside_{0}; ///< guests that still touch this object
@@ -227,8 +238,30 @@ private:
   std::mutex waiters_;
   std::condition_variable idle_, room_;
   std::atomic<unsigned> idle_waiting_{0}, room_waiting_{0};
-  std::atomic<unsigned> idle_drivers_{0}; ///< of the active ones, those that only wait for idleness
   std::atomic<std::size_t> room_used_{0};
+  struct room_waiter { // a thread of the pool, in its frame
+    pool_thread* thread;
+    room_waiter* next;
+  };
+  room_waiter* first_for_room_ = nullptr; // guarded by waiters_, as is the next
+  room_waiter* last_for_room_ = nullptr;
+  // Whoever is in the middle of taking tasks out of queues without running; and who has been.
+  std::atomic<unsigned> moving_{0};
+  std::atomic<std::uint64_t> moved_{0};
+  struct in_transit {
+    pool_core& core;
+    explicit in_transit(pool_core& c) noexcept
+        : core(c) {
+      core.moving_.fetch_add(1, std::memory_order_seq_cst); // pairs with quiescent()
+    }
+    in_transit(in_transit const&) = delete;
+    in_transit& operator=(in_transit const&) = delete;
+    ~in_transit() {
+      core.moved_.fetch_add(1, std::memory_order_release); // before the line below: seen with it
+      core.moving_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+  };
+  std::atomic<unsigned> end_checks_{0}; ///< calls of end_if_quiet() that have not been served
 
   // The watch's notes.
   bool latent_seen_ = false;
@@ -245,5 +278,8 @@ private:
   std::atomic<bool> report_stall_{false}; ///< a waiting thread is to report
   std::atomic<std::uint64_t> returns_{0}; ///< waits that have ended; a stall has none
 };
+
+/// Is the calling thread in this pool, if only below what it runs in another?
+[[nodiscard]] bool is_member(pool_core const& core) noexcept;
 
 } // namespace rubato::detail

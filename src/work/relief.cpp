@@ -15,27 +15,37 @@ constexpr unsigned stalled_looks_enough = 3; // in a row, at least 10 ms apart b
 
 } // namespace
 
+/// Threads that may fork at any time.
+unsigned pool_core::busy() const noexcept {
+  // seq_cst, all: see nudge_watch().
+  std::size_t const active = people.active();
+  std::size_t const not_busy =
+      waiting_.load(std::memory_order_seq_cst) + std::size_t{blocked_.load(std::memory_order_seq_cst)};
+  return active > not_busy ? static_cast<unsigned>(active - not_busy) : 0;
+}
+
+/// Counts the waits that have ended; never 0.
+std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std::memory_order_relaxed) + 1; }
+
 /// Is there anything to look for, at all? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention() const noexcept {
-  unsigned const active = active_.load(std::memory_order_seq_cst);
+  std::size_t const active = people.active();
   if (active == 0) return false;
   if (any_queued()) return true;
-  unsigned const waiting = waiting_.load(std::memory_order_seq_cst);
-  if (waiting >= active) return stall_epoch_ != returns_.load(std::memory_order_relaxed) + 1 || any_latent();
-  return people.has_vacant();
+  if (waiting_.load(std::memory_order_seq_cst) >= active && stall_epoch_ != this_epoch()) return true;
+  return people.has_vacant() && (busy() != 0 || any_latent());
 }
 
 pool_core::attention pool_core::look(os::ticks now) noexcept {
   attention result;
-  if (active_.load(std::memory_order_seq_cst) == 0) {
+  if (people.active() == 0) {
     latent_seen_ = false;
     return result;
   }
   // Busy and asleep: latent work that is there at two looks in a row is not short.
   if (people.has_vacant()) {
     bool const latent = any_latent();
-    result.latent =
-        latent || waiting_.load(std::memory_order_relaxed) < active_.load(std::memory_order_relaxed);
+    result.latent = latent || busy() != 0;
     if (latent && latent_seen_) call_worker();
     latent_seen_ = latent;
   }
@@ -93,7 +103,6 @@ void pool_core::find_relief() noexcept {
     t.cpu_seen = cpu;
   });
   if (one_works) return;
-  active_.fetch_add(1, std::memory_order_seq_cst);
   pool_thread* idle = nullptr;
   if (roster_thread* r = people.take_idle()) idle = &thread_of(*r);
   if (idle != nullptr) {
@@ -107,6 +116,7 @@ void pool_core::find_relief() noexcept {
 
 /// Runs ready tasks, without a seat, until none has waited too long.
 void pool_core::relieve(pool_thread& t) noexcept {
+  t.counts.bump(counted::began);
   while (relief_on_.load(std::memory_order_relaxed)) {
     task* const k = any_task();
     if (k == nullptr) break;
@@ -118,9 +128,13 @@ void pool_core::relieve(pool_thread& t) noexcept {
 
 /// Every active thread waits for something that only the pool can bring, and nothing is ready.
 bool pool_core::stalled() noexcept {
-  unsigned const active = active_.load(std::memory_order_seq_cst);
-  std::uint64_t const epoch = returns_.load(std::memory_order_relaxed) + 1; // never 0
-  bool const all_wait = active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+  std::size_t const active = people.active();
+  std::uint64_t const epoch = this_epoch();
+  bool all_wait = active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+  // Woken but not run for a while, a thread still counts as waiting.
+  for_each_thread([&](pool_thread& t) {
+    if (t.waits_in.load(std::memory_order_relaxed) != nullptr && !t.parker.sleeps()) all_wait = false;
+  });
   if (!all_wait || any_latent() || (any_queued() && made_ < size() + options_.spares_) ||
       stall_epoch_ == epoch) {
     stalled_looks_ = 0;

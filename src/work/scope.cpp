@@ -38,9 +38,10 @@ void scope_core::enlist() noexcept {
   previous_ = nullptr;
   if (next_ != nullptr) next_->previous_ = this;
   home_->scopes = this;
-  // relaxed, both: hints; the list is read under the lock.
-  listed_.store(true, std::memory_order_relaxed);
-  home_->open_scopes.fetch_add(1, std::memory_order_relaxed);
+  // seq_cst: pairs with any_child() of a thread that has announced its sleep, because a spawn from outside
+  // reads the sleepers next. Then release: whoever sees that this is listed comes after it.
+  home_->open_scopes.fetch_add(1, std::memory_order_seq_cst);
+  listed_.store(true, std::memory_order_release);
 }
 
 void scope_core::delist() noexcept {
@@ -69,9 +70,11 @@ void scope_core::spawn(scope_child* c) noexcept {
     c->exec(*c, nullptr);
     return;
   }
-  if (!listed_.load(std::memory_order_relaxed)) enlist();
-  // From outside the pool nobody need be awake to notice: an event.
-  if (current->core != core_) core_->notify_latent();
+  if (!listed_.load(std::memory_order_acquire)) enlist(); // acquire: see there
+  if (current->core == core_)
+    core_->not_blocked(thread_of(*current));
+  else // nobody in the pool need be awake to notice: an event
+    core_->notify_latent();
 }
 
 scope_child* scope_core::take_child() noexcept {
@@ -85,7 +88,7 @@ scope_child* scope_core::take_child() noexcept {
 }
 
 bool scope_core::any_child(pool_thread const& t) noexcept {
-  if (t.open_scopes.load(std::memory_order_relaxed) == 0) return false;
+  if (t.open_scopes.load(std::memory_order_seq_cst) == 0) return false; // seq_cst: see enlist()
   auto& home = const_cast<pool_thread&>(t); // NOLINT(cppcoreguidelines-pro-type-const-cast): only its lock
   std::lock_guard const guard(home.scopes_mutex);
   for (scope_core* s = home.scopes; s != nullptr; s = s->next_) {

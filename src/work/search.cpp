@@ -3,7 +3,9 @@
 #include "rubato/detail/scope_core.hpp"
 #include "work/pool_core.hpp"
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -71,31 +73,46 @@ void pool_core::run(pool_thread& t, loot const& l) noexcept {
   }
 }
 
-bool pool_core::any_latent() const noexcept {
+bool pool_core::any_child() const noexcept {
   bool found = scope_core::any_child(lobby);
   for (unsigned i = 0, n = known(); i != n && !found; ++i)
-    if (pool_thread const* v = thread(i)) found = v->chain.has_latent() || scope_core::any_child(*v);
+    if (pool_thread const* v = thread(i)) found = scope_core::any_child(*v);
   return found;
 }
 
-pool_core::finding pool_core::find_latent(pool_thread& t) noexcept {
-  if (scope_child* c = scope_core::take_child_of(lobby)) return {.child = c};
+bool pool_core::any_latent() const noexcept {
+  bool found = any_child();
+  for (unsigned i = 0, n = known(); i != n && !found; ++i)
+    if (pool_thread const* v = thread(i)) found = v->chain.has_latent();
+  return found;
+}
+
+bool pool_core::any_ready(seat const& s) const noexcept {
+  return any_queued() || any_child() || !s.inbox.empty();
+}
+
+scope_child* pool_core::take_child(pool_thread& t) noexcept {
+  scope_child* c = scope_core::take_child_of(lobby);
+  for (unsigned k = 0, n = known(); k != n && c == nullptr; ++k)
+    if (pool_thread* const v = thread((t.next_victim + k) % n)) c = scope_core::take_child_of(*v);
+  return c;
+}
+
+loot pool_core::find_latent(pool_thread& t) noexcept {
   unsigned const n = known(), first = t.next_victim;
   for (unsigned k = 0; k != n; ++k) {
     unsigned const i = (first + k) % n;
     pool_thread* const victim = thread(i);
     if (victim == nullptr) continue;
-    finding f;
-    f.child = scope_core::take_child_of(*victim);
-    if (f.child == nullptr) f.latent = obtain(t, *victim, {});
-    if (!f) continue;
-    t.next_victim = i; // where there was work, there is likely more
-    return f;
+    if (loot const l = obtain(t, *victim, {})) {
+      t.next_victim = i; // where there was work, there is likely more
+      return l;
+    }
   }
   return {};
 }
 
-pool_core::finding pool_core::find(pool_thread& t, seat& s) noexcept {
+pool_core::finding pool_core::find_ready(pool_thread& t, seat& s) noexcept {
   if (task* k = next_task(t, s)) return {.queued = k};
   unsigned const n = seats_known();
   for (unsigned i = 1; i < n; ++i) {
@@ -107,7 +124,7 @@ pool_core::finding pool_core::find(pool_thread& t, seat& s) noexcept {
       return {.queued = k};
     }
   }
-  return find_latent(t);
+  return {.child = take_child(t)};
 }
 
 void pool_core::run(pool_thread& t, finding const& f) noexcept {
@@ -122,19 +139,44 @@ void pool_core::run(pool_thread& t, finding const& f) noexcept {
   }
 }
 
+bool pool_core::run_one(pool_thread& t) noexcept {
+  finding f;
+  f.queued = any_task();
+  if (!f) f.child = take_child(t);
+  if (!f) f.latent = find_latent(t);
+  if (f) run(t, f);
+  return static_cast<bool>(f);
+}
+
 bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   os::ticks const deadline = os::now() + search_ticks_;
+  bool last = false; // who searched, and there are sleepers
+  auto const end_search = [&] {
+    if (!std::exchange(searching, false)) return;
+    last = people.end_search();
+    t.counts.bump(counted::began);
+  };
   do {
-    if (finding const f = find(t, *t.sits_on())) {
-      if (searching) end_search(); // before the work, which may be long: the next sleeper is to look for more
-      searching = false;
+    seat& s = *t.sits_on();
+    finding f;
+    // Before anything leaves a queue: a pool is idle when all are empty and nobody runs. A latent job needs
+    // no such care, since its owner runs.
+    if (any_ready(s)) {
+      end_search();
+      f = find_ready(t, s);
+    }
+    if (!f && (f.latent = find_latent(t))) end_search();
+    if (f) {
+      // Before the work, which may be long: the next sleeper is to look for more.
+      if (last && (any_queued() || any_latent())) call_worker();
       run(t, f);
       return true;
     }
+    if (!searching && (searching = people.begin_search(std::max(1U, size() / 2)))) on_quiet();
     if (!searching) return false; // enough others look around; they will be told
     if (people.has_homeless()) {
       end_search(); // pushers rely on a searcher: it does not leave without another look
-      searching = false;
+      if (any_queued()) notify();
       boundary(t);
       return false;
     }

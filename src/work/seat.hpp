@@ -13,11 +13,10 @@ using run_queue = basic_run_queue<std_policy, task>;
 
 struct seat : roster_seat {
   unsigned index = 0;
-  bool temporary = false; ///< for a thread that drives a pool without workers; nothing is queued here
-  int cpu = -1;           ///< where its thread is pinned; -1: nowhere
-  run_queue queue;        ///< pushed by the occupant, popped by anybody
-  injector inbox;         ///< what must run here
-  counters counts;        ///< written by the occupant
+  int cpu = -1;    ///< where its thread is pinned; -1: nowhere
+  run_queue queue; ///< pushed by the occupant, popped by anybody
+  injector inbox;  ///< what must run here
+  counters counts; ///< written by the occupant
 };
 
 } // namespace rubato::detail

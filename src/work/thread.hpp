@@ -33,10 +33,12 @@ struct pool_thread final : member, roster_thread {
   os::thread handle;
   std::atomic<os::thread_id> tid{0};
   int pinned_to = -1;
-  bool active = false;              ///< counted in the pool's active threads; its own note
+  bool resting = true;              ///< went idle and has not noticed a call since; its own note
   std::atomic<bool> worker{false};  ///< made by the pool; else a guest
   std::atomic<bool> exiting{false}; ///< to end when idle
   std::atomic<bool> relief{false};  ///< called for relief: runs ready tasks without a seat
+  bool blocked = false;             ///< counted in the pool's blocked threads; its own note
+  member* outer = &outside;         ///< who it was, perhaps in another pool, when it joined this one
 
   // What it waits for, for the stall report; written by itself.
   std::atomic<char const*> waits_in{nullptr};

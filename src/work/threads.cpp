@@ -23,7 +23,7 @@ constexpr std::size_t most_slots = std::size_t{1} << 20U;
 /// A record for a thread that joins: one that was used before, or a new one. Null: there is no number left.
 pool_thread* pool_core::make_record(bool guest) {
   std::lock_guard const guard(records_);
-  if (guest ? guests_ >= max_guests : made_ >= size() + options_.spares_) return nullptr;
+  if (guest ? guests_ >= max_guests : winding_up_ || made_ >= size() + options_.spares_) return nullptr;
   pool_thread* t = nullptr;
   if (!free_records_.empty()) {
     t = free_records_.back();
@@ -56,6 +56,7 @@ pool_thread* pool_core::make_record(bool guest) {
   t->worker.store(!guest, std::memory_order_relaxed);
   t->exiting.store(false, std::memory_order_relaxed);
   t->relief.store(false, std::memory_order_relaxed);
+  t->resting = true;
   t->ticks = 0;
   t->local_since = 0;
   t->pinned_to = -1;
@@ -79,30 +80,39 @@ void pool_core::start_thread(roster::call c, bool relief) noexcept {
     join_exited(false);
     t = make_record(false);
     if (t != nullptr) {
-      if (c) people.settle(c, *t);
-      t->active = relief; // any other counts itself when it finds that it was called
+      if (c)
+        people.settle(c, *t);
+      else if (relief)
+        people.count_in(*t);
+      else
+        people.await_call(*t);
       t->relief.store(relief, std::memory_order_relaxed);
-      if (!c && !relief) vacate(*t, true);
       // Under the lock, which the thread takes at its end: whoever joins it finds the handle.
       std::lock_guard const guard(records_);
       t->handle = os::thread({options_.name_ + "/" + std::to_string(t->index), options_.stack_size_},
                              &pool_core::thread_main, t);
+      ++unjoined_;
       return;
     }
   } catch (std::exception const&) { // no memory, no thread: as below
     if (t != nullptr) {
-      people.strike(*t);
-      t->place.store(nullptr, std::memory_order_relaxed);
+      if (relief || c || !people.strike(*t)) // else nobody has called it
+        vacate(*t, leaving::for_good, !relief);
+      c = {};
       free_number(*t);
     }
   }
-  if (!c && !relief) return;
   if (c) {
     people.give_up(c);
-    // The call counted as a searcher, whom others relied on in the meantime.
-    if (any_queued() && people.has_idle()) notify();
+    auto& s = static_cast<seat&>(*c.where);
+    if (s.closed.load(std::memory_order_relaxed)) retire_seat(s);
   }
-  if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
+  // The call counted as a searcher, whom others relied on in the meantime; and somebody may have gone idle.
+  if (people.has_idle()) {
+    call_for_inboxes();
+    if (any_queued()) notify();
+  }
+  on_quiet();
   // Nobody is left to sit down: whoever waits for what must run on a given seat can do it himself.
   for_each_thread([](pool_thread& w) {
     if (w.waits_in.load(std::memory_order_relaxed) != nullptr) w.parker.unpark();
@@ -124,21 +134,19 @@ void pool_core::thread_main(void* arg) {
 void pool_core::thread_ended(pool_thread& t) noexcept {
   {
     std::lock_guard const guard(records_);
-    --made_;
     exited_.push_back(&t);
   }
   std::lock_guard const guard(waiters_);
   idle_.notify_all();
 }
 
-/// Gives the records of ended threads back. `all`: waits until there are none left.
-void pool_core::join_exited(bool all) noexcept {
+/// Gives the records of ended threads back. `all`: waits until there are none left; false: resize() has
+/// started the pool again.
+bool pool_core::join_exited(bool all) noexcept {
   for (;;) {
     pool_thread* t = nullptr;
-    bool more = false;
     {
       std::lock_guard const guard(records_);
-      more = made_ != 0;
       if (!exited_.empty()) {
         t = exited_.back();
         exited_.pop_back();
@@ -146,17 +154,23 @@ void pool_core::join_exited(bool all) noexcept {
     }
     if (t != nullptr) {
       t->handle.join();
-      std::lock_guard const guard(records_);
-      free_records_.push_back(t);
-    } else if (all && more) {
-      std::unique_lock lock(waiters_);
-      std::unique_lock records(records_);
-      bool const nothing = exited_.empty() && made_ != 0;
-      records.unlock();
-      if (nothing) idle_.wait(lock);
-    } else {
-      return;
+      {
+        std::lock_guard const guard(records_);
+        --unjoined_;
+        free_records_.push_back(t);
+      }
+      std::lock_guard const guard(waiters_);
+      idle_.notify_all(); // others may wait for the last one
+      continue;
     }
+    if (!all) return true;
+    std::unique_lock lock(waiters_);
+    std::unique_lock records(records_);
+    if (unjoined_ == 0) return true;
+    if (!winding_up_) return false;
+    if (!exited_.empty()) continue;
+    records.unlock();
+    idle_.wait(lock);
   }
 }
 
@@ -177,18 +191,17 @@ pool_thread* pool_core::enter(bool guest) {
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                             "rubato: more than 1,024 outside threads run in one pool at the same time");
   inside_.fetch_add(1, std::memory_order_relaxed);
-  active_.fetch_add(1, std::memory_order_seq_cst);
   t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
-  static_cast<void>(people.sit(*t, nullptr, false));
+  people.enter(*t);
+  t->counts.bump(counted::began);
   nudge_watch(watch_rest::dozing); // busy from now on, and perhaps somebody sleeps
   return t;
 }
 
 void pool_core::leave_pool(pool_thread& t) noexcept {
-  seat* const s = vacate(t, false);
-  if (s != nullptr) after_vacating(s);
+  after_vacating(vacate(t, leaving::for_good));
   free_number(t);
-  if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
+  on_quiet();
   inside_.fetch_sub(1, std::memory_order_release); // the last touch: pairs with the end of shutdown()
 }
 
@@ -197,7 +210,7 @@ seat* pool_core::sit_temporarily(pool_thread& t) noexcept {
   if (t.own_seat == nullptr) {
     try {
       auto made = std::make_unique<seat>();
-      made->temporary = true;
+      made->personal = true;
       std::lock_guard const guard(records_);
       seat_storage_.push_back(std::move(made));
       t.own_seat = seat_storage_.back().get();
@@ -209,6 +222,17 @@ seat* pool_core::sit_temporarily(pool_thread& t) noexcept {
   if (people.sit(t, t.own_seat, false)) return t.own_seat;
   people.close(t.own_seat);
   return nullptr;
+}
+
+bool is_member(pool_core const& core) noexcept {
+  member const* m = current;
+  while (m->core != nullptr && m->core != &core) m = static_cast<pool_thread const*>(m)->outer;
+  return m->core != nullptr;
+}
+
+/// Nobody is left who could sit down on a vacant seat.
+bool pool_core::nobody_to_call() noexcept {
+  return made_.load(std::memory_order_relaxed) >= size() + options_.spares_ && !people.has_idle();
 }
 
 void run_as_member(pool* p, void (*body)(void*, member&), void* arg) {
@@ -230,7 +254,9 @@ membership::membership(pool& p)
     : previous_(detail::current) {
   detail::pool_core& core = *detail::core_of(p);
   if (previous_->core == &core) return;
-  detail::current = core.enter(true);
+  detail::pool_thread* const mine = core.enter(true);
+  mine->outer = previous_;
+  detail::current = mine;
 }
 
 membership::~membership() {

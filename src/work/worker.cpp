@@ -49,7 +49,7 @@ void pool_core::enqueue(task* t) noexcept {
   }
   // With one worker everything runs in the order in which it was queued. With more, the entry is shared and
   // the seat's own queue is not; F sees to it that neither starves.
-  bool const own = s != nullptr && !s->temporary && (size() > 1 || entry.empty());
+  bool const own = s != nullptr && !s->personal && (size() > 1 || entry.empty());
   if (own && s->queue.push(t)) {
     if (thread_of(me).local_since == 0) thread_of(me).local_since = os::now();
   } else {
@@ -66,6 +66,12 @@ void pool_core::enqueue_for(seat& s, task* t) noexcept {
 
 void pool_core::notify() noexcept {
   if (people.wants_wake()) call_worker();
+  // Without workers, who waits for idleness works. seq_cst: pairs with wait_idle(), which looks at the queues
+  // after it has announced itself.
+  if (size() == 0 && idle_waiting_.load(std::memory_order_seq_cst) != 0) {
+    std::lock_guard const guard(waiters_);
+    idle_.notify_all();
+  }
   nudge_watch();
 }
 
@@ -94,7 +100,7 @@ task* pool_core::pull(seat* s) noexcept {
     first = static_cast<task*>(entry.pop());
     if (first == nullptr) return nullptr;
     // A batch, so that the lock is not taken for every task; others can take from it as before.
-    if (s != nullptr && !s->temporary && s->queue.empty())
+    if (s != nullptr && !s->personal && s->queue.empty())
       count += s->queue.fill([this] { return static_cast<task*>(entry.pop()); }, pull_most - 1);
     // relaxed: written under the lock, read as a hint.
     entry_popped_.store(entry_popped_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
@@ -136,47 +142,34 @@ void pool_core::drop(task& k) noexcept {
   k.exec(k, nullptr);
 }
 
-void pool_core::end_search() noexcept {
-  if (people.end_search() && (any_queued() || any_latent())) call_worker();
-}
-
 void pool_core::work(pool_thread& t) noexcept {
   bool searching = false;
   for (;;) {
     seat* const s = t.sits_on();
     if (s == nullptr) {
-      if (t.relief.load(std::memory_order_acquire)) relieve(t);
-      if (t.active) { // homeless at the end of its task, or relief
-        // It may have been given a seat in this very moment; then the seat is left again.
-        after_vacating(vacate(t, true));
-        now_idle(t);
-      }
+      if (!t.resting) rest(t, false); // after a task that it ended without a seat
       if (!sleep(t)) return;
+      if (t.relief.load(std::memory_order_acquire)) relieve(t);
       continue;
     }
-    if (!t.active) { // called, perhaps before it slept: whoever did it has counted it as active and searching
-      t.active = searching = true;
+    if (t.resting) { // called, perhaps before it slept
+      t.resting = false;
+      searching = true; // whoever called it has counted it so
       t.bump(counted::woken);
       pin(t, *s);
     }
     if (s->closed.load(std::memory_order_relaxed)) {
-      vacate(t, true, std::exchange(searching, false));
-      retire_seat(*s);
-      now_idle(t);
-    } else if (task* k = next_task(t, *s)) {
-      if (std::exchange(searching, false)) end_search();
+      rest(t, std::exchange(searching, false));
+    } else if (task* k = searching ? nullptr : next_task(t, *s)) {
       run(t, *k);
       boundary(t);
     } else {
-      if (!searching) searching = people.begin_search(std::max(1U, size() / 2));
+      if (!searching && (searching = people.begin_search(std::max(1U, size() / 2)))) on_quiet();
       if (search(t, searching)) {
         boundary(t);
-      } else if (t.sits_on() == s) {
-        vacate(t, true, std::exchange(searching, false));
-        t.counts.bump(counted::parked);
-        s->counts.bump(counted::parked);
-        after_vacating(s);
-        now_idle(t);
+      } else if (!t.resting) {
+        t.bump(counted::parked);
+        rest(t, std::exchange(searching, false));
       }
     }
   }
@@ -184,16 +177,17 @@ void pool_core::work(pool_thread& t) noexcept {
 
 /// The end of a task: somebody who came back from a wait may be owed a seat.
 void pool_core::boundary(pool_thread& t) noexcept {
-  if (people.has_homeless() && t.sits_on() != nullptr && people.step_down(t)) {
-    if (any_queued()) notify(); // whoever goes idle looks at the queues afterwards, always
-    now_idle(t);
-  }
+  if (!people.has_homeless() || t.sits_on() == nullptr || !people.step_down(t)) return;
+  t.resting = true;
+  after_vacating(nullptr); // whoever goes idle looks at the queues afterwards, always
+  on_quiet();
 }
 
-/// The thread has put itself on the list of idle ones.
-void pool_core::now_idle(pool_thread& t) noexcept {
-  t.active = false;
-  if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
+/// Leaves its seat, if it has one, for want of work.
+void pool_core::rest(pool_thread& t, bool searching) noexcept {
+  t.resting = true;
+  after_vacating(vacate(t, leaving::to_rest, searching));
+  on_quiet();
 }
 
 /// Sleeps until called to a seat or for relief. False: the thread is to end.
@@ -201,36 +195,46 @@ bool pool_core::sleep(pool_thread& t) noexcept {
   for (;;) {
     if (t.sits_on() != nullptr) return true;
     if (t.relief.load(std::memory_order_acquire)) {
-      t.active = true;
+      t.resting = false;
       return true;
     }
     if (t.exiting.load(std::memory_order_acquire)) {
-      people.strike(t);
-      if (t.sits_on() == nullptr && !t.relief.load(std::memory_order_acquire)) return false;
-      continue; // it was called in between
+      if (!people.strike(t)) continue; // it was called in between
+      {
+        std::lock_guard const guard(records_);
+        if (t.exiting.load(std::memory_order_relaxed)) { // else resize() wants it after all
+          --made_;                                       // now, so that another may be made in its place
+          return false;
+        }
+      }
+      people.await_call(t);
+      if (any_queued()) notify();
+      continue;
     }
     t.parker.park();
   }
 }
 
-/// A seat has become vacant: what is queued must not depend on the thread that left it.
+/// A seat has become vacant, or a thread idle: what is queued must not depend on who left.
 void pool_core::after_vacating(seat* s) noexcept {
-  if (s != nullptr && !s->inbox.empty()) call_worker(s, true);
+  // Whoever closed it may have come before this thread left it.
+  if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) retire_seat(*s);
+  call_for_inboxes();
   if (any_queued() || scope_core::any_child(lobby)) // a spawn from outside is an event too
     notify();
-  else if (active_.load(std::memory_order_relaxed) > 1)
+  else if (busy() != 0)
     nudge_watch(watch_rest::dozing); // busy and asleep: latent work is its affair
 }
 
+/// What must run on a given seat, for which there may have been no thread before.
+void pool_core::call_for_inboxes() noexcept {
+  for (unsigned i = 0, n = seats_known(); i != n; ++i)
+    if (seat* const s = seat_at(i); !s->inbox.empty()) call_worker(s, true);
+}
+
 void pool_core::call_worker(seat* wanted, bool always) noexcept {
-  // Before the thread is woken: it counts as active from here on. seq_cst: pairs with quiescent().
-  active_.fetch_add(1, std::memory_order_seq_cst);
   roster::call const c = people.summon(wanted, always);
-  if (!c) {
-    if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1) on_quiet();
-  } else if (c.who == nullptr) {
-    start_thread(c, false);
-  }
+  if (c && c.who == nullptr) start_thread(c, false);
 }
 
 void pool_core::unhandled(std::exception_ptr e) noexcept {

@@ -45,8 +45,7 @@ using program = std::vector<event>; // of one thread after the other
 /// What each event has read, then what each location holds at the end.
 using outcome = std::vector<int>;
 
-// ---- What the explorer finds
-// -------------------------------------------------------------------------------------
+// What the explorer finds
 
 std::set<outcome> explored(program const& p, int threads) {
   std::set<outcome> seen;
@@ -92,8 +91,7 @@ std::set<outcome> explored(program const& p, int threads) {
   return seen;
 }
 
-// ---- What the axioms allow
-// ---------------------------------------------------------------------------------------
+// What the axioms allow
 
 /// A relation among events, the writes of the beginning included: they come last, one for each location.
 class relation {
@@ -311,8 +309,7 @@ private:
   }
 };
 
-// ---- Both
-// --------------------------------------------------------------------------------------------------------
+// Both
 
 template<class Generator>
 program random_program(Generator& g, int threads, int length, bool barriers) {

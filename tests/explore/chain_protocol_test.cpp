@@ -156,8 +156,7 @@ void descendants(execution& e) {
   });
 }
 
-// ---- Loops
-// -----------------------------------------------------------------------------------------------------
+// Loops
 
 /// As loop_root: in the frame of the thread that has called the loop.
 struct loop_root {
@@ -267,8 +266,7 @@ void job_above_loop(execution& e) {
   e.finally([p] { p->check(1); });
 }
 
-// ---- What must not be done
-// ---------------------------------------------------------------------------------------
+// What must not be done
 
 enum class order_of_pop { unlink_then_look, look_then_unlink, look_at_fork };
 
@@ -330,8 +328,7 @@ void one_slot(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->runs == 1); });
 }
 
-// ---- The tests
-// ---------------------------------------------------------------------------------------------------
+// The tests
 
 struct named {
   char const* name;

@@ -30,8 +30,7 @@ constexpr auto relaxed = std::memory_order_relaxed;
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
 
-// ---- Schedules
-// ---------------------------------------------------------------------------------------------------
+// Schedules
 
 /// Threads that do nothing but so many steps each, none of which can be done in more than one way.
 std::uint64_t schedules(std::vector<unsigned> const& steps, unsigned preemptions) {
@@ -67,8 +66,7 @@ TEST(schedules, end_at_the_bound_on_executions) {
   EXPECT_EQ(r.executions, 10U);
 }
 
-// ---- A planted fault, found and repeated
-// -------------------------------------------------------------------------
+// A planted fault, found and repeated
 
 /// Two threads add without a read-modify-write. Needs one preemption.
 void lost_update(execution& e) {
@@ -133,8 +131,7 @@ TEST(fault, may_be_the_test_that_is_not_deterministic) {
   EXPECT_EQ(r.what, verdict::nondeterministic);
 }
 
-// ---- Sleeping
-// ----------------------------------------------------------------------------------------------------
+// Sleeping
 
 /// A waiter for a condition. Rechecking, it announces itself and looks again before it sleeps.
 template<bool Recheck>
@@ -241,8 +238,7 @@ TEST(sleep, uses_only_the_address_of_a_word_to_wake) {
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
 }
 
-// ---- Spinning
-// ----------------------------------------------------------------------------------------------------
+// Spinning
 
 TEST(spin, ends_although_old_writes_may_be_read) {
   result const r = run({.preemptions = 99, .stale = 99}, [](execution& e) {
@@ -280,8 +276,7 @@ TEST(spin, without_a_pause_is_a_livelock) {
   EXPECT_EQ(r.what, verdict::livelock);
 }
 
-// ---- Lifetimes
-// ---------------------------------------------------------------------------------------------------
+// Lifetimes
 
 template<std::memory_order Store>
 void handed_over_data(execution& e) {
@@ -385,8 +380,7 @@ TEST(dead_frame, ends_what_has_no_destructor) {
   EXPECT_EQ(r.what, verdict::dead_frame);
 }
 
-// ---- Weakening
-// ---------------------------------------------------------------------------------------------------
+// Weakening
 
 void message_passing(execution& e) {
   struct state {
@@ -460,8 +454,7 @@ TEST(weakening, goes_one_step_at_a_time) {
   EXPECT_THAT(steps(operation::load, relaxed), IsEmpty());
 }
 
-// ---- The policy
-// --------------------------------------------------------------------------------------------------
+// The policy
 
 TEST(policy_atomic, computes_as_std_atomic) {
   result const r = run({}, [](execution&) {

@@ -46,8 +46,7 @@ std::set<outcome> outcomes(std::size_t reads, std::vector<body> const& threads) 
   return seen;
 }
 
-// ---- Store buffering: each thread writes one location and reads the other
-// ----------------------------------------
+// Store buffering: each thread writes one location and reads the other
 
 template<order Store, order Load>
 std::set<outcome> store_buffering() {
@@ -86,8 +85,7 @@ TEST(store_buffering, is_not_prevented_by_an_unrelated_sequentially_consistent_a
               Contains(outcome{0, 0}));
 }
 
-// ---- Message passing: data, then a flag
-// --------------------------------------------------------------------------
+// Message passing: data, then a flag
 
 template<order Store, order Load>
 std::set<outcome> message_passing() {
@@ -110,8 +108,7 @@ TEST(message_passing, needs_both_halves) {
   EXPECT_THAT((message_passing<seq_cst, seq_cst>()), Not(Contains(flag_without_data)));
 }
 
-// ---- Release sequences
-// -------------------------------------------------------------------------------------------
+// Release sequences
 
 TEST(release_sequence, goes_on_through_a_relaxed_read_modify_write) {
   auto const seen = outcomes(2, {[](state& s) {
@@ -140,8 +137,7 @@ TEST(release_sequence, ends_with_a_relaxed_store_even_of_the_same_thread) {
               Contains(outcome{2, 0}));
 }
 
-// ---- Coherence
-// ---------------------------------------------------------------------------------------------------
+// Coherence
 
 TEST(coherence, never_reads_backwards) {
   auto const seen = outcomes(3, {[](state& s) {
@@ -220,8 +216,7 @@ TEST(coherence, additions_are_never_lost) {
   EXPECT_EQ(sums, std::set<int>{6});
 }
 
-// ---- Independent reads of independent writes
-// ---------------------------------------------------------------------
+// Independent reads of independent writes
 
 template<order Store, order Load>
 std::set<outcome> independent_reads() {
@@ -272,8 +267,7 @@ TEST(thin_air, does_not_exist) {
               Not(Contains(outcome{1, 1})));
 }
 
-// ---- The asymmetric barrier
-// --------------------------------------------------------------------------------------
+// The asymmetric barrier
 
 template<bool Light, bool Heavy>
 std::set<outcome> asymmetric_dekker() {

@@ -69,8 +69,7 @@ bool memory::catch_up(unsigned thread) {
   return any;
 }
 
-// ---- Objects
-// -----------------------------------------------------------------------------------------------------
+// Objects
 
 memory::entry& memory::find(void const* address) {
   std::size_t const mask = table_.size() - 1;
@@ -165,8 +164,7 @@ void memory::plain_write(unsigned thread, id object) {
   o.written = clock[thread];
 }
 
-// ---- Atomics
-// -----------------------------------------------------------------------------------------------------
+// Atomics
 
 unsigned memory::readable(unsigned thread, id object, std::memory_order order) const {
   record const& o = objects_[object];
@@ -246,8 +244,7 @@ void memory::modify(unsigned thread, id object, unsigned number, std::uint64_t b
   publish(thread, object, m, order);
 }
 
-// ---- Fences
-// ------------------------------------------------------------------------------------------------------
+// Fences
 
 void memory::full_fence(unsigned thread) {
   thread_state& t = threads_[thread];

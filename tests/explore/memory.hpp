@@ -51,8 +51,7 @@ public:
   /// Forgets everything. Of each location the newest `history` writes can be read.
   void reset(unsigned history);
 
-  // ---- Threads
-  // -------------------------------------------------------------------------------------------------
+  // Threads
 
   void fork(unsigned parent, unsigned child) { threads_[child].now = threads_[parent].now; }
   void join(unsigned parent, unsigned child) { threads_[parent].now.join(threads_[child].now); }
@@ -60,8 +59,7 @@ public:
   /// is something new to see.
   bool catch_up(unsigned thread);
 
-  // ---- Objects
-  // -------------------------------------------------------------------------------------------------
+  // Objects
 
   /// A new object. At most one lives at an address: an older one there has ended without saying so.
   id create(unsigned thread, void const* address, std::uint64_t bits);
@@ -74,14 +72,12 @@ public:
   /// As it is called in a trace.
   [[nodiscard]] std::string name(void const* address) const;
 
-  // ---- Plain data
-  // ----------------------------------------------------------------------------------------------
+  // Plain data
 
   /// After access(), which is all that a read needs: fails unless every other access happened before.
   void plain_write(unsigned thread, id object);
 
-  // ---- Atomics
-  // -------------------------------------------------------------------------------------------------
+  // Atomics
 
   // Writes are numbered backwards in modification order: number 0 is the newest.
 
@@ -97,8 +93,7 @@ public:
   /// The second half of a read-modify-write that has read this one.
   void modify(unsigned thread, id object, unsigned number, std::uint64_t bits, std::memory_order order);
 
-  // ---- Fences
-  // --------------------------------------------------------------------------------------------------
+  // Fences
 
   void full_fence(unsigned thread);
   void light_barrier(unsigned thread);

@@ -26,6 +26,7 @@ using explore::policy;
 using explore::verdict;
 using injector = rubato::detail::basic_injector<policy>;
 using roster = rubato::detail::basic_roster<policy>;
+using rubato::detail::leaving;
 
 struct pool;
 struct worker;
@@ -42,7 +43,7 @@ struct seat : roster::seat {
 
 struct worker : roster::thread {
   pool* of = nullptr;
-  bool active = false;
+  bool resting = false;
   [[nodiscard]] seat* sits_on() const { return static_cast<seat*>(place.load(std::memory_order_acquire)); }
 };
 
@@ -77,21 +78,19 @@ struct pool {
     for (worker& w : workers) w.of = this;
   }
 
-  // ---- Before the threads begin
-  // --------------------------------------------------------------------------------
+  // Before the threads begin
   void seated(std::size_t w, std::size_t s) {
     people.open(&seats[s]);
-    EXPLORE_ASSERT(people.sit(workers[w], &seats[s], false));
-    workers[w].active = true;
+    people.enter(workers[w]);
+    EXPLORE_ASSERT(workers[w].sits_on() == &seats[s]);
   }
   void idle(std::size_t w, std::size_t s) {
     seated(w, s);
-    people.vacate(workers[w], true);
-    workers[w].active = false;
+    people.vacate(workers[w], leaving::to_rest);
+    workers[w].resting = true;
   }
 
-  // ---- Queues
-  // ----------------------------------------------------------------------------------------------------
+  // Queues
   item* make(std::function<void(worker&)> body) {
     item* const i = &items[made++];
     i->body = std::move(body);
@@ -141,13 +140,9 @@ struct pool {
     return i;
   }
 
-  // ---- Working
-  // ---------------------------------------------------------------------------------------------------
-  void end_search() {
-    if (people.end_search() && leaves_out != fault::no_next_call && any_queued()) call();
-  }
+  // Working
   void boundary(worker& t) {
-    if (people.has_homeless() && t.sits_on() != nullptr && people.step_down(t)) t.active = false;
+    if (people.has_homeless() && t.sits_on() != nullptr && people.step_down(t)) t.resting = true;
   }
   void run(worker& t, item& i) {
     i.runs.set(i.runs.get() + 1);
@@ -156,8 +151,7 @@ struct pool {
     ending.store(true, std::memory_order_release);
     for (worker& w : workers) w.parker.unpark();
   }
-  void run_found(worker& t, item& i, bool& searching) {
-    if (std::exchange(searching, false)) end_search();
+  void run_and_look(worker& t, item& i) {
     run(t, i);
     boundary(t);
   }
@@ -166,37 +160,43 @@ struct pool {
     for (;;) {
       seat* const s = t.sits_on();
       if (s == nullptr) {
-        if (std::exchange(t.active, false)) {                   // homeless at the end of its task
-          bool const given = people.vacate(t, true) != nullptr; // a seat, in this very moment
+        if (!std::exchange(t.resting, true)) {                              // homeless at the end of its task
+          bool const given = people.vacate(t, leaving::to_rest) != nullptr; // a seat, in this very moment
           if (given && leaves_out != fault::no_look_when_homeless && any_queued()) notify();
         }
         if (ending.load(std::memory_order_acquire)) return;
         if (t.sits_on() == nullptr) t.parker.park();
         continue;
       }
-      if (!std::exchange(t.active, true)) searching = true; // called
+      if (std::exchange(t.resting, false)) searching = true; // called
       s->used.set(s->used.get() + 1);
-      if (item* const i = next(*s)) {
-        run_found(t, *i, searching);
+      if (item* const i = searching ? nullptr : next(*s)) {
+        run_and_look(t, *i);
         continue;
       }
       if (!searching) searching = people.begin_search(1);
-      if (item* const i = find(*s)) {
-        run_found(t, *i, searching);
-        continue;
+      if (any_queued()) {
+        bool const last = std::exchange(searching, false) && people.end_search();
+        item* const i = find(*s);
+        if (last && i != nullptr && leaves_out != fault::no_next_call && any_queued()) call();
+        if (i != nullptr) {
+          run_and_look(t, *i);
+          continue;
+        }
+        searching = people.begin_search(1);
       }
       if (searching && people.has_homeless()) {
         searching = false;
         if (leaves_out == fault::no_look_at_stepping_down)
           static_cast<void>(people.end_search());
-        else
-          end_search();
+        else if (people.end_search() && any_queued())
+          call();
         boundary(t);
         continue;
       }
       s->used.set(s->used.get() + 1);
-      people.vacate(t, true, std::exchange(searching, false));
-      t.active = false;
+      people.vacate(t, leaving::to_rest, std::exchange(searching, false));
+      t.resting = true;
       if (leaves_out != fault::no_second_look && any_queued()) notify();
     }
   }
@@ -204,7 +204,7 @@ struct pool {
   /// A wait within a task: the seat is left to others meanwhile.
   template<class Done>
   void wait(worker& t, Done done) {
-    roster::seat* const s = people.vacate(t, false);
+    roster::seat* const s = people.vacate(t, leaving::to_wait);
     if (leaves_out != fault::no_look_in_a_wait && any_queued()) notify();
     while (!done()) t.parker.park();
     if (s == nullptr || !people.sit(t, s, true)) return;
@@ -320,8 +320,8 @@ template<fault Fault = fault::none>
 void stepping_down(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 1U);
   p->seated(1, 0);
+  p->people.count_in(p->workers[0]);
   EXPLORE_ASSERT(!p->people.sit(p->workers[0], nullptr, true));
-  p->workers[0].active = true;
   p->idle(2, 1);
   e.thread([p] {
     p->meet();

@@ -95,8 +95,7 @@ scheduler& scheduler::current() {
   return *active_scheduler;
 }
 
-// ---- One execution
-// -----------------------------------------------------------------------------------------------
+// One execution
 
 void scheduler::execute(bool tracing) {
   tracing_ = tracing;
@@ -197,8 +196,7 @@ void scheduler::abandon() {
   r.loans = std::exchange(loans_, {});
 }
 
-// ---- Who goes next
-// -----------------------------------------------------------------------------------------------
+// Who goes next
 
 unsigned scheduler::choose(unsigned count, unsigned allowed) {
   if (count == 1) return 0;
@@ -319,8 +317,7 @@ void scheduler::futex_wake(void const* address, unsigned count, location const& 
   }
 }
 
-// ---- Accesses
-// ----------------------------------------------------------------------------------------------------
+// Accesses
 
 /// One of the writes below `count` that are possible; the newest always is.
 template<class Possible>
@@ -477,8 +474,7 @@ void scheduler::heavy_barrier(location const& where) {
   if (tracing_) note(where, "heavy_barrier");
 }
 
-// ---- Frames
-// ------------------------------------------------------------------------------------------------------
+// Frames
 
 void* scheduler::lend(std::size_t size, std::align_val_t alignment) {
   loans_.push_back({::operator new(size, alignment), size, alignment, false});
@@ -495,8 +491,7 @@ void scheduler::return_loans() {
   loans_.clear();
 }
 
-// ---- Trace
-// -------------------------------------------------------------------------------------------------------
+// Trace
 
 template<class... Parts>
 void scheduler::note(location const& where, Parts const&... parts) {

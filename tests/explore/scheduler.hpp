@@ -35,8 +35,7 @@ public:
   /// The same, or null.
   static scheduler* active() noexcept;
 
-  // ---- For run()
-  // -------------------------------------------------------------------------------------------------
+  // For run()
 
   void execute(bool tracing);
   [[nodiscard]] verdict outcome() const noexcept { return outcome_; }
@@ -45,8 +44,7 @@ public:
   [[nodiscard]] std::vector<site> const& sites() const noexcept { return sites_.sites(); }
   [[nodiscard]] choices& decisions() noexcept { return choices_; }
 
-  // ---- For the code under test
-  // -----------------------------------------------------------------------------------
+  // For the code under test
 
   void create(void const* address, std::uint64_t bits);
   void destroy(void const* address);

@@ -150,10 +150,10 @@ TEST_P(stop_tokens, of_an_inner_scope_leave_the_outer_one_alone) {
 }
 
 TEST_P(stop_tokens_in_parallel, wake_a_child_that_polls_its_own) {
+  milestone begun;
+  milestone seen;
   pool.run([&] {
     rubato::with_scope([&](rubato::scope& s) {
-      milestone begun;
-      milestone seen;
       s.spawn([&](std::stop_token token) {
         begun.reach();
         while (!token.stop_requested()) std::this_thread::yield();
@@ -167,10 +167,10 @@ TEST_P(stop_tokens_in_parallel, wake_a_child_that_polls_its_own) {
 }
 
 TEST_P(stop_tokens_in_parallel, call_back_in_a_running_child) {
+  milestone begun;
+  milestone called;
   pool.run([&] {
     rubato::with_scope([&](rubato::scope& s) {
-      milestone begun;
-      milestone called;
       s.spawn([&](std::stop_token token) {
         std::stop_callback const callback(token, [&] { called.reach(); });
         begun.reach();

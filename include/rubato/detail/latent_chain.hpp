@@ -180,8 +180,7 @@ public:
     limit_.store(asymmetric ? end_ : nullptr, std::memory_order_relaxed);
   }
 
-  // ---- The owner
-  // -------------------------------------------------------------------------------------------
+  // The owner
 
   /// The one check of a fork: is there anything but a free slot and nobody asking? See look().
   [[gnu::always_inline]] bool must_look() const noexcept {
@@ -247,6 +246,9 @@ public:
   /// For the owner: the token in force; null: the pool's.
   [[nodiscard]] void const* token() const noexcept { return tokens_ != nullptr ? tokens_->token : nullptr; }
 
+  /// For the owner: makes must_look() true until look() is called.
+  void remind() noexcept { limit_.store(nullptr, std::memory_order_relaxed); }
+
   /// Answers who asks, if anybody does, with the oldest job. Called at a fork, after the push. Cold.
   /// Returns true if a job or piece was handed over.
   bool look(member* self) noexcept {
@@ -271,8 +273,7 @@ public:
     return handed;
   }
 
-  // ---- Others
-  // ----------------------------------------------------------------------------------------------
+  // Others
 
   /// Is there a job? A hint: nothing is ordered by it.
   [[nodiscard]] bool has_latent() const noexcept {
