@@ -10,6 +10,7 @@
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/result.hpp"
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -51,6 +52,7 @@ template<class Call, class G>
 class join_job : public latent_job {
   using result_type = typename Call::template result<std::remove_reference_t<G>>;
   uninitialized<result_slot<result_type>> result_; // built by the thread that runs the job for us
+  uninitialized<std::exception_ptr> error_;        // f's, if it throws
 
   [[gnu::noinline, gnu::cold]] static void exec_elsewhere(latent_job& base, member& runner) {
     auto& self = static_cast<join_job&>(base);
@@ -78,12 +80,21 @@ public:
     return result_.value.take();
   }
 
-  /// f has thrown: unlinks the job, or waits for it and drops what it brought.
-  [[gnu::noinline, gnu::cold]] void abandon(member& me) noexcept {
+  /// f has thrown; called by its handler.
+  [[gnu::noinline, gnu::cold]] void note_error() noexcept {
+    std::construct_at(&error_.value, std::current_exception());
+  }
+  /// After the handler, so that what runs here meanwhile sees nothing of f's exception: unlinks the job, or
+  /// waits for it and drops what it brought.
+  [[noreturn, gnu::noinline, gnu::cold]] void rethrow(member& me) {
+    std::exception_ptr const error = std::move(error_.value);
+    std::destroy_at(&error_.value);
     bool const mine = me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced();
-    if (mine || me.chain.pop_slow()) return;
-    wait_for(me, departure.value);
-    std::destroy_at(&result_.value);
+    if (!mine && !me.chain.pop_slow()) {
+      wait_for(me, departure.value);
+      std::destroy_at(&result_.value);
+    }
+    std::rethrow_exception(error);
   }
 };
 
@@ -109,9 +120,9 @@ template<class Call, class F, class G>
     try {
       return Call::stayed(f.get(), me);
     } catch (...) {
-      job.abandon(me);
-      throw;
+      job.note_error();
     }
+    job.rethrow(me);
   }();
   bool const mine = me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced();
   if (mine) return pair(std::forward<typename pair::first_type>(a), Call::stayed(job.g.get(), me));
@@ -129,9 +140,9 @@ template<class Call, class F, class G>
     try {
       return Call::stayed(f.get(), me);
     } catch (...) {
-      job.abandon(me);
-      throw;
+      job.note_error();
     }
+    job.rethrow(me);
   }();
   if (me.chain.pop()) [[likely]]
     // The job's own copy of g: what f's caller kept in a register across f would cost its leaf calls a

@@ -61,7 +61,7 @@ class pool {
   std::atomic<detail::pool_core*> core_{nullptr};
   unsigned workers_ = by_machine;
   pool_options* options_ = nullptr;
-  bool immortal_ = false;
+  bool immortal_ = false; ///< the global pool
 
 public:
   /// usable_cpus() workers, started at first use. Usable in constant initialisation.
@@ -148,6 +148,9 @@ public:
   [[nodiscard]] std::uint64_t steal_count() const;
 
 private:
+  struct immortal {};
+  constexpr explicit pool(immortal /*the global one*/) noexcept
+      : immortal_(true) {}
   bool wait_idle_until(std::chrono::steady_clock::time_point deadline);
   detail::pool_core& core() const;
   void end_of_program();

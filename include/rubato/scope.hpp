@@ -4,6 +4,7 @@
 #include "rubato/detail/scope_core.hpp"
 #include "rubato/pool.hpp"
 
+#include <exception>
 #include <functional>
 #include <stop_token>
 #include <utility>
@@ -94,13 +95,16 @@ private:
   static auto run(member& me, F& f) -> std::invoke_result_t<F&, scope&> {
     scope s(*me.core, me);
     auto guarded = [&]() -> decltype(auto) {
+      std::exception_ptr error;
       try {
         return std::invoke(f, s);
       } catch (...) {
-        s.core_.request_stop();
-        s.core_.wait(me);
-        throw;
+        error = std::current_exception();
       }
+      // After the handler, so that what runs here meanwhile sees nothing of f's exception.
+      s.core_.request_stop();
+      s.core_.wait(me);
+      std::rethrow_exception(error);
     };
     if constexpr (std::is_void_v<std::invoke_result_t<F&, scope&>>) {
       guarded();

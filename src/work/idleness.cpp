@@ -11,14 +11,18 @@ std::uint64_t pool_core::begun() const noexcept {
   return n;
 }
 
-/// Nobody runs and nothing is queued, at one and the same moment: who began in between, and has ended again,
-/// has counted it.
+/// Nobody runs and nothing is queued, at one and the same moment. False: somebody will call on_quiet().
 bool pool_core::quiescent() const noexcept {
   auto const nothing_moves = [this] {
     return people.nobody_runs() && moving_.load(std::memory_order_seq_cst) == 0;
   };
-  std::uint64_t const before = begun();
-  return nothing_moves() && !any_queued() && !any_latent() && nothing_moves() && begun() == before;
+  for (;;) {
+    std::uint64_t const before = begun();
+    if (!nothing_moves() || any_queued() || any_latent() || !nothing_moves()) return false;
+    // Who began in between, queued more and has ended again (it lost its seat in a wait, say) has counted it.
+    // It may have called on_quiet() long ago: look again.
+    if (begun() == before) return true;
+  }
 }
 
 /// After a thread went idle, left or began to search: it may have been the last one that ran.

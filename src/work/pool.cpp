@@ -84,14 +84,13 @@ detail::pool_core& pool::core() const {
 }
 
 pool& pool::global() {
-  union immortal {
+  union undying {
     pool p;
-    constexpr immortal() noexcept
-        : p() {}
-    ~immortal() {} // NOLINT(modernize-use-equals-default): the pool outlives every static object
+    constexpr undying() noexcept
+        : p(immortal()) {}
+    ~undying() {} // NOLINT(modernize-use-equals-default): the pool outlives every static object
   };
-  static constinit immortal storage;
-  storage.p.immortal_ = true;
+  static constinit undying storage;
   return storage.p;
 }
 

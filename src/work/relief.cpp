@@ -51,7 +51,7 @@ pool_core::attention pool_core::look(os::ticks now) noexcept {
   }
   if (any_queued()) {
     result.queued = true;
-    if (starving(now)) find_relief();
+    if (size() != 0 && starving(now)) find_relief();
   } else {
     relief_on_.store(false, std::memory_order_relaxed);
     queues_noted_ = 0;

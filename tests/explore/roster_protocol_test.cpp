@@ -44,6 +44,7 @@ struct seat : roster::seat {
 struct worker : roster::thread {
   pool* of = nullptr;
   bool resting = false;
+  policy::atomic<int> began{0}; ///< to run after it had searched; its own to change
   [[nodiscard]] seat* sits_on() const { return static_cast<seat*>(place.load(std::memory_order_acquire)); }
 };
 
@@ -57,6 +58,8 @@ enum class fault {
   no_look_when_homeless,    // if a seat was given to a thread that was about to go idle without one
   no_look_at_stepping_down, // by a searcher that gives its seat away
   no_look_without_a_thread, // after a call for which no thread could be made
+  no_second_count,          // of the runs that began, if it was out of date the first time
+  no_word_of_quiet,         // to whoever waits until it is
 };
 
 struct pool {
@@ -69,8 +72,12 @@ struct pool {
   std::size_t made = 0;
   std::size_t expected; ///< so many items end the pool
   std::size_t runs = 0;
+  std::size_t batch = 3; ///< how many are moved to one's own queue, beyond the first
   policy::atomic<bool> ending{false};
+  policy::atomic<int> idle_waiting{0};
+  policy::atomic<std::uint32_t> quiet{0}; ///< changes with every word to those
   policy::atomic<int> together{0};
+  policy::atomic<int> runs_seen{0};
 
   pool(fault f, std::size_t n)
       : leaves_out(f)
@@ -122,7 +129,7 @@ struct pool {
     std::lock_guard const guard(entry);
     auto* const first = static_cast<item*>(entry.pop());
     if (first == nullptr) return nullptr;
-    std::size_t const more = s.queue.fill([this] { return static_cast<item*>(entry.pop()); }, 3);
+    std::size_t const more = s.queue.fill([this] { return static_cast<item*>(entry.pop()); }, batch);
     // While they were moved, they could be seen in neither queue.
     if (more != 0 && leaves_out != fault::no_word_of_a_batch) notify();
     return first;
@@ -147,6 +154,7 @@ struct pool {
   void run(worker& t, item& i) {
     i.runs.set(i.runs.get() + 1);
     i.body(t);
+    runs_seen.fetch_add(1, std::memory_order_relaxed);
     if (++runs != expected) return;
     ending.store(true, std::memory_order_release);
     for (worker& w : workers) w.parker.unpark();
@@ -176,7 +184,9 @@ struct pool {
       }
       if (!searching) searching = people.begin_search(1);
       if (any_queued()) {
-        bool const last = std::exchange(searching, false) && people.end_search();
+        bool const last = searching && people.end_search();
+        if (std::exchange(searching, false))
+          t.began.store(t.began.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         item* const i = find(*s);
         if (last && i != nullptr && leaves_out != fault::no_next_call && any_queued()) call();
         if (i != nullptr) {
@@ -185,6 +195,7 @@ struct pool {
         }
         searching = people.begin_search(1);
       }
+      on_quiet();
       if (searching && people.has_homeless()) {
         searching = false;
         if (leaves_out == fault::no_look_at_stepping_down)
@@ -198,7 +209,39 @@ struct pool {
       people.vacate(t, leaving::to_rest, std::exchange(searching, false));
       t.resting = true;
       if (leaves_out != fault::no_second_look && any_queued()) notify();
+      on_quiet();
     }
+  }
+
+  // Idleness
+  [[nodiscard]] int begun() const {
+    int n = 0;
+    for (worker const& w : workers) n += w.began.load(std::memory_order_acquire);
+    return n;
+  }
+  [[nodiscard]] bool quiescent() const {
+    for (;;) {
+      int const before = begun();
+      if (!people.nobody_runs() || any_queued() || !people.nobody_runs()) return false;
+      if (begun() == before) return true;
+      if (leaves_out == fault::no_second_count) return false;
+    }
+  }
+  void on_quiet() {
+    if (leaves_out == fault::no_word_of_quiet || !people.nobody_runs() ||
+        idle_waiting.load(std::memory_order_seq_cst) == 0)
+      return;
+    quiet.fetch_add(1, std::memory_order_acq_rel);
+    policy::futex_wake(quiet, 1);
+  }
+  void wait_idle() {
+    idle_waiting.fetch_add(1, std::memory_order_seq_cst);
+    for (;;) {
+      std::uint32_t const word = quiet.load(std::memory_order_acquire);
+      if (quiescent()) break;
+      policy::futex_wait(quiet, word);
+    }
+    idle_waiting.fetch_sub(1, std::memory_order_seq_cst);
   }
 
   /// A wait within a task: the seat is left to others meanwhile.
@@ -243,6 +286,7 @@ void one_worker(execution& e) {
 template<bool Asleep, fault Fault = fault::none>
 void next_is_called(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 2U);
+  p->batch = 0; // else the second is called when the items are moved
   for (std::size_t w = 0; w != 2; ++w) {
     Asleep ? p->idle(w, w) : p->seated(w, w);
     add_worker(e, p, w);
@@ -349,6 +393,40 @@ struct named {
   explore::test test;
 };
 
+/// Whoever waits until the pool is idle comes back, and not before what was queued then has run, with all
+/// that it has queued in its turn. One or two workers.
+template<std::size_t Workers, fault Fault = fault::none>
+void idleness(execution& e) {
+  auto const p = std::make_shared<pool>(Fault, 2U);
+  for (std::size_t w = 0; w != Workers; ++w) {
+    p->seated(w, w);
+    add_worker(e, p, w);
+  }
+  e.thread([p] {
+    p->push(p->make([](worker& t) { t.of->push_own(*t.sits_on(), t.of->make(nothing)); }));
+    p->wait_idle();
+    EXPLORE_ASSERT(p->runs_seen.load(std::memory_order_relaxed) == 2);
+  });
+  e.finally([p] { p->check(); });
+}
+
+/// The same with a thread that comes from outside, queues and leaves.
+void idleness_and_guest(execution& e) {
+  auto const p = std::make_shared<pool>(fault::none, 1U);
+  p->seated(0, 0);
+  add_worker(e, p, 0);
+  e.thread([p] {
+    worker& guest = p->workers[2];
+    p->people.enter(guest);
+    p->push(p->make(nothing));
+    p->people.vacate(guest, leaving::for_good);
+    if (p->any_queued()) p->notify();
+    p->on_quiet();
+  });
+  e.thread([p] { p->wait_idle(); });
+  e.finally([p] { p->check(); });
+}
+
 std::vector<named> const all{
     {"one_worker", one_worker<false>},
     {"one_worker, asleep", one_worker<true>},
@@ -362,6 +440,9 @@ std::vector<named> const all{
     {"waiting, third", waiting<fault::none, true>},
     {"stepping_down", stepping_down<>},
     {"no_thread", no_thread<>},
+    {"idleness, 1", idleness<1>},
+    {"idleness, 2", idleness<2>},
+    {"idleness, guest", idleness_and_guest},
 };
 
 TEST(roster_protocol, loses_no_wake_and_seats_one_at_a_time) {
@@ -382,6 +463,8 @@ TEST(roster_protocol, needs_every_look) {
       {"no look when homeless", waiting<fault::no_look_when_homeless, true>},
       {"no look at stepping down", stepping_down<fault::no_look_at_stepping_down>},
       {"no look without a thread", no_thread<fault::no_look_without_a_thread>},
+      {"no word of quiet", idleness<1, fault::no_word_of_quiet>},
+      {"no second count", idleness<1, fault::no_second_count>},
   };
   for (named const& each : faulty) {
     explore::result r = explore::run({.random = 50'000}, each.test);
@@ -397,7 +480,10 @@ TEST(roster_protocol, needs_every_order) {
       {.max_executions = 2'000, .weaken_in = "roster.hpp"}, tests,
       {// Whoever reads that somebody searches comes before the end of that search, which is sequentially
        // consistent.
-       "[seq_cst -> acq_rel] take_seat", "[seq_cst -> acq_rel] begin_search"});
+       "[seq_cst -> acq_rel] take_seat", "[seq_cst -> acq_rel] begin_search",
+       // Who goes idle looks at the state and then at those who wait for idleness: one of the two, the change
+       // or the look, would do. The watch, which is not here, relies on the change.
+       "[seq_cst -> acq_rel] activate", "[seq_cst -> acq_rel] vacate", "[seq_cst -> acq_rel] step_down"});
 }
 
 } // namespace

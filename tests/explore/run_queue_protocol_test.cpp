@@ -175,7 +175,7 @@ TEST(run_queue_protocol, needs_every_order) {
   // Whoever frees a slot has read it before, and whoever fills it knows that it is free. To see a slot's
   // value before it is written would be load buffering, which the explorer does not do.
   std::vector<std::string> const load_buffering{
-      "[acquire -> relaxed] push: if (tail - head_", "[acquire -> relaxed] fill: std::size_t const room",
+      "[acquire -> relaxed] push: if (tail - head_", "[acquire -> relaxed] fill: Capacity -",
       "[acquire -> relaxed] steal_into: if (end - mine.head_", "[acq_rel -> acquire] pop",
       "[acq_rel -> acquire] steal_into"};
   std::vector<std::string> allowed{
