@@ -39,10 +39,11 @@ pool_core::pool_core(pool& handle, pool_options options)
     throw std::invalid_argument(
         "rubato: max_queued(0) would let nothing be queued; leave it unset for no limit");
   if (options_.spares_ > 1'000'000) throw std::invalid_argument("rubato: at most 1,000,000 spares");
-  if (options_.search_time_)
-    search_ticks_ = static_cast<os::ticks>(
-        static_cast<double>(std::max(options_.search_time_->count(), std::chrono::nanoseconds::rep{0})) /
-        1000.0 * static_cast<double>(ticks_per_us()));
+  if (options_.search_time_) {
+    constexpr double for_ever = 1e18; // ticks: years, and yet now() + for_ever can be told
+    double const us = static_cast<double>(std::max<std::int64_t>(0, options_.search_time_->count())) / 1000.0;
+    search_ticks_ = static_cast<os::ticks>(std::min(for_ever, us * static_cast<double>(ticks_per_us())));
+  }
   slots_ = max_workers + options_.spares_ + max_guests;
   cpu_order_ = cpu_order();
   seats_ = std::make_unique<std::atomic<seat*>[]>(max_workers);

@@ -13,18 +13,20 @@
 #include <mutex>
 #include <new>
 
-// Recycled blocks would hide uses after free from the sanitizer.
-#if defined(__SANITIZE_ADDRESS__)
-#define RUBATO_PLAIN_ALLOCATION 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RUBATO_PLAIN_ALLOCATION 1
-#endif
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
 #endif
 
 namespace rubato::detail {
 
 namespace {
+
+// Recycled blocks would hide uses after free from the sanitizer.
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+constexpr bool recycles = false;
+#else
+constexpr bool recycles = true;
+#endif
 
 constexpr std::size_t line = 64, classes = 4, magazine_size = 64;
 constexpr std::size_t largest = line << (classes - 1);
@@ -111,8 +113,7 @@ cache::~cache() {
 } // namespace
 
 void* allocate(std::size_t bytes) {
-#if !defined(RUBATO_PLAIN_ALLOCATION)
-  if (bytes <= largest && !cache_gone) {
+  if (recycles && bytes <= largest && !cache_gone) {
     std::size_t const c = class_of(bytes);
     auto& shelf = mine.shelves[c];
     if (block* b = shelf[0].pop()) return b;
@@ -122,13 +123,11 @@ void* allocate(std::size_t bytes) {
     }
     return fresh(line << c);
   }
-#endif
   return fresh(bytes);
 }
 
 void deallocate(void* memory, std::size_t bytes) noexcept {
-#if !defined(RUBATO_PLAIN_ALLOCATION)
-  if (bytes <= largest && !cache_gone) {
+  if (recycles && bytes <= largest && !cache_gone) {
     std::size_t const c = class_of(bytes);
     auto& shelf = mine.shelves[c];
     if (shelf[0].count == magazine_size) {
@@ -138,8 +137,6 @@ void deallocate(void* memory, std::size_t bytes) noexcept {
     shelf[0].push(::new (memory) block);
     return;
   }
-#endif
-  static_cast<void>(bytes);
   ::operator delete(memory, std::align_val_t{line});
 }
 
