@@ -10,10 +10,7 @@
 
 namespace rubato::detail {
 
-namespace {
-
-/// Used where the kernel has no membarrier and the other side therefore executes fences of its own.
-void own_fence() noexcept {
+void std_policy::fence() noexcept {
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer does not see fences, and g++ says so; its read-modify-writes are full fences.
   static constinit std::atomic<unsigned> nothing{0};
@@ -23,13 +20,11 @@ void own_fence() noexcept {
 #endif
 }
 
-} // namespace
-
 void std_policy::heavy_barrier() noexcept {
   if (os::membarrier_available()) [[likely]]
     os::membarrier();
-  else
-    own_fence();
+  else // the other side executes fences of its own
+    fence();
 }
 
 void std_policy::futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {

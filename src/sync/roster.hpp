@@ -88,6 +88,7 @@ public:
     thread* who = nullptr;
     explicit operator bool() const noexcept { return where != nullptr; }
   };
+  enum class want : unsigned char { nobody, worker, watch };
 
 private:
   static constexpr unsigned width = 21; // of a counter
@@ -112,14 +113,15 @@ private:
 public:
   // Promise W: whoever has queued work asks this, after the push
 
-  /// Is a worker to be woken for work that has just been queued? Not if somebody looks for work already: a
-  /// searcher looks again after it has announced that it will sleep, and the last one that finds something
-  /// calls the next.
-  [[nodiscard]] bool wants_wake() const noexcept {
+  /// Who is to be told of work that has just been queued? Nobody if somebody looks for work already: a searcher
+  /// looks again after it has announced that it will sleep, and the last one that finds something asks this
+  /// for what is left.
+  [[nodiscard]] want wanted() const noexcept {
     // seq_cst: pairs with the announcement in vacate(), because the push was seq_cst too (Dekker): either the
     // sleeper finds the work when it looks again, or it is seen here.
     std::uint64_t const s = state_.load(std::memory_order_seq_cst);
-    return vacant_of(s) != 0 && searching_of(s) == 0;
+    if (searching_of(s) != 0) return want::nobody;
+    return vacant_of(s) != 0 ? want::worker : want::watch;
   }
   [[nodiscard]] bool has_vacant() const noexcept {
     return vacant_of(state_.load(std::memory_order_relaxed)) != 0;
@@ -149,11 +151,10 @@ public:
                                            std::memory_order_relaxed));
     return true;
   }
-  /// It has found some. True: it was the last one, and if more is queued the next must be called.
+  /// It has found some. True: it was the last one, and must ask wanted() if there is more.
   [[nodiscard]] bool end_search() noexcept {
-    // seq_cst: pairs with wants_wake(), because whoever pushed while we searched relied on us.
-    std::uint64_t const s = state_.fetch_sub(one_searching, std::memory_order_seq_cst);
-    return searching_of(s) == 1 && vacant_of(s) != 0;
+    // seq_cst: pairs with wanted(), because whoever pushed while we searched relied on us.
+    return searching_of(state_.fetch_sub(one_searching, std::memory_order_seq_cst)) == 1;
   }
 
   /// Picks a vacant seat (the given one, if any) and who sits down on it, and wakes that thread if there is
@@ -354,7 +355,7 @@ private:
   void take_seat(seat* s, std::uint64_t plus) noexcept {
     vacant_.erase(s);
     s->vacant = false;
-    // seq_cst, as every change of the state: it is what wants_wake() is ordered against.
+    // seq_cst, as every change of the state: it is what wanted() is ordered against.
     state_.fetch_add(plus - one_vacant, std::memory_order_seq_cst);
   }
   void leave_seat(seat* s, std::uint64_t minus) noexcept {

@@ -11,7 +11,6 @@ namespace rubato::detail {
 template<class Done>
 void pool_core::park_until(pool_thread& t, char const* why, member const* whom, Done done) noexcept {
   if (done()) return;
-  not_blocked(t);
   seat* const s = vacate(t, leaving::to_wait);
   if (s != nullptr) {
     t.counts.bump(counted::vacated);
@@ -38,7 +37,6 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
   waiting_.fetch_sub(1, std::memory_order_seq_cst);
   returns_.fetch_add(1, std::memory_order_relaxed);
   t.waits_in.store(nullptr, std::memory_order_relaxed);
-  nudge_watch(watch_rest::dozing); // busy from now on, and perhaps somebody sleeps
   come_back(t, s);
 }
 

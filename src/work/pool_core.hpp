@@ -92,11 +92,8 @@ public:
   template<class Done>
   void drive_until(pool_thread& t, Done& done) noexcept;
   void wait_for(pool_thread& t, departure& d) noexcept;
-  /// The two ends of blocking().
-  [[nodiscard]] seat* block(pool_thread& t) noexcept;
-  void unblock(pool_thread& t, seat* s) noexcept;
-  /// A thread that was taken to be blocked forks or spawns: what it has is not to be overlooked.
-  void not_blocked(pool_thread& t) noexcept;
+  /// Leaves the seat to others for a while; null: it has none.
+  [[nodiscard]] seat* leave(pool_thread& t) noexcept;
   void come_back(pool_thread& t, seat* s) noexcept;
   void acquire_room();
   [[nodiscard]] bool try_acquire_room() noexcept;
@@ -138,12 +135,16 @@ public:
   void abandon() noexcept;
 
   // The watch (relief.cpp)
+  /// A job or a child has become latent while the watch was perhaps asleep.
+  void tell_watch() noexcept;
+  /// At its next fork every thread is to tell the watch, which is about to sleep.
+  void remind_all() noexcept;
   struct attention {
     bool latent = false; ///< look again soon: somebody is busy and somebody sleeps
     bool queued = false; ///< look again in 10 ms: tasks are ready behind busy workers
   };
   [[nodiscard]] attention look(os::ticks now) noexcept;
-  [[nodiscard]] bool wants_attention() const noexcept;
+  [[nodiscard]] bool wants_attention(bool later) const noexcept;
 
   // Broadcast (broadcast.cpp)
   void broadcast(void (*prepare)(void*, std::size_t), void (*body)(void*, std::size_t, member&), void* arg);
@@ -177,7 +178,7 @@ private:
   [[nodiscard]] bool quiescent() const noexcept;
   [[nodiscard]] std::uint64_t begun() const noexcept;
   [[nodiscard]] bool nobody_to_call() noexcept;
-  [[nodiscard]] unsigned busy() const noexcept;
+  [[nodiscard]] bool all_wait() const noexcept;
   void after_vacating(seat* s) noexcept;
   void start_thread(roster::call c, bool relief) noexcept;
   [[nodiscard]] pool_thread* make_record(bool guest);
@@ -222,9 +223,7 @@ private:
   unsigned guests_ = 0;              // guests that are in
   bool winding_up_ = false;          // no thread is made any more
 
-  // Of the active threads:
-  alignas(64) std::atomic<unsigned> waiting_{0}; ///< parked in a wait that only the pool can end
-  std::atomic<unsigned> blocked_{0};             ///< in blocking(), with nothing latent
+  alignas(64) std::atomic<unsigned> waiting_{0}; ///< active threads parked in a wait that only the pool can end
 
   mutex life_;                      // resize and shutdown take turns; never held while user code runs
   std::atomic<unsigned> inside_{0}; ///< guests that still touch this object

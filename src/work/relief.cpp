@@ -2,6 +2,7 @@
 // end. docs/design/watch.md
 #include "os/thread.hpp"
 #include "work/pool_core.hpp"
+#include "work/watch.hpp"
 
 #include <cstdio>
 #include <string>
@@ -15,25 +16,34 @@ constexpr unsigned stalled_looks_enough = 3; // in a row, at least 10 ms apart b
 
 } // namespace
 
-/// Threads that may fork at any time.
-unsigned pool_core::busy() const noexcept {
-  // seq_cst, all: see nudge_watch().
+/// Every active thread waits for something that only the pool can bring.
+bool pool_core::all_wait() const noexcept {
+  // seq_cst, both: see nudge_watch().
   std::size_t const active = people.active();
-  std::size_t const not_busy =
-      waiting_.load(std::memory_order_seq_cst) + std::size_t{blocked_.load(std::memory_order_seq_cst)};
-  return active > not_busy ? static_cast<unsigned>(active - not_busy) : 0;
+  return active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+}
+
+void pool_core::tell_watch() noexcept {
+  // Pairs with the watch's fence: it has announced its sleep before it looks for what is latent, and this thread
+  // has pushed before it looks whether the watch sleeps. One sees the other.
+  std_policy::fence();
+  // Who leaves the last seat that is taken tells the watch itself.
+  if (people.has_vacant()) nudge_watch(watch_rest::dozing);
+}
+
+void pool_core::remind_all() noexcept {
+  for_each_thread([](pool_thread& t) { t.chain.remind(); });
 }
 
 /// Counts the waits that have ended; never 0.
 std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std::memory_order_relaxed) + 1; }
 
-/// Is there anything to look for, at all? Sequentially consistent: see nudge_watch().
-bool pool_core::wants_attention() const noexcept {
-  std::size_t const active = people.active();
-  if (active == 0) return false;
-  if (any_queued()) return true;
-  if (waiting_.load(std::memory_order_seq_cst) >= active && stall_epoch_ != this_epoch()) return true;
-  return people.has_vacant() && (busy() != 0 || any_latent());
+/// Is there anything to look for: latent work beside sleepers; or, `later`, tasks that are queued and threads that
+/// all wait? Sequentially consistent: see nudge_watch().
+bool pool_core::wants_attention(bool later) const noexcept {
+  if (people.active() == 0) return false;
+  if (later && (any_queued() || (all_wait() && stall_epoch_ != this_epoch()))) return true;
+  return people.has_vacant() && any_latent();
 }
 
 pool_core::attention pool_core::look(os::ticks now) noexcept {
@@ -44,10 +54,9 @@ pool_core::attention pool_core::look(os::ticks now) noexcept {
   }
   // Busy and asleep: latent work that is there at two looks in a row is not short.
   if (people.has_vacant()) {
-    bool const latent = any_latent();
-    result.latent = latent || busy() != 0;
-    if (latent && latent_seen_) call_worker();
-    latent_seen_ = latent;
+    result.latent = any_latent();
+    if (result.latent && latent_seen_) call_worker();
+    latent_seen_ = result.latent;
   }
   if (any_queued()) {
     result.queued = true;
@@ -128,14 +137,13 @@ void pool_core::relieve(pool_thread& t) noexcept {
 
 /// Every active thread waits for something that only the pool can bring, and nothing is ready.
 bool pool_core::stalled() noexcept {
-  std::size_t const active = people.active();
   std::uint64_t const epoch = this_epoch();
-  bool all_wait = active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+  bool hopeless = all_wait();
   // Woken but not run for a while, a thread still counts as waiting.
   for_each_thread([&](pool_thread& t) {
-    if (t.waits_in.load(std::memory_order_relaxed) != nullptr && !t.parker.sleeps()) all_wait = false;
+    if (t.waits_in.load(std::memory_order_relaxed) != nullptr && !t.parker.sleeps()) hopeless = false;
   });
-  if (!all_wait || any_latent() || (any_queued() && made_ < size() + options_.spares_) ||
+  if (!hopeless || any_latent() || (any_queued() && made_ < size() + options_.spares_) ||
       stall_epoch_ == epoch) {
     stalled_looks_ = 0;
     return false;

@@ -59,7 +59,7 @@ void pool_core::wait_for_room(pool_thread& t) noexcept {
 
 bool pool_core::room_or_nobody() noexcept {
   if (try_acquire_room()) return true;
-  if (busy() != 0 || size() == 0 || !people.has_vacant() || !nobody_to_call()) return false;
+  if (!all_wait() || size() == 0 || !people.has_vacant() || !nobody_to_call()) return false;
   room_used_.fetch_add(1, std::memory_order_seq_cst);
   return true;
 }

@@ -71,10 +71,11 @@ void scope_core::spawn(scope_child* c) noexcept {
     return;
   }
   if (!listed_.load(std::memory_order_acquire)) enlist(); // acquire: see there
-  if (current->core == core_)
-    core_->not_blocked(thread_of(*current));
-  else // nobody in the pool need be awake to notice: an event
-    core_->notify_latent();
+  member& me = *current;
+  if (me.core != core_)
+    core_->notify_latent(); // nobody in the pool need be awake to notice: an event
+  else if (me.chain.must_look())
+    answer(me);
 }
 
 scope_child* scope_core::take_child() noexcept {

@@ -150,7 +150,7 @@ bool pool_core::run_one(pool_thread& t) noexcept {
 
 bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   os::ticks const deadline = os::now() + search_ticks_;
-  bool last = false; // who searched, and there are sleepers
+  bool last = false; // who searched
   auto const end_search = [&] {
     if (!std::exchange(searching, false)) return;
     last = people.end_search();
@@ -168,7 +168,10 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
     if (!f && (f.latent = find_latent(t))) end_search();
     if (f) {
       // Before the work, which may be long: the next sleeper is to look for more.
-      if (last && (any_queued() || any_latent())) call_worker();
+      if (last && any_queued())
+        notify();
+      else if (last && people.has_vacant() && any_latent())
+        call_worker();
       run(t, f);
       return true;
     }

@@ -37,7 +37,6 @@ struct pool_thread final : member, roster_thread {
   std::atomic<bool> worker{false};  ///< made by the pool; else a guest
   std::atomic<bool> exiting{false}; ///< to end when idle
   std::atomic<bool> relief{false};  ///< called for relief: runs ready tasks without a seat
-  bool blocked = false;             ///< counted in the pool's blocked threads; its own note
   member* outer = &outside;         ///< who it was, perhaps in another pool, when it joined this one
 
   // What it waits for, for the stall report; written by itself.

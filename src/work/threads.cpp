@@ -194,7 +194,7 @@ pool_thread* pool_core::enter(bool guest) {
   t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
   people.enter(*t);
   t->counts.bump(counted::began);
-  nudge_watch(watch_rest::dozing); // busy from now on, and perhaps somebody sleeps
+  t->chain.remind(); // the watch has not seen this thread when it went to sleep
   return t;
 }
 

@@ -17,8 +17,8 @@ void announce(departure& d) noexcept {
 }
 
 void answer(member& me) noexcept {
-  me.core->not_blocked(thread_of(me));
   static_cast<void>(me.chain.look(&me));
+  me.core->tell_watch();
 }
 
 void pool_core::wait_for(pool_thread& t, departure& d) noexcept {
@@ -39,33 +39,19 @@ void pool_core::wait_for(pool_thread& t, departure& d) noexcept {
 
 void* leave_seat(member& me) noexcept {
   pool_thread& t = thread_of(me);
-  return me.core->block(t);
+  return me.core->leave(t);
 }
 
-void come_back(member& me, void* s) noexcept { me.core->unblock(thread_of(me), static_cast<seat*>(s)); }
+void come_back(member& me, void* s) noexcept { me.core->come_back(thread_of(me), static_cast<seat*>(s)); }
 
-seat* pool_core::block(pool_thread& t) noexcept {
-  if (!std::exchange(t.blocked, true)) blocked_.fetch_add(1, std::memory_order_seq_cst);
-  t.chain.remind(); // at its first fork from here on it is not_blocked()
+seat* pool_core::leave(pool_thread& t) noexcept {
   seat* const s = vacate(t, leaving::to_wait);
   if (s != nullptr) {
     t.counts.bump(counted::vacated);
     s->counts.bump(counted::vacated);
     after_vacating(s);
   }
-  if (t.chain.has_latent() || scope_core::any_child(t)) nudge_watch(watch_rest::dozing);
   return s;
-}
-
-void pool_core::unblock(pool_thread& t, seat* s) noexcept {
-  not_blocked(t);
-  come_back(t, s);
-}
-
-void pool_core::not_blocked(pool_thread& t) noexcept {
-  if (!std::exchange(t.blocked, false)) return;
-  blocked_.fetch_sub(1, std::memory_order_seq_cst);
-  nudge_watch(watch_rest::dozing); // busy from now on, and perhaps somebody sleeps
 }
 
 void pool_core::come_back(pool_thread& t, seat* s) noexcept {

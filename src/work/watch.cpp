@@ -31,10 +31,14 @@ struct watch_state {
 };
 constinit watch_state state;
 
-bool anything_to_see() noexcept {
+/// Asked when the watch has announced that it will sleep: is there anything to see, for which it must not? If it
+/// only dozes it need not mind what is queued.
+bool anything_to_see(watch_rest depth) noexcept {
   std::lock_guard const guard(state.pools_mutex);
+  for (pool_core* p = state.pools; p != nullptr; p = p->next_pool) p->remind_all();
+  std_policy::fence(); // pairs with tell_watch()
   for (pool_core* p = state.pools; p != nullptr; p = p->next_pool)
-    if (p->wants_attention()) return true;
+    if (p->wants_attention(depth == watch_rest::asleep)) return true;
   return false;
 }
 
@@ -59,8 +63,11 @@ void watch_main(void*) {
     auto const now = std::chrono::steady_clock::now();
     if (a.latent || a.queued) last_seen = now;
     if (now - last_seen < linger) {
-      bool const doze = a.queued && !a.latent;
-      if (doze) watch_state_now.store(watch_rest::dozing, std::memory_order_seq_cst);
+      bool doze = a.queued && !a.latent;
+      if (doze) {
+        watch_state_now.store(watch_rest::dozing, std::memory_order_seq_cst);
+        doze = !anything_to_see(watch_rest::dozing);
+      }
       auto const next = doze ? relief_look : pause;
       static_cast<void>(os::wait_until(state.alarm, alarm, now + next));
       watch_state_now.store(watch_rest::awake, std::memory_order_seq_cst);
@@ -69,7 +76,7 @@ void watch_main(void*) {
     }
     // seq_cst: announce, then look again; pairs with nudge_watch(), which comes after the event.
     watch_state_now.store(watch_rest::asleep, std::memory_order_seq_cst);
-    if (!anything_to_see()) os::wait(state.alarm, alarm);
+    if (!anything_to_see(watch_rest::asleep)) os::wait(state.alarm, alarm);
     watch_state_now.store(watch_rest::awake, std::memory_order_seq_cst);
     // The first look after a wake would tell nothing yet: what began just now shows itself later.
     last_seen = std::chrono::steady_clock::now();

@@ -65,14 +65,21 @@ void pool_core::enqueue_for(seat& s, task* t) noexcept {
 }
 
 void pool_core::notify() noexcept {
-  if (people.wants_wake()) call_worker();
+  switch (people.wanted()) {
+  case roster::want::worker:
+    call_worker(); // which tells the watch in its turn, if it leaves work behind
+    break;
+  case roster::want::nobody: // somebody searches, and will look again
+    break;
+  case roster::want::watch:
+    nudge_watch();
+  }
   // Without workers, who waits for idleness works. seq_cst: pairs with wait_idle(), which looks at the queues
   // after it has announced itself.
   if (size() == 0 && idle_waiting_.load(std::memory_order_seq_cst) != 0) {
     std::lock_guard const guard(waiters_);
     idle_.notify_all();
   }
-  nudge_watch();
 }
 
 bool pool_core::any_queued() const noexcept {
@@ -222,8 +229,8 @@ void pool_core::after_vacating(seat* s) noexcept {
   call_for_inboxes();
   if (any_queued() || scope_core::any_child(lobby)) // a spawn from outside is an event too
     notify();
-  else if (busy() != 0)
-    nudge_watch(watch_rest::dozing); // busy and asleep: latent work is its affair
+  else if (people.active() != 0 && !all_wait())
+    nudge_watch(watch_rest::dozing); // somebody is busy, and may have latent work that nobody was told of
 }
 
 /// What must run on a given seat, for which there may have been no thread before.

@@ -115,7 +115,7 @@ struct pool {
     return !entry.empty() || !seats[0].queue.empty() || !seats[1].queue.empty();
   }
   void notify() {
-    if (people.wants_wake()) call();
+    if (people.wanted() == roster::want::worker) call();
   }
   void call() {
     roster::call const c = people.summon();
@@ -188,7 +188,7 @@ struct pool {
         if (std::exchange(searching, false))
           t.began.store(t.began.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         item* const i = find(*s);
-        if (last && i != nullptr && leaves_out != fault::no_next_call && any_queued()) call();
+        if (last && i != nullptr && leaves_out != fault::no_next_call && any_queued()) notify();
         if (i != nullptr) {
           run_and_look(t, *i);
           continue;
@@ -201,7 +201,7 @@ struct pool {
         if (leaves_out == fault::no_look_at_stepping_down)
           static_cast<void>(people.end_search());
         else if (people.end_search() && any_queued())
-          call();
+          notify();
         boundary(t);
         continue;
       }

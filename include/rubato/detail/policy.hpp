@@ -34,6 +34,8 @@ struct std_policy {
   }
   /// The dear half: afterwards each other thread has executed a full fence at some point during this call.
   static void heavy_barrier() noexcept;
+  /// A sequentially consistent fence of this thread alone.
+  static void fence() noexcept;
 
   /// Sleeps while `word == expected`; may return for no reason. A full system call: never on a fast path.
   static void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
