@@ -41,6 +41,7 @@ inline constexpr no_workers_t no_workers{};
 class [[nodiscard]] membership {
   friend class pool;
   detail::member* previous_;
+  detail::member* mine_;
   explicit membership(pool& p);
 
 public:

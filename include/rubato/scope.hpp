@@ -18,7 +18,7 @@ class scope {
   detail::scope_core core_;
 
   scope(detail::pool_core& c, detail::member& opener)
-      : core_(c, opener) {}
+      : core_(c, opener, detail::scope_core::lifetime::enclosed) {}
 
 public:
   /// Adds f(), or f(std::stop_token), to the scope. The result is dropped. The first exception stops the
@@ -44,8 +44,9 @@ public:
   task_group()
       : task_group(detail::pool_or_current(nullptr)) {}
   explicit task_group(pool& p)
-      : core_(*detail::core_of(p), *detail::current) {}
-  /// Waits. An exception that nobody has fetched with wait() is dropped.
+      : core_(*detail::core_of(p), *detail::current, detail::scope_core::lifetime::free) {}
+  /// Waits. An exception that nobody has fetched with wait() is dropped. A group may outlive the scope in
+  /// whose task it was made, and so is not stopped with it.
   ~task_group();
   task_group(task_group const&) = delete;
   task_group& operator=(task_group const&) = delete;
@@ -66,6 +67,8 @@ namespace detail {
 
 /// Waits on the calling thread as a member of the scope's pool; then throws the first exception.
 void wait_in_scope(scope_core& s);
+/// The same without the exception, and without failing.
+void wait_until_ended(scope_core& s) noexcept;
 
 struct with_scope_fn {
   /// Calls f(scope&), waits for everything that was spawned in the scope, and returns f's result. If f

@@ -105,6 +105,15 @@ thread::~thread() {
   if (joinable_) die("a thread is destroyed that was neither joined nor detached");
 }
 
+bool thread::try_join() {
+  if (!joinable_) fail(EINVAL, "join");
+  int const error = ::pthread_tryjoin_np(handle_, nullptr);
+  if (error == EBUSY) return false;
+  if (error != 0) fail(error, "join");
+  joinable_ = false;
+  return true;
+}
+
 void thread::join() {
   if (!joinable_) fail(EINVAL, "join");
   if (::pthread_equal(handle_, ::pthread_self()) != 0) fail(EDEADLK, "join");

@@ -34,6 +34,8 @@ public:
   /// Waits for its end. Throws std::system_error: invalid_argument if not joinable,
   /// resource_deadlock_would_occur if it is the caller itself.
   void join();
+  /// Joins it if it has ended altogether; false: it has not. Throws as join().
+  [[nodiscard]] bool try_join();
   /// Lets it go on alone. Throws std::system_error (invalid_argument) if not joinable.
   void detach();
 };

@@ -113,9 +113,9 @@ private:
 public:
   // Promise W: whoever has queued work asks this, after the push
 
-  /// Who is to be told of work that has just been queued? Nobody if somebody looks for work already: a searcher
-  /// looks again after it has announced that it will sleep, and the last one that finds something asks this
-  /// for what is left.
+  /// Who is to be told of work that has just been queued? Nobody if somebody looks for work already: a
+  /// searcher looks again after it has announced that it will sleep, and the last one that finds something
+  /// asks this for what is left.
   [[nodiscard]] want wanted() const noexcept {
     // seq_cst: pairs with the announcement in vacate(), because the push was seq_cst too (Dekker): either the
     // sleeper finds the work when it looks again, or it is seen here.
@@ -158,7 +158,8 @@ public:
   }
 
   /// Picks a vacant seat (the given one, if any) and who sits down on it, and wakes that thread if there is
-  /// one. The called thread counts as active and searching. `always`: even if somebody searches already.
+  /// one. The called thread counts as active and searching; one that has to be made counts as active only,
+  /// since it may take its time. `always`: even if somebody searches already.
   [[nodiscard]] call summon(seat* wanted = nullptr, bool always = false) noexcept {
     call c;
     {
@@ -170,11 +171,12 @@ public:
         if (may_be_called(*s)) c.where = s;
       if (c.where == nullptr) return c;
       c.who = c.where->last != nullptr && c.where->last->idle ? c.where->last : idle_.front();
-      take_seat(c.where, one_searching + one_active);
       if (c.who == nullptr) {
+        take_seat(c.where, one_active);
         c.where->promised = true;
         return c;
       }
+      take_seat(c.where, one_searching + one_active);
       delist(*c.who);
       c.who->active = true;
       assign(c.where, c.who);
@@ -182,18 +184,36 @@ public:
     c.who->parker.unpark();
     return c;
   }
-  /// A thread was made for a call.
+  /// The same for any vacant seat, but without anybody: a thread is to be made.
+  [[nodiscard]] call claim() noexcept {
+    std::lock_guard const guard(mutex_);
+    call c;
+    c.where = free_seat();
+    if (c.where != nullptr) {
+      take_seat(c.where, one_active);
+      c.where->promised = true;
+    }
+    return c;
+  }
+  /// A thread is being made for a call.
   void settle(call const& c, thread& made) noexcept {
     std::lock_guard const guard(mutex_);
     c.where->promised = false;
     made.active = true;
     assign(c.where, &made);
   }
+  void unsettle(call const& c, thread& made) noexcept {
+    std::lock_guard const guard(mutex_);
+    c.where->promised = true;
+    c.where->occupant.store(nullptr, std::memory_order_relaxed);
+    made.place.store(nullptr, std::memory_order_relaxed);
+    made.active = false;
+  }
   /// None could be made.
   void give_up(call const& c) noexcept {
     std::lock_guard const guard(mutex_);
     c.where->promised = false;
-    leave_seat(c.where, one_searching + one_active);
+    leave_seat(c.where, one_active);
   }
 
   // A thread's own transitions. The caller looks at the queues after each that leaves a seat vacant.

@@ -20,8 +20,10 @@ struct call_state {
 
 /// In the inbox of its seat, and in the caller's list until then; the last of the two frees it.
 struct copy final : task {
-  call_state* state;
+  call_state* state;   // gone once the copy has run
+  pool_thread* waiter; // the record outlives both
   std::size_t seat_index;
+  bool kept = false; // by the caller, who runs it
   std::atomic<bool> begun{false};
   std::atomic<bool> dropped{false}; ///< by a shutdown: the waiter is to run it
   std::atomic<int> owners{2};
@@ -29,6 +31,7 @@ struct copy final : task {
   copy(call_state& s, std::size_t i) noexcept
       : task(&run_or_drop)
       , state(&s)
+      , waiter(s.waiter)
       , seat_index(i) {
     holds_room = false;
   }
@@ -38,8 +41,8 @@ struct copy final : task {
 
   void run(pool_thread& t) noexcept {
     state->body(state->arg, seat_index, t);
-    pool_thread* const waiter = state->waiter; // before: the state dies with the last one
-    if (state->left.fetch_sub(1, std::memory_order_acq_rel) == 1) waiter->parker.unpark();
+    pool_thread* const w = waiter; // before: all dies with the last one
+    if (state->left.fetch_sub(1, std::memory_order_acq_rel) == 1) w->parker.unpark();
   }
 
   static void run_or_drop(task& base, member* runner) noexcept {
@@ -47,9 +50,8 @@ struct copy final : task {
     if (runner != nullptr) {
       if (self.claim()) self.run(thread_of(*runner));
     } else if (!self.begun.load(std::memory_order_acquire)) {
-      pool_thread* const waiter = self.state->waiter;
       self.dropped.store(true, std::memory_order_release);
-      waiter->parker.unpark();
+      self.waiter->parker.unpark();
     }
     self.let_go();
   }
@@ -65,9 +67,14 @@ void pool_core::broadcast(void (*prepare)(void*, std::size_t), void (*body)(void
   pool_thread& me = thread_of(*current);
   std::vector<std::unique_ptr<copy>> copies;
   call_state state{body, arg, 0, &me};
-  // A guest's seat gets its copy like any other, once the guest has left it: the call is for the pool's
-  // threads.
-  seat* const own = me.worker ? me.sits_on() : nullptr;
+  // Nobody else can run what is for a seat on which the calling thread sits and stays: its own, and those
+  // that it holds below a run() in another pool. A guest leaves its own to a worker, for whom the copy is.
+  auto const is_own = [&](seat const* s) {
+    if (me.worker && me.sits_on() == s) return true;
+    for (member const* m = me.outer; m->core != nullptr; m = static_cast<pool_thread const*>(m)->outer)
+      if (m->core == this && static_cast<pool_thread const*>(m)->sits_on() == s) return true;
+    return false;
+  };
   {
     std::lock_guard const guard(life_); // a snapshot: no seat opens or closes meanwhile
     std::size_t const n = size();
@@ -75,14 +82,18 @@ void pool_core::broadcast(void (*prepare)(void*, std::size_t), void (*body)(void
     copies.reserve(n);
     for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
     state.left.store(n, std::memory_order_relaxed);
-    // The caller's own copy runs here, below: who waits first runs what it waits for.
     for (std::size_t i = 0; i != n; ++i)
-      if (seat* s = seat_at(static_cast<unsigned>(i)); s != own) enqueue_for(*s, copies[i].get());
+      if (seat* s = seat_at(static_cast<unsigned>(i)); is_own(s))
+        copies[i]->kept = true;
+      else
+        enqueue_for(*s, copies[i].get());
   }
   if (copies.empty()) return;
-  if (own != nullptr && own->index < copies.size() && !own->personal) {
-    if (copies[own->index]->claim()) copies[own->index]->run(me);
-    copies[own->index]->let_go(); // it is in no inbox
+  // Who waits first runs what it waits for.
+  for (auto const& c : copies) {
+    if (!c->kept) continue;
+    if (c->claim()) c->run(me);
+    c->let_go(); // it is in no inbox
   }
   auto const stranded = [&](copy const& c) {
     // Nobody sits there and nobody can: the waiter is the one thread that is left for it.

@@ -112,10 +112,10 @@ void pool_core::open_seats(unsigned n) {
     idle_.notify_all(); // who waits for the last thread's end waits no longer
   }
   for (unsigned i = before; i < n; ++i) people.open(seat_at(i));
-  // Workers come to life idle: the first event finds them.
+  // Each begins on a seat, and goes idle there if there is nothing to do.
   while (made_.load(std::memory_order_relaxed) < n) {
     unsigned const made = made_.load(std::memory_order_relaxed);
-    start_thread({}, false);
+    start_thread(people.claim(), false);
     if (made_.load(std::memory_order_relaxed) <= made && before == 0 && made == 0)
       throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                               "rubato: not a single thread could be started");
@@ -277,7 +277,7 @@ void pool_core::shutdown(ending how, bool destroying) {
       close_pool();
     }
     // Without the lock: a task that came in at the last moment may want it.
-    bool const all_joined = join_exited(true);
+    bool const all_joined = join_all();
     std::lock_guard const guard(life_);
     if (!all_joined || !closed_.load(std::memory_order_relaxed)) { // resize()
       if (destroying) continue;

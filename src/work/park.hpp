@@ -16,8 +16,9 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
     t.counts.bump(counted::vacated);
     s->counts.bump(counted::vacated);
   }
-  t.waits_for.store(whom, std::memory_order_relaxed);
-  t.waits_in.store(why, std::memory_order_relaxed);
+  // on_stall, which is called below, may wait as well.
+  member const* const outer_whom = t.waits_for.exchange(whom, std::memory_order_relaxed);
+  char const* const outer_why = t.waits_in.exchange(why, std::memory_order_relaxed);
   waiting_.fetch_add(1, std::memory_order_seq_cst);
   after_vacating(s);
   nudge_watch(watch_rest::dozing); // it looks whether anybody is left to end this wait
@@ -36,7 +37,8 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
   }
   waiting_.fetch_sub(1, std::memory_order_seq_cst);
   returns_.fetch_add(1, std::memory_order_relaxed);
-  t.waits_in.store(nullptr, std::memory_order_relaxed);
+  t.waits_for.store(outer_whom, std::memory_order_relaxed);
+  t.waits_in.store(outer_why, std::memory_order_relaxed);
   come_back(t, s);
 }
 

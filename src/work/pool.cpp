@@ -98,7 +98,7 @@ void pool::end_of_program() {
   detail::pool_core* const c = core_.load(std::memory_order_acquire);
   if (c == nullptr) return;
   // exit() called by a task: waiting for that task would be waiting for ourselves.
-  if (detail::current->core == c)
+  if (detail::is_member(*c))
     c->request_shutdown(detail::ending::discard);
   else
     c->shutdown(detail::ending::drain, false);

@@ -180,12 +180,16 @@ private:
   [[nodiscard]] bool nobody_to_call() noexcept;
   [[nodiscard]] bool all_wait() const noexcept;
   void after_vacating(seat* s) noexcept;
-  void start_thread(roster::call c, bool relief) noexcept;
+  void start_thread(roster::call const& c, bool relief) noexcept;
+  [[nodiscard]] bool launch(roster::call const& c, bool relief) noexcept;
   [[nodiscard]] pool_thread* make_record(bool guest);
   void free_number(pool_thread& t) noexcept;
   static void thread_main(void* arg);
   void thread_ended(pool_thread& t) noexcept;
-  bool join_exited(bool all) noexcept;
+  void join_ended() noexcept;
+  bool join_all() noexcept;
+  [[nodiscard]] pool_thread* take_exited() noexcept;
+  void reclaim(pool_thread& t) noexcept;
   void end_if_quiet() noexcept;
   void close_pool() noexcept;
   void open_seats(unsigned n);
@@ -217,13 +221,15 @@ private:
   std::mutex records_; // guards the following four
   std::vector<std::unique_ptr<pool_thread>> thread_storage_;
   std::vector<pool_thread*> free_records_;
-  std::vector<pool_thread*> exited_; // to be joined
-  std::atomic<unsigned> made_{0};    // threads of ours, but for those that end; changed under records_
-  unsigned unjoined_ = 0;            // threads of ours, with those that end
-  unsigned guests_ = 0;              // guests that are in
-  bool winding_up_ = false;          // no thread is made any more
+  std::vector<pool_thread*> exited_;    // to be joined
+  std::atomic<unsigned> made_{0};       // threads of ours, but for those that end; changed under records_
+  unsigned unjoined_ = 0;               // threads of ours, with those that end
+  unsigned guests_ = 0;                 // guests that are in
+  bool winding_up_ = false;             // no thread is made any more
+  std::atomic<bool> no_threads_{false}; ///< the system refused the last one
 
-  alignas(64) std::atomic<unsigned> waiting_{0}; ///< active threads parked in a wait that only the pool can end
+  alignas(64) std::atomic<unsigned> waiting_{
+      0}; ///< active threads parked in a wait that only the pool can end
 
   mutex life_;                      // resize and shutdown take turns; never held while user code runs
   std::atomic<unsigned> inside_{0}; ///< guests that still touch this object

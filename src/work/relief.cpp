@@ -1,5 +1,6 @@
 // What the watch sees in a pool: latent work beside sleepers, tasks that wait too long, waits that nobody can
 // end. docs/design/watch.md
+#include "os/die.hpp"
 #include "os/thread.hpp"
 #include "work/pool_core.hpp"
 #include "work/watch.hpp"
@@ -24,8 +25,8 @@ bool pool_core::all_wait() const noexcept {
 }
 
 void pool_core::tell_watch() noexcept {
-  // Pairs with the watch's fence: it has announced its sleep before it looks for what is latent, and this thread
-  // has pushed before it looks whether the watch sleeps. One sees the other.
+  // Pairs with the watch's fence: it has announced its sleep before it looks for what is latent, and this
+  // thread has pushed before it looks whether the watch sleeps. One sees the other.
   std_policy::fence();
   // Who leaves the last seat that is taken tells the watch itself.
   if (people.has_vacant()) nudge_watch(watch_rest::dozing);
@@ -38,8 +39,8 @@ void pool_core::remind_all() noexcept {
 /// Counts the waits that have ended; never 0.
 std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std::memory_order_relaxed) + 1; }
 
-/// Is there anything to look for: latent work beside sleepers; or, `later`, tasks that are queued and threads that
-/// all wait? Sequentially consistent: see nudge_watch().
+/// Is there anything to look for: latent work beside sleepers; or, `later`, tasks that are queued and threads
+/// that all wait? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention(bool later) const noexcept {
   if (people.active() == 0) return false;
   if (later && (any_queued() || (all_wait() && stall_epoch_ != this_epoch()))) return true;
@@ -173,7 +174,11 @@ void pool_core::report_stall() noexcept {
     report.waiters.push_back({t.index, why, whom});
   });
   if (options_.on_stall_) {
-    options_.on_stall_(report);
+    try {
+      options_.on_stall_(report);
+    } catch (...) {
+      os::die("on_stall threw, and nobody is left to tell");
+    }
     return;
   }
   std::string text = "rubato: pool '" + report.pool + "' has stalled: every thread waits for another\n";

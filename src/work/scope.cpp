@@ -6,6 +6,9 @@
 #include "work/pool_core.hpp"
 #include "work/watch.hpp"
 
+#include <chrono>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace rubato::detail {
@@ -19,13 +22,14 @@ stop_scope const* stop_in_force(member& m, pool_core& core) noexcept {
 } // namespace
 
 std::stop_token current_token(member& me) noexcept {
+  if (me.core == nullptr) return {}; // blocking() outside any pool
   auto const* const s = static_cast<stop_scope const*>(me.chain.token());
   std::stop_token const outermost = me.core->stop_token();
   return s != nullptr ? s->token(outermost) : outermost;
 }
 
-scope_core::scope_core(pool_core& core, member& opener)
-    : stop_(stop_in_force(opener, core))
+scope_core::scope_core(pool_core& core, member& opener, lifetime l)
+    : stop_(l == lifetime::enclosed ? stop_in_force(opener, core) : nullptr)
     , core_(&core)
     , home_(opener.core == &core ? &thread_of(opener) : &core.lobby) {}
 
@@ -72,8 +76,8 @@ void scope_core::spawn(scope_child* c) noexcept {
   }
   if (!listed_.load(std::memory_order_acquire)) enlist(); // acquire: see there
   member& me = *current;
-  if (me.core != core_)
-    core_->notify_latent(); // nobody in the pool need be awake to notice: an event
+  if (&me != home_)
+    core_->notify_latent(); // nobody need be awake who would notice: an event
   else if (me.chain.must_look())
     answer(me);
 }
@@ -208,12 +212,28 @@ void scope_core::wait(member& m) noexcept {
   delist();
 }
 
+namespace {
+
+void wait(scope_core& s) {
+  run_as_member(
+      &s.core().handle(), [](void* scope, member& me) { static_cast<scope_core*>(scope)->wait(me); }, &s);
+}
+
+} // namespace
+
+void wait_until_ended(scope_core& s) noexcept {
+  for (;;) {
+    try {
+      wait(s);
+      return;
+    } catch (std::system_error const&) { // too many guests at this moment
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
 void wait_in_scope(scope_core& s) {
-  if (current->core == &s.core())
-    s.wait(*current);
-  else
-    run_as_member(
-        &s.core().handle(), [](void* scope, member& me) { static_cast<scope_core*>(scope)->wait(me); }, &s);
+  wait(s);
   if (std::exception_ptr e = s.take_error()) std::rethrow_exception(std::move(e));
 }
 
@@ -221,12 +241,7 @@ void wait_in_scope(scope_core& s) {
 
 namespace rubato {
 
-task_group::~task_group() {
-  try {
-    wait();
-  } catch (...) { // NOLINT(bugprone-empty-catch): nobody asked for it
-  }
-}
+task_group::~task_group() { detail::wait_until_ended(core_); }
 
 void task_group::wait() { detail::wait_in_scope(core_); }
 

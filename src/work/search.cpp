@@ -82,8 +82,10 @@ bool pool_core::any_child() const noexcept {
 
 bool pool_core::any_latent() const noexcept {
   bool found = any_child();
+  // In a pool without workers nobody else can be called for what a driver that sleeps has below its wait.
+  bool const all = size() != 0;
   for (unsigned i = 0, n = known(); i != n && !found; ++i)
-    if (pool_thread const* v = thread(i)) found = v->chain.has_latent();
+    if (pool_thread const* v = thread(i)) found = v->chain.has_latent() && (all || !v->parker.sleeps());
   return found;
 }
 
@@ -176,6 +178,7 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
       return true;
     }
     if (!searching && (searching = people.begin_search(std::max(1U, size() / 2)))) on_quiet();
+    if (s.closed.load(std::memory_order_relaxed)) return false;
     if (!searching) return false; // enough others look around; they will be told
     if (people.has_homeless()) {
       end_search(); // pushers rely on a searcher: it does not leave without another look

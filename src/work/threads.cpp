@@ -56,7 +56,8 @@ pool_thread* pool_core::make_record(bool guest) {
   t->worker.store(!guest, std::memory_order_relaxed);
   t->exiting.store(false, std::memory_order_relaxed);
   t->relief.store(false, std::memory_order_relaxed);
-  t->resting = true;
+  t->resting = false;
+  t->outer = &outside;
   t->ticks = 0;
   t->local_since = 0;
   t->pinned_to = -1;
@@ -72,42 +73,50 @@ void pool_core::free_number(pool_thread& t) noexcept {
   free_records_.push_back(&t);
 }
 
-/// Makes the thread that a call wants, or a relief thread. What cannot be had is no error: whoever is busy
-/// goes on.
-void pool_core::start_thread(roster::call c, bool relief) noexcept {
+/// Makes a thread for a call, or one without a seat. It is active from now on. False: there is none to be
+/// had.
+bool pool_core::launch(roster::call const& c, bool relief) noexcept {
   pool_thread* t = nullptr;
   try {
-    join_exited(false);
+    join_ended();
     t = make_record(false);
-    if (t != nullptr) {
-      if (c)
-        people.settle(c, *t);
-      else if (relief)
-        people.count_in(*t);
-      else
-        people.await_call(*t);
-      t->relief.store(relief, std::memory_order_relaxed);
-      // Under the lock, which the thread takes at its end: whoever joins it finds the handle.
-      std::lock_guard const guard(records_);
-      t->handle = os::thread({options_.name_ + "/" + std::to_string(t->index), options_.stack_size_},
-                             &pool_core::thread_main, t);
-      ++unjoined_;
-      return;
-    }
-  } catch (std::exception const&) { // no memory, no thread: as below
-    if (t != nullptr) {
-      if (relief || c || !people.strike(*t)) // else nobody has called it
-        vacate(*t, leaving::for_good, !relief);
-      c = {};
-      free_number(*t);
-    }
+  } catch (std::bad_alloc const&) { // as if there were no number left
+    t = nullptr;
   }
+  if (t == nullptr) return false;
+  t->relief.store(relief, std::memory_order_relaxed);
+  if (c)
+    people.settle(c, *t);
+  else
+    people.count_in(*t);
+  try {
+    // Under the lock, which the thread takes at its end: whoever joins it finds the handle.
+    std::lock_guard const guard(records_);
+    t->handle = os::thread({options_.name_ + "/" + std::to_string(t->index), options_.stack_size_},
+                           &pool_core::thread_main, t);
+    ++unjoined_;
+    no_threads_.store(false, std::memory_order_relaxed);
+    return true;
+  } catch (std::exception const&) {
+    no_threads_.store(true, std::memory_order_relaxed);
+  }
+  if (c)
+    people.unsettle(c, *t);
+  else
+    vacate(*t, leaving::for_good);
+  free_number(*t);
+  return false;
+}
+
+/// What cannot be had is no error: whoever is busy goes on.
+void pool_core::start_thread(roster::call const& c, bool relief) noexcept {
+  if (launch(c, relief)) return;
   if (c) {
     people.give_up(c);
     auto& s = static_cast<seat&>(*c.where);
     if (s.closed.load(std::memory_order_relaxed)) retire_seat(s);
   }
-  // The call counted as a searcher, whom others relied on in the meantime; and somebody may have gone idle.
+  // Somebody may have gone idle in the meantime, and have found nothing to do on this seat.
   if (people.has_idle()) {
     call_for_inboxes();
     if (any_queued()) notify();
@@ -124,9 +133,15 @@ void pool_core::thread_main(void* arg) {
   pool_core& core = *t.core;
   current = &t;
   t.tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  if (seat* const s = t.sits_on()) core.pin(t, *s);
   if (core.options_.on_start_) core.options_.on_start_(t.index);
   core.work(t);
-  if (core.options_.on_exit_) core.options_.on_exit_(t.index);
+  if (core.options_.on_exit_) {
+    core.people.count_in(t);
+    core.options_.on_exit_(t.index);
+    core.after_vacating(core.vacate(t, leaving::for_good));
+    core.on_quiet();
+  }
   current = &outside;
   core.thread_ended(t);
 }
@@ -140,36 +155,52 @@ void pool_core::thread_ended(pool_thread& t) noexcept {
   idle_.notify_all();
 }
 
-/// Gives the records of ended threads back. `all`: waits until there are none left; false: resize() has
-/// started the pool again.
-bool pool_core::join_exited(bool all) noexcept {
+void pool_core::reclaim(pool_thread& t) noexcept {
+  {
+    std::lock_guard const guard(records_);
+    --unjoined_;
+    free_records_.push_back(&t);
+  }
+  std::lock_guard const guard(waiters_);
+  idle_.notify_all(); // somebody may wait for the last one
+}
+
+pool_thread* pool_core::take_exited() noexcept {
+  std::lock_guard const guard(records_);
+  if (exited_.empty()) return nullptr;
+  pool_thread* const t = exited_.back();
+  exited_.pop_back();
+  return t;
+}
+
+/// Gives back the record of a thread that has ended altogether. It waits for none: the destructors of
+/// thread-local objects are user code.
+void pool_core::join_ended() noexcept {
+  pool_thread* const t = take_exited();
+  if (t == nullptr) return;
+  if (t->handle.try_join()) {
+    reclaim(*t);
+  } else {
+    std::lock_guard const guard(records_);
+    exited_.push_back(t);
+  }
+}
+
+/// Waits until all threads have ended. False: resize() has started the pool again.
+bool pool_core::join_all() noexcept {
   for (;;) {
-    pool_thread* t = nullptr;
-    {
-      std::lock_guard const guard(records_);
-      if (!exited_.empty()) {
-        t = exited_.back();
-        exited_.pop_back();
-      }
-    }
-    if (t != nullptr) {
+    if (pool_thread* const t = take_exited()) {
       t->handle.join();
-      {
-        std::lock_guard const guard(records_);
-        --unjoined_;
-        free_records_.push_back(t);
-      }
-      std::lock_guard const guard(waiters_);
-      idle_.notify_all(); // others may wait for the last one
+      reclaim(*t);
       continue;
     }
-    if (!all) return true;
     std::unique_lock lock(waiters_);
-    std::unique_lock records(records_);
-    if (unjoined_ == 0) return true;
-    if (!winding_up_) return false;
-    if (!exited_.empty()) continue;
-    records.unlock();
+    {
+      std::lock_guard const guard(records_);
+      if (unjoined_ == 0) return true;
+      if (!winding_up_) return false;
+      if (!exited_.empty()) continue;
+    }
     idle_.wait(lock);
   }
 }
@@ -232,7 +263,9 @@ bool is_member(pool_core const& core) noexcept {
 
 /// Nobody is left who could sit down on a vacant seat.
 bool pool_core::nobody_to_call() noexcept {
-  return made_.load(std::memory_order_relaxed) >= size() + options_.spares_ && !people.has_idle();
+  bool const none_made = made_.load(std::memory_order_relaxed) >= size() + options_.spares_ ||
+                         no_threads_.load(std::memory_order_relaxed);
+  return none_made && !people.has_idle();
 }
 
 void run_as_member(pool* p, void (*body)(void*, member&), void* arg) {
@@ -251,19 +284,22 @@ void run_as_member(pool* p, void (*body)(void*, member&), void* arg) {
 namespace rubato {
 
 membership::membership(pool& p)
-    : previous_(detail::current) {
+    : previous_(detail::current)
+    , mine_(previous_) {
   detail::pool_core& core = *detail::core_of(p);
   if (previous_->core == &core) return;
   detail::pool_thread* const mine = core.enter(true);
   mine->outer = previous_;
-  detail::current = mine;
+  detail::current = mine_ = mine;
 }
 
 membership::~membership() {
-  detail::member* const mine = detail::current;
-  if (mine == previous_) return;
+  if (mine_ == previous_) return;
+  if (detail::current == &detail::outside) return; // in the child after fork(): there is no pool to leave
+  if (detail::current != mine_)
+    os::die("a membership ended on another thread, or before one that began later");
   detail::current = previous_;
-  mine->core->leave_pool(detail::thread_of(*mine));
+  mine_->core->leave_pool(detail::thread_of(*mine_));
 }
 
 membership pool::join_as_member() { return membership(*this); }

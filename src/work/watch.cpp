@@ -31,8 +31,8 @@ struct watch_state {
 };
 constinit watch_state state;
 
-/// Asked when the watch has announced that it will sleep: is there anything to see, for which it must not? If it
-/// only dozes it need not mind what is queued.
+/// Asked when the watch has announced that it will sleep: is there anything to see, for which it must not? If
+/// it only dozes it need not mind what is queued.
 bool anything_to_see(watch_rest depth) noexcept {
   std::lock_guard const guard(state.pools_mutex);
   for (pool_core* p = state.pools; p != nullptr; p = p->next_pool) p->remind_all();

@@ -227,7 +227,7 @@ void pool_core::after_vacating(seat* s) noexcept {
   // Whoever closed it may have come before this thread left it.
   if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) retire_seat(*s);
   call_for_inboxes();
-  if (any_queued() || scope_core::any_child(lobby)) // a spawn from outside is an event too
+  if (any_queued() || any_child()) // nobody may be left who runs the children of a group
     notify();
   else if (people.active() != 0 && !all_wait())
     nudge_watch(watch_rest::dozing); // somebody is busy, and may have latent work that nobody was told of
@@ -246,7 +246,11 @@ void pool_core::call_worker(seat* wanted, bool always) noexcept {
 
 void pool_core::unhandled(std::exception_ptr e) noexcept {
   if (options_.on_unhandled_) {
-    options_.on_unhandled_(std::move(e));
+    try {
+      options_.on_unhandled_(std::move(e));
+    } catch (...) {
+      os::die("on_unhandled threw, and nobody is left to tell");
+    }
     return;
   }
   std::string what = "an exception that is no std::exception";

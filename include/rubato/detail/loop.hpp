@@ -232,13 +232,14 @@ public:
 template<class Body>
 void run_loop(member& me, Body& body, std::uint64_t n) {
   constexpr std::uint64_t stride = std::numeric_limits<std::uint32_t>::max();
-  bool complete = true;
-  for (std::uint64_t base = 0; base < n && complete; base += stride) {
+  std::uint64_t base = 0;
+  do {
     auto const size = static_cast<std::uint32_t>(std::min(stride, n - base));
     loop_share<Body> share(body, body.first_cell(base), base, 0, size);
-    complete = share.run(me);
-  }
-  body.root.finish();
+    static_cast<void>(share.run(me));
+    body.root.finish(); // throws if it ended early
+    base += size;
+  } while (base != n);
 }
 
 } // namespace rubato::detail

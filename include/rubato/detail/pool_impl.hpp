@@ -123,6 +123,7 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
   using type = std::decay_t<F>;
   using shared_type = detail::bulk<type>;
   using ticket_type = detail::bulk_ticket<type>;
+  static_assert(alignof(shared_type) <= 64, "rubato: a task's callable may be aligned to at most 64 bytes");
   if (n == 0) return;
   detail::pool_core& c = core();
   detail::acquire_room(c);

@@ -72,15 +72,14 @@ private:
   void pull(std::vector<kept>& chunk, std::size_t want) {
     std::lock_guard const guard(mutex_);
     for (; want != 0 && !ended_; --want) {
-      if (next_ == end_) {
-        ended_ = true;
-        return;
-      }
+      bool const ended = std::exchange(ended_, true); // stays if the iterator throws
+      if (next_ == end_) return;
       if constexpr (keeps_iterators)
         chunk.push_back(next_);
       else
         chunk.push_back(*next_);
       ++next_;
+      ended_ = ended;
     }
   }
 };

@@ -36,8 +36,7 @@ public:
     for (cell* c = head_.next; c != nullptr;) delete std::exchange(c, c->next);
   }
 
-  /// One for each 2^32 elements, one after the other, when all pieces of the one before may still be on their
-  /// way.
+  /// One for each 2^32 elements, when all pieces of the one before are back.
   cell* first_cell(std::uint64_t base) {
     if (base == 0) return &head_;
     return last_first_ = insert_after(last_of_all(), new cell);

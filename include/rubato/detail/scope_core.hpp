@@ -57,8 +57,10 @@ class scope_core {
   scope_core* previous_ = nullptr;
 
 public:
+  /// Does it end before the code around it does, so that it stops when that is stopped?
+  enum class lifetime : unsigned char { enclosed, free };
   /// Opened by a member of the pool, or from outside it.
-  scope_core(pool_core& core, member& opener);
+  scope_core(pool_core& core, member& opener, lifetime l);
   scope_core(scope_core const&) = delete;
   scope_core& operator=(scope_core const&) = delete;
   /// Everything has ended: wait() or wait_dropping_errors() has returned and nobody spawns.
