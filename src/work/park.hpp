@@ -53,7 +53,7 @@ void pool_core::drive_until(pool_thread& t, Done& done) noexcept {
     if (temporary == nullptr) continue;
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
     vacate(t, leaving::to_drive);
-    if (any_queued() || any_latent()) call_worker(temporary, true);
+    if (any_queued() || any_latent(&t)) call_worker(temporary, true);
     while (t.sits_on() == nullptr && !done() && size() == 0) t.parker.park();
     people.stop_driving(t);
     people.close(temporary);

@@ -82,7 +82,8 @@ public:
   /// Gets something from the victim's chain that fits the wish: asks, waits a little, takes.
   [[nodiscard]] loot obtain(pool_thread& t, pool_thread& victim, wish const& w) noexcept;
   void run(pool_thread& t, loot const& l) noexcept;
-  [[nodiscard]] bool any_latent() const noexcept;
+  /// `but`: not counting what this one has forked.
+  [[nodiscard]] bool any_latent(pool_thread const* but = nullptr) const noexcept;
 
   // Waiting (wait.cpp)
   /// Leaves the seat, sleeps until `done`, comes back; drives the pool if it has no workers. Whoever makes

@@ -168,6 +168,11 @@ void scope_core::drop_children() noexcept {
   }
 }
 
+bool scope_core::idle() const noexcept {
+  std::lock_guard const guard(mutex_);
+  return running_ == 0 && first_ == nullptr;
+}
+
 void scope_core::wait(member& m) noexcept {
   pool_thread& t = thread_of(m);
   os::ticks spin_until = 0;
@@ -182,10 +187,6 @@ void scope_core::wait(member& m) noexcept {
       spin_until = 0;
       continue;
     }
-    auto const idle = [this] {
-      std::lock_guard const guard(mutex_);
-      return running_ == 0 && first_ == nullptr;
-    };
     if (idle()) break;
     os::ticks const now = os::now();
     if (spin_until == 0) spin_until = now + core_->search_ticks();
@@ -226,7 +227,8 @@ void wait_until_ended(scope_core& s) noexcept {
     try {
       wait(s);
       return;
-    } catch (std::system_error const&) { // too many guests at this moment
+    } catch (std::system_error const&) { // too many guests at this moment; but there are others to run it
+      if (s.idle()) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }

@@ -80,12 +80,13 @@ bool pool_core::any_child() const noexcept {
   return found;
 }
 
-bool pool_core::any_latent() const noexcept {
+bool pool_core::any_latent(pool_thread const* but) const noexcept {
   bool found = any_child();
   // In a pool without workers nobody else can be called for what a driver that sleeps has below its wait.
   bool const all = size() != 0;
   for (unsigned i = 0, n = known(); i != n && !found; ++i)
-    if (pool_thread const* v = thread(i)) found = v->chain.has_latent() && (all || !v->parker.sleeps());
+    if (pool_thread const* v = thread(i); v != nullptr && v != but)
+      found = v->chain.has_latent() && (all || !v->parker.sleeps());
   return found;
 }
 

@@ -70,6 +70,8 @@ public:
   void spawn(scope_child* c) noexcept;
   /// Runs children that nobody has begun, waits for the others. `t` is the calling thread's record.
   void wait(member& t) noexcept;
+  /// Nobody runs a child, and there is none that nobody has begun.
+  [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] std::exception_ptr take_error() noexcept;
   void fail(std::exception_ptr e) noexcept;
   void request_stop() noexcept;
