@@ -218,14 +218,12 @@ public:
 
   // A thread's own transitions. The caller looks at the queues after each that leaves a seat vacant.
 
-  /// A thread from outside comes in and sits down if a seat is vacant.
+  /// A thread from outside comes in and sits down if a seat is vacant; else it goes on without, and is given
+  /// the seat of the next worker that ends a task or finds none.
   void enter(thread& t) noexcept {
     std::lock_guard const guard(mutex_);
     activate(t);
-    if (seat* const s = free_seat()) {
-      take_seat(s, 0);
-      assign(s, &t);
-    }
+    static_cast<void>(seat_or_list(t, free_seat()));
   }
 
   /// Leaves the seat, if there is one, and returns it. `searching`: did so until now.
@@ -255,17 +253,8 @@ public:
   bool sit(thread& t, seat* wanted, bool homeless) noexcept {
     std::lock_guard const guard(mutex_);
     seat* const s = wanted != nullptr && wanted->vacant ? wanted : free_seat();
-    if (s != nullptr) {
-      take_seat(s, 0);
-      assign(s, &t);
-      return true;
-    }
-    if (homeless) {
-      t.homeless = true;
-      homeless_.push(&t);
-      homeless_count_.store(static_cast<std::uint32_t>(homeless_.size()), std::memory_order_relaxed);
-    }
-    return false;
+    if (s == nullptr && !homeless) return false;
+    return seat_or_list(t, s);
   }
 
   /// At the end of a task: gives the seat to a homeless thread and goes idle. False: there is none.
@@ -359,6 +348,17 @@ private:
     seat* s = vacant_.front();
     while (s != nullptr && s->personal) s = s->next;
     return s;
+  }
+  bool seat_or_list(thread& t, seat* s) noexcept {
+    if (s != nullptr) {
+      take_seat(s, 0);
+      assign(s, &t);
+      return true;
+    }
+    t.homeless = true;
+    homeless_.push(&t);
+    homeless_count_.store(static_cast<std::uint32_t>(homeless_.size()), std::memory_order_relaxed);
+    return false;
   }
   void enlist(thread& t) noexcept {
     t.idle = true;

@@ -12,6 +12,7 @@ namespace rubato::detail {
 namespace {
 
 constexpr std::int64_t answer_us = 2; // how long a request may stay unanswered before the thief takes
+constexpr std::int64_t worth_taking_us = 2;
 
 struct token_in_force {
   latent_chain& chain;
@@ -160,6 +161,12 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
     t.counts.bump(counted::began);
   };
   do {
+    if (searching && people.has_homeless()) {
+      end_search(); // pushers rely on a searcher: it does not leave without another look
+      if (any_queued()) notify();
+      boundary(t);
+      return false;
+    }
     seat& s = *t.sits_on();
     finding f;
     // Before anything leaves a queue: a pool is idle when all are empty and nobody runs. A latent job needs
@@ -168,25 +175,21 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
       end_search();
       f = find_ready(t, s);
     }
-    if (!f && (f.latent = find_latent(t))) end_search();
+    if (!f && os::now() >= t.steal_after && (f.latent = find_latent(t))) end_search();
     if (f) {
       // Before the work, which may be long: the next sleeper is to look for more.
       if (last && any_queued())
         notify();
       else if (last && people.has_vacant() && any_latent())
         call_worker();
+      os::ticks const begin = os::now();
       run(t, f);
+      if (f.latent) t.learn(os::now() - begin, worth_taking_us * ticks_per_us());
       return true;
     }
     if (!searching && (searching = people.begin_search(std::max(1U, size() / 2)))) on_quiet();
     if (s.closed.load(std::memory_order_relaxed)) return false;
     if (!searching) return false; // enough others look around; they will be told
-    if (people.has_homeless()) {
-      end_search(); // pushers rely on a searcher: it does not leave without another look
-      if (any_queued()) notify();
-      boundary(t);
-      return false;
-    }
     for (unsigned i = 0; i != 16; ++i) std_policy::pause();
   } while (os::now() < deadline);
   return false;

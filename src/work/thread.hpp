@@ -9,6 +9,7 @@
 #include "work/counters.hpp"
 #include "work/seat.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,8 @@ struct pool_thread final : member, roster_thread {
   // Requests for work.
   mailbox box;
   unsigned next_victim = 0;  ///< where the next search begins
+  os::ticks steal_after = 0; ///< see learn()
+  os::ticks pause = 0;
   unsigned ticks = 0;        ///< task boundaries so far
   os::ticks local_since = 0; ///< when the oldest of an unbroken run of own tasks began
 
@@ -50,6 +53,12 @@ struct pool_thread final : member, roster_thread {
   void* memory = nullptr; ///< of the chain
   std::size_t memory_bytes = 0;
 
+  /// What was taken from another thread ran for so long. Taking disturbs its owner: as long as it brings less
+  /// than that costs, this thread asks less and less often.
+  void learn(os::ticks ran, os::ticks worth) noexcept {
+    pause = ran >= worth ? 0 : std::clamp(2 * pause, worth / 2, 16 * worth);
+    steal_after = os::now() + pause;
+  }
   [[nodiscard]] seat* sits_on() const noexcept {
     // acquire: pairs with the roster's assignment.
     return static_cast<seat*>(place.load(std::memory_order_acquire));

@@ -116,7 +116,7 @@ void pool_core::start_thread(roster::call const& c, bool relief) noexcept {
     auto& s = static_cast<seat&>(*c.where);
     if (s.closed.load(std::memory_order_relaxed)) retire_seat(s);
   }
-  // Somebody may have gone idle in the meantime, and have found nothing to do on this seat.
+  // Somebody may have gone idle in the meantime without leaving a seat, and have found none vacant.
   if (people.has_idle()) {
     call_for_inboxes();
     if (any_queued()) notify();

@@ -57,7 +57,6 @@ enum class fault {
   no_look_in_a_wait,        // after the seat was left for a wait
   no_look_when_homeless,    // if a seat was given to a thread that was about to go idle without one
   no_look_at_stepping_down, // by a searcher that gives its seat away
-  no_look_without_a_thread, // after a call for which no thread could be made
   no_second_count,          // of the runs that began, if it was out of date the first time
   no_word_of_quiet,         // to whoever waits until it is
 };
@@ -121,8 +120,7 @@ struct pool {
     roster::call const c = people.summon();
     if (!c || c.who != nullptr) return;
     people.give_up(c); // as if no thread could be made
-    // Until then it counted as a searcher, on whom others have relied.
-    if (leaves_out != fault::no_look_without_a_thread && any_queued() && people.has_idle()) notify();
+    if (any_queued() && people.has_idle()) notify();
   }
   item* pull(seat& s) {
     if (entry.empty()) return nullptr;
@@ -378,9 +376,8 @@ void stepping_down(execution& e) {
 }
 
 /// A second seat, for which there is no thread.
-template<fault Fault = fault::none>
 void no_thread(execution& e) {
-  auto const p = std::make_shared<pool>(Fault, 2U);
+  auto const p = std::make_shared<pool>(fault::none, 2U);
   p->seated(0, 0);
   p->people.open(&p->seats[1]);
   add_worker(e, p, 0);
@@ -439,7 +436,7 @@ std::vector<named> const all{
     {"waiting", waiting<>},
     {"waiting, third", waiting<fault::none, true>},
     {"stepping_down", stepping_down<>},
-    {"no_thread", no_thread<>},
+    {"no_thread", no_thread},
     {"idleness, 1", idleness<1>},
     {"idleness, 2", idleness<2>},
     {"idleness, guest", idleness_and_guest},
@@ -462,7 +459,6 @@ TEST(roster_protocol, needs_every_look) {
       {"no look in a wait", waiting<fault::no_look_in_a_wait>},
       {"no look when homeless", waiting<fault::no_look_when_homeless, true>},
       {"no look at stepping down", stepping_down<fault::no_look_at_stepping_down>},
-      {"no look without a thread", no_thread<fault::no_look_without_a_thread>},
       {"no word of quiet", idleness<1, fault::no_word_of_quiet>},
       {"no second count", idleness<1, fault::no_second_count>},
   };

@@ -198,7 +198,8 @@ public:
         break;
       }
       // Towards the end the chunks shrink, so that a heavy item hides no more than its share behind it.
-      std::uint32_t const share = workers == 1 ? left : std::max(1U, left / workers);
+      // Not quite, where items have been short so far: each chunk has its price.
+      std::uint32_t const share = workers == 1 ? left : std::max(chunk < 64 ? 1U : 8U, left / workers);
       split_range::part const p = range_.take_front(std::min(chunk, share));
       if (p.size() == 0) break;
       try {
@@ -212,7 +213,7 @@ public:
       std::int64_t const took = now - before;
       before = now;
       if (took < short_chunk)
-        chunk = std::min(chunk * 2, most);
+        chunk = std::min(chunk * (took < short_chunk / 8 ? 4 : 2), most);
       else
         chunk = std::max(1U, chunk / 2);
       if (!called && workers > 1 && took / p.size() * left > worth_a_wake_us * ticks_per_us()) {
