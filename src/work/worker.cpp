@@ -154,9 +154,12 @@ void pool_core::work(pool_thread& t) noexcept {
   for (;;) {
     seat* const s = t.sits_on();
     if (s == nullptr) {
-      if (!t.resting) rest(t, false); // after a task that it ended without a seat
-      if (!sleep(t)) return;
-      if (t.relief.load(std::memory_order_acquire)) relieve(t);
+      if (t.relief.load(std::memory_order_acquire))
+        relieve(t);
+      else if (!t.resting) // after a task that it ended without a seat
+        rest(t, false);
+      else if (!sleep(t))
+        return;
       continue;
     }
     if (t.resting) { // called, perhaps before it slept
