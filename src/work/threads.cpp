@@ -80,8 +80,8 @@ bool pool_core::launch(roster::call const& c, bool relief) noexcept {
   try {
     join_ended();
     t = make_record(false);
-  } catch (std::bad_alloc const&) { // as if there were no number left
-    t = nullptr;
+  } catch (std::exception const&) { // no memory, no thread either
+    no_threads_.store(true, std::memory_order_relaxed);
   }
   if (t == nullptr) return false;
   t->relief.store(relief, std::memory_order_relaxed);
