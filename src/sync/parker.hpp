@@ -17,8 +17,8 @@ public:
   void park() noexcept {
     std::uint32_t expected = none;
     // acquire on failure: pairs with unpark(), because what the waker did before is what the waiter waits
-    // for.
-    if (word_.compare_exchange_strong(expected, parked, std::memory_order_relaxed,
+    // for. On success it is not needed, but g++ wants it no weaker.
+    if (word_.compare_exchange_strong(expected, parked, std::memory_order_acquire,
                                       std::memory_order_acquire)) {
       do Policy::futex_wait(word_, parked);
       while (word_.load(std::memory_order_acquire) == parked); // acquire: as above

@@ -70,6 +70,8 @@ public:
   /// Looks for work for about the time of a wake and runs what it finds. `searching`: counted as such; reset
   /// when no longer. False: there was none.
   [[nodiscard]] bool search(pool_thread& t, bool& searching) noexcept;
+  /// False: enough others do.
+  [[nodiscard]] bool begin_search() noexcept;
   /// What is queued, or a child of a scope: it may be that nobody else runs in whose stead it is run.
   [[nodiscard]] finding find_ready(pool_thread& t, seat& s) noexcept;
   [[nodiscard]] bool any_ready(seat const& s) const noexcept;

@@ -152,6 +152,12 @@ bool pool_core::run_one(pool_thread& t) noexcept {
   return static_cast<bool>(f);
 }
 
+bool pool_core::begin_search() noexcept {
+  bool const begun = people.begin_search(std::max(1U, size() / 2));
+  if (begun) on_quiet();
+  return begun;
+}
+
 bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   os::ticks const deadline = os::now() + search_ticks_;
   bool last = false; // who searched
@@ -175,7 +181,8 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
       end_search();
       f = find_ready(t, s);
     }
-    if (!f && os::now() >= t.steal_after && (f.latent = find_latent(t))) end_search();
+    if (!f && os::now() >= t.steal_after) f.latent = find_latent(t);
+    if (f.latent) end_search();
     if (f) {
       // Before the work, which may be long: the next sleeper is to look for more.
       if (last && any_queued())
@@ -187,7 +194,7 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
       if (f.latent) t.learn(os::now() - begin, worth_taking_us * ticks_per_us());
       return true;
     }
-    if (!searching && (searching = people.begin_search(std::max(1U, size() / 2)))) on_quiet();
+    if (!searching) searching = begin_search();
     if (s.closed.load(std::memory_order_relaxed)) return false;
     if (!searching) return false; // enough others look around; they will be told
     for (unsigned i = 0; i != 16; ++i) std_policy::pause();

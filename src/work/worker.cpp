@@ -174,7 +174,7 @@ void pool_core::work(pool_thread& t) noexcept {
       run(t, *k);
       boundary(t);
     } else {
-      if (!searching && (searching = people.begin_search(std::max(1U, size() / 2)))) on_quiet();
+      if (!searching) searching = begin_search();
       if (search(t, searching)) {
         boundary(t);
       } else if (!t.resting) {

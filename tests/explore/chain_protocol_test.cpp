@@ -381,6 +381,7 @@ TEST(chain_protocol, needs_every_order) {
                                         {// Who waits for a job asks done() again, which acquires:
                                          // parker_protocol_test.cpp has what a wake brings.
                                          "parker.hpp", "[failure acquire -> relaxed] await",
+                                         "[acquire -> relaxed] await",
                                          // A hint: what is read at its address has been there since attach().
                                          "[acquire -> relaxed] has_latent",
                                          // An owner that sees a job gone takes the lock, which orders more.

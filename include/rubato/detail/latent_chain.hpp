@@ -56,8 +56,8 @@ public:
   /// The owner is about to park. False: the job is done and nobody will wake it.
   [[nodiscard]] bool await() noexcept {
     std::uint32_t expected = running;
-    // acquire on failure: pairs with finish(). Relaxed on success: the owner publishes nothing here.
-    return state_.compare_exchange_strong(expected, awaited, std::memory_order_relaxed,
+    // acquire on failure: pairs with finish(). On success it is not needed, but g++ wants it no weaker.
+    return state_.compare_exchange_strong(expected, awaited, std::memory_order_acquire,
                                           std::memory_order_acquire) ||
            expected == awaited;
   }

@@ -68,8 +68,8 @@ public:
 
   /// Takes ownership. A stopped scope only destroys it.
   void spawn(scope_child* c) noexcept;
-  /// Runs children that nobody has begun, waits for the others. `t` is the calling thread's record.
-  void wait(member& t) noexcept;
+  /// Runs children that nobody has begun, waits for the others. `m` is the calling thread's record.
+  void wait(member& m) noexcept;
   /// Nobody runs a child, and there is none that nobody has begun.
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] std::exception_ptr take_error() noexcept;
