@@ -126,6 +126,7 @@ void pool_core::find_relief() noexcept {
 
 /// Runs ready tasks, without a seat, until none has waited too long.
 void pool_core::relieve(pool_thread& t) noexcept {
+  t.resting = false; // whoever called it has counted it as active
   t.counts.bump(counted::began);
   while (relief_on_.load(std::memory_order_relaxed)) {
     task* const k = any_task();

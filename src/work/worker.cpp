@@ -204,10 +204,7 @@ void pool_core::rest(pool_thread& t, bool searching) noexcept {
 bool pool_core::sleep(pool_thread& t) noexcept {
   for (;;) {
     if (t.sits_on() != nullptr) return true;
-    if (t.relief.load(std::memory_order_acquire)) {
-      t.resting = false;
-      return true;
-    }
+    if (t.relief.load(std::memory_order_acquire)) return true;
     if (t.exiting.load(std::memory_order_acquire)) {
       if (!people.strike(t)) continue; // it was called in between
       {
