@@ -242,6 +242,7 @@ class regression_exit : public fresh_process {};
 
 [[noreturn]] void exit_in_a_nested_run() {
   kill_this_process_if_it_hangs();
+  look_for_no_leaks();
   static auto* const other = new rubato::pool(1); // never destroyed: its member is what calls exit()
   rubato::enqueue([] { other->run([] { std::exit(7); }); });
   gate never;

@@ -215,6 +215,7 @@ TEST_F(static_destruction, a_thread_local_object_of_a_worker_can_use_the_global_
 
 TEST_F(static_destruction, exit_called_by_a_task_of_the_global_pool_ends_the_process) {
   EXPECT_EXIT(then_exit([] {
+                look_for_no_leaks();
                 rubato::enqueue([] { std::exit(7); });
                 gate never;
                 never.wait();
