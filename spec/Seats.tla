@@ -117,7 +117,7 @@ macro step_down() begin
   end if;
 end macro;
 
-\* Wakes a worker if a seat is vacant and nobody searches. basic_roster::wants_wake() and summon() in one step: what
+\* Wakes a worker if a seat is vacant and nobody searches. basic_roster::wanted() and summon() in one step: what
 \* the first has read may be outdated, but the second looks again.
 procedure call_worker()
   variables where = None;
