@@ -6,13 +6,13 @@
 #include "os/memory.hpp"
 #include "os/topology.hpp"
 #include "work/pool_core.hpp"
+#include "work/visit.hpp"
 #include "work/watch.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <thread>
 
 namespace rubato::detail {
 
@@ -54,6 +54,7 @@ pool_core::pool_core(pool& handle, pool_options options)
 
 pool_core::~pool_core() {
   if (abandoned_.load(std::memory_order_relaxed)) return;
+  await_visitors(*this);
   unwatch_pool(*this);
   for (auto& t : thread_storage_) os::release(t->memory, t->memory_bytes);
 }
@@ -285,8 +286,6 @@ void pool_core::shutdown(ending how, bool destroying) {
     }
     for (unsigned i = 0, n = seats_known(); i != n; ++i) retire_seat(*seat_at(i));
     if (destroying || how == ending::discard) discard_queued();
-    // A guest's last step may still be under way; it takes no lock that is held here.
-    while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     return;
   }
 }

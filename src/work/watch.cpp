@@ -9,6 +9,7 @@
 #include "work/pool_core.hpp"
 #include "work/slab.hpp"
 #include "work/start.hpp"
+#include "work/visit.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -91,13 +92,17 @@ void before_fork() {
   start_mutex().lock();
   state.pools_mutex.lock();
   lock_slabs();
+  lock_visitors();
 }
 void after_fork_in_parent() {
+  unlock_visitors();
   unlock_slabs();
   state.pools_mutex.unlock();
   start_mutex().unlock();
 }
 void after_fork_in_child() {
+  forget_other_visitors();
+  unlock_visitors();
   unlock_slabs();
   pool_core* p = state.pools;
   state.pools = nullptr;

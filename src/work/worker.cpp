@@ -2,6 +2,7 @@
 #include "os/die.hpp"
 #include "rubato/detail/scope_core.hpp"
 #include "work/pool_core.hpp"
+#include "work/visit.hpp"
 #include "work/watch.hpp"
 
 #include <algorithm>
@@ -41,17 +42,20 @@ void pool_core::enqueue(task* t) noexcept {
     drop(*t);
     return;
   }
-  member& me = *current;
-  seat* s = nullptr;
-  if (me.core == this) {
-    thread_of(me).bump(counted::spawned);
-    s = thread_of(me).sits_on();
+  if (current->core != this) {
+    visit const here(*this); // the task may run, and the pool end, at any moment from now on
+    push_entry(t);
+    notify();
+    return;
   }
+  pool_thread& me = thread_of(*current);
+  me.bump(counted::spawned);
+  seat* const s = me.sits_on();
   // With one worker everything runs in the order in which it was queued. With more, the entry is shared and
   // the seat's own queue is not; F sees to it that neither starves.
   bool const own = s != nullptr && !s->personal && (size() > 1 || entry.empty());
   if (own && s->queue.push(t)) {
-    if (thread_of(me).local_since == 0) thread_of(me).local_since = os::now();
+    if (me.local_since == 0) me.local_since = os::now();
   } else {
     push_entry(t);
   }

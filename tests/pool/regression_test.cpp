@@ -367,4 +367,51 @@ TEST(regression_search, that_never_gives_up_ends_with_its_pool) {
   }
 }
 
+TEST(regression_visit, of_a_thread_whose_task_has_run_delays_the_destructor) {
+  // The producer may still be on its way out of enqueue() when its task has run and the pool is destroyed.
+  std::atomic<rubato::pool*> target = nullptr;
+  std::atomic<unsigned> ran = 0;
+  unsigned const rounds = scaled(2'000);
+  std::jthread producer([&](std::stop_token const& stop) {
+    while (!stop.stop_requested())
+      if (rubato::pool* const p = target.exchange(nullptr)) p->enqueue([&ran] { ++ran; });
+  });
+  for (unsigned round = 1; round <= rounds; ++round) {
+    rubato::pool pool(1 + round % 3);
+    target = &pool;
+    ASSERT_TRUE(eventually([&] { return ran == round; }));
+  }
+}
+
+TEST(regression_visit, of_a_guest_whose_membership_ends_delays_the_destructor) {
+  unsigned const rounds = scaled(500);
+  for (unsigned round = 0; round < rounds; ++round) {
+    rubato::pool pool(1);
+    std::atomic<bool> in = false;
+    std::jthread guest([&] { pool.run([&] { in = true; }); });
+    while (!in) std::this_thread::yield();
+  }
+}
+
+TEST(regression_visit, by_a_thread_local_destructor_is_possible) {
+  rubato::pool pool(1);
+  std::atomic<int> ran = 0;
+  struct last_words {
+    rubato::pool* pool = nullptr;
+    std::atomic<int>* ran = nullptr;
+    ~last_words() {
+      if (pool != nullptr) pool->enqueue([r = ran] { ++*r; });
+    }
+  };
+  for (bool const before : {false, true}) // whether the thread has been in a pool before
+    std::thread([&] {
+      static thread_local last_words mine;
+      mine.pool = &pool;
+      mine.ran = &ran;
+      if (before) pool.enqueue([&] { ++ran; });
+    }).join();
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_EQ(ran, 3);
+}
+
 } // namespace
