@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 
 namespace rubato::detail {
 
@@ -286,6 +287,8 @@ void pool_core::shutdown(ending how, bool destroying) {
     }
     for (unsigned i = 0, n = seats_known(); i != n; ++i) retire_seat(*seat_at(i));
     if (destroying || how == ending::discard) discard_queued();
+    // A guest may be in, waiting for what is not this pool's; its last step takes no lock that is held here.
+    while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     return;
   }
 }

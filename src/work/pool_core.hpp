@@ -234,7 +234,8 @@ private:
   alignas(64) std::atomic<unsigned> waiting_{
       0}; ///< active threads parked in a wait that only the pool can end
 
-  mutex life_; // resize and shutdown take turns; never held while user code runs
+  mutex life_;                      // resize and shutdown take turns; never held while user code runs
+  std::atomic<unsigned> inside_{0}; ///< guests that still touch this object
   std::atomic<ending> ending_{ending::none};
   std::atomic<bool> closed_{false}; ///< after shutdown, until resize()
   std::atomic<bool> abandoned_{false};

@@ -4,7 +4,6 @@
 #include "os/memory.hpp"
 #include "os/thread.hpp"
 #include "work/pool_core.hpp"
-#include "work/visit.hpp"
 #include "work/watch.hpp"
 
 #include <algorithm>
@@ -222,6 +221,7 @@ pool_thread* pool_core::enter(bool guest) {
   if (t == nullptr)
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                             "rubato: more than 1,024 outside threads run in one pool at the same time");
+  inside_.fetch_add(1, std::memory_order_relaxed);
   t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
   people.enter(*t);
   t->counts.bump(counted::began);
@@ -230,10 +230,10 @@ pool_thread* pool_core::enter(bool guest) {
 }
 
 void pool_core::leave_pool(pool_thread& t) noexcept {
-  visit const here(*this); // nobody runs any more, perhaps, from now on
   after_vacating(vacate(t, leaving::for_good));
   free_number(t);
   on_quiet();
+  inside_.fetch_sub(1, std::memory_order_release); // the last touch: pairs with the end of shutdown()
 }
 
 /// A seat on which a thread may drive a pool without workers. Null: there is no memory, try again.

@@ -6,9 +6,8 @@ namespace rubato::detail {
 
 class pool_core;
 
-/// Stands on the stack of an outside thread from before it does what others may notice (a task is queued, a
-/// thread has left) until it touches the pool no more. Costs two plain stores. Not nested: nothing in it is
-/// user code.
+/// Stands on the stack of an outside thread from before it does what others may notice (a task is queued)
+/// until it touches the pool no more. Costs two plain stores. Not nested: nothing in it is user code.
 class visit {
 public:
   explicit visit(pool_core const& core) noexcept;
