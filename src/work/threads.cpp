@@ -40,6 +40,7 @@ pool_thread* pool_core::make_record(bool guest) {
     made->memory_bytes = (slots + 2) * sizeof(latent_chain::slot);
     made->memory = os::reserve(made->memory_bytes);
     made->chain.attach(static_cast<latent_chain::slot*>(made->memory), slots, os::membarrier_available());
+    made->chain.remind(); // the watch may be asleep: it has not seen this thread
     made->index = number;
     made->core = this;
     made->next_victim = number;

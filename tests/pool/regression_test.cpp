@@ -414,4 +414,19 @@ TEST(regression_visit, by_a_thread_local_destructor_is_possible) {
   EXPECT_EQ(ran, 3);
 }
 
+TEST(regression_watch, sees_what_a_thread_forks_that_was_made_while_it_slept) {
+  rubato::pool pool(rubato::no_workers);
+  pool.wait_idle(); // starts the pool and the watch
+  std::this_thread::sleep_for(until_others_sleep);
+  pool.resize(2);
+  std::this_thread::sleep_for(until_others_sleep);
+  std::atomic<bool> taken = false;
+  std::atomic<bool> in_time = false;
+  pool.enqueue([&] {
+    rubato::join([&] { in_time = eventually([&] { return taken.load(); }); }, [&] { taken = true; });
+  });
+  pool.wait_idle();
+  EXPECT_TRUE(in_time);
+}
+
 } // namespace
