@@ -4,6 +4,7 @@
 #include "rubato/detail/callable.hpp"
 #include "rubato/detail/pool_access.hpp"
 #include "rubato/detail/task.hpp"
+#include "rubato/future.hpp"
 #include "rubato/pool_options.hpp"
 #include "rubato/stats.hpp"
 
@@ -18,6 +19,9 @@
 #include <vector>
 
 namespace rubato {
+
+template<class T>
+class task;
 
 /// min(affinity mask, quota of the control groups v1 and v2, nested, rounded up), never 0. Reads /proc and
 /// /sys.
@@ -122,6 +126,27 @@ public:
   /// being called by several threads at once. It counts as one queued task.
   template<class F>
   void enqueue_bulk(std::size_t n, F&& f);
+
+  /// Queues f(args...), or f(std::stop_token, args...), and returns the future of its result; a future or
+  /// task that f returns is waited for, and f and its arguments live until then. f and the arguments are
+  /// decay-copied, and passed as rvalues. One allocation. Waits while max_queued tasks are queued.
+  template<class F, class... Args>
+  auto spawn(F&& f, Args&&... args);
+  /// The same for a coroutine.
+  template<class T>
+  future<T> spawn(task<T> t);
+  /// The same on the seat of that number alone; a coroutine is resumed there too. std::out_of_range unless
+  /// seat < size().
+  template<class F>
+  auto spawn_on(unsigned seat, F&& f);
+  /// As spawn, for code that wants a std::future; two allocations. A task must not wait for it: it would not
+  /// leave its seat to others.
+  template<class F, class... Args>
+  auto submit(F&& f, Args&&... args);
+  /// Runs a task, or waits for a future or anything else that can be awaited, and returns its result. A
+  /// member of this pool begins a task on its own stack.
+  template<class A>
+  auto block_on(A&& awaitable);
 
   /// Runs f once per seat, each on a thread that sits there, and waits; the results by seat. Of a pool
   /// without workers: nothing. The first exception is thrown after all have ended.

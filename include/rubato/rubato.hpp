@@ -3,8 +3,11 @@
 
 #include "rubato/algorithm.hpp"    // IWYU pragma: export
 #include "rubato/cancelled.hpp"    // IWYU pragma: export
+#include "rubato/future.hpp"       // IWYU pragma: export
 #include "rubato/join.hpp"         // IWYU pragma: export
 #include "rubato/pool.hpp"         // IWYU pragma: export
 #include "rubato/pool_options.hpp" // IWYU pragma: export
 #include "rubato/scope.hpp"        // IWYU pragma: export
+#include "rubato/spawn.hpp"        // IWYU pragma: export
 #include "rubato/stats.hpp"        // IWYU pragma: export
+#include "rubato/task.hpp"         // IWYU pragma: export

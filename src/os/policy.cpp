@@ -31,6 +31,11 @@ void std_policy::futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expe
   os::wait(word, expected);
 }
 
+bool std_policy::futex_wait_until(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                                  std::chrono::steady_clock::time_point deadline) noexcept {
+  return os::wait_until(word, expected, deadline);
+}
+
 void std_policy::futex_wake(std::atomic<std::uint32_t>& word, unsigned count) noexcept {
   os::wake(word, count);
 }

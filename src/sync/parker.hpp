@@ -3,6 +3,8 @@
 
 #include "rubato/detail/policy.hpp"
 
+#include <chrono>
+
 namespace rubato::detail {
 
 /// A binary semaphore with one waiter. A wake before the sleep is remembered; two are one. The waiter
@@ -25,6 +27,22 @@ public:
     }
     // acquire: pairs with a second unpark(), whose notification is swallowed here.
     static_cast<void>(word_.exchange(none, std::memory_order_acquire));
+  }
+
+  /// The same until then at the latest; max(): without limit. True: unpark() has been called.
+  bool park_until(std::chrono::steady_clock::time_point deadline) noexcept {
+    if (deadline == std::chrono::steady_clock::time_point::max()) {
+      park();
+      return true;
+    }
+    std::uint32_t expected = none;
+    if (word_.compare_exchange_strong(expected, parked, std::memory_order_acquire, // as in park()
+                                      std::memory_order_acquire)) {
+      while (word_.load(std::memory_order_acquire) == parked &&
+             Policy::futex_wait_until(word_, parked, deadline)) {
+      }
+    }
+    return word_.exchange(none, std::memory_order_acquire) == notified; // acquire: as in park()
   }
 
   /// Parked, and nobody has called unpark() since. A hint, for whoever looks again.

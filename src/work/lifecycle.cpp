@@ -10,10 +10,12 @@
 #include "work/watch.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -212,6 +214,7 @@ void pool_core::request_shutdown(ending how) {
     stop = stop_;
   }
   stop.request_stop(); // outside the locks: callbacks are user code
+  residing.request_drain();
   if (how == ending::discard) discard_queued();
   end_if_quiet();
 }
@@ -221,9 +224,11 @@ void pool_core::end_if_quiet() noexcept {
   // One looks, again for each that comes meanwhile. acq_rel: what they did before is seen then.
   if (end_checks_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
   for (unsigned served = 1; served != 0;) {
+    if (ending_.load(std::memory_order_seq_cst) != ending::none && quiescent()) residing.drop_stuck();
     // Anybody else who holds the lock changes the pool's life at this moment, and looks itself.
     if (std::unique_lock const guard(life_, std::try_to_lock);
-        guard && ending_.load(std::memory_order_seq_cst) != ending::none && quiescent())
+        guard && ending_.load(std::memory_order_seq_cst) != ending::none && quiescent() &&
+        residing.count() == 0)
       close_pool();
     served = end_checks_.fetch_sub(served, std::memory_order_acq_rel) - served;
   }
@@ -270,6 +275,11 @@ void pool_core::shutdown(ending how, bool destroying) {
       lock.unlock();
       discard_queued();
     }
+    if (residing.drop_stuck()) continue; // what that has completed may have queued more
+    if (residing.count() != 0) {
+      await_residents();
+      continue;
+    }
     {
       std::lock_guard const guard(life_);
       bool const restarted =
@@ -291,6 +301,23 @@ void pool_core::shutdown(ending how, bool destroying) {
     while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     return;
   }
+}
+
+/// Coroutines are left that wait for what is not ours, or are about to be resumed: whoever resumes them has a
+/// thread run, which tells when it is done.
+void pool_core::await_residents() noexcept {
+  constexpr std::chrono::seconds patience{1};
+  residing.request_drain(); // what has been suspended since
+  std::unique_lock lock(waiters_);
+  std::size_t const left = residing.count();
+  if (left == 0 || !people.nobody_runs() || any_queued()) return;
+  if (idle_.wait_for(lock, patience) == std::cv_status::no_timeout) return;
+  if (!std::exchange(told_of_residents_, true))
+    static_cast<void>(
+        std::fprintf(stderr,
+                     "rubato: pool '%s' ends, and waits for %zu coroutine(s) that await what is not "
+                     "Rubato's and must be resumed first\n",
+                     options_.name_.c_str(), left));
 }
 
 void pool_core::abandon() noexcept {

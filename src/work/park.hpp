@@ -4,12 +4,14 @@
 #include "work/pool_core.hpp"
 #include "work/watch.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace rubato::detail {
 
 template<class Done>
-void pool_core::park_until(pool_thread& t, char const* why, member const* whom, Done done) noexcept {
+void pool_core::park_until(pool_thread& t, char const* why, member const* whom, Done done,
+                           std::chrono::steady_clock::time_point deadline) noexcept {
   if (done()) return;
   seat* const s = vacate(t, leaving::to_wait);
   if (s != nullptr) {
@@ -26,12 +28,12 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
     if (size() == 0) { // whoever waits does the work, and is no mere waiter meanwhile
       t.waits_in.store(nullptr, std::memory_order_relaxed);
       waiting_.fetch_sub(1, std::memory_order_seq_cst);
-      drive_until(t, done);
+      drive_until(t, done, deadline);
       waiting_.fetch_add(1, std::memory_order_seq_cst);
       t.waits_in.store(why, std::memory_order_relaxed);
       continue;
     }
-    t.parker.park();
+    t.parker.park_until(deadline);
     // Woken but not run for a while, a thread still counts as waiting: that is no stall.
     if (report_stall_.exchange(false, std::memory_order_acq_rel) && !done()) report_stall();
   }
@@ -45,7 +47,8 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
 /// A pool without workers has nobody else: the thread that waits runs what is ready, in order, and sleeps on
 /// a seat of its own in between. Returns when done or when the pool has workers again.
 template<class Done>
-void pool_core::drive_until(pool_thread& t, Done& done) noexcept {
+void pool_core::drive_until(pool_thread& t, Done& done,
+                            std::chrono::steady_clock::time_point deadline) noexcept {
   seat* left = nullptr;
   while (size() == 0 && !done()) {
     if (run_one(t)) continue;
@@ -54,7 +57,7 @@ void pool_core::drive_until(pool_thread& t, Done& done) noexcept {
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
     vacate(t, leaving::to_drive);
     if (any_queued() || any_latent(&t)) call_worker(temporary, true);
-    while (t.sits_on() == nullptr && !done() && size() == 0) t.parker.park();
+    while (t.sits_on() == nullptr && !done() && size() == 0) t.parker.park_until(deadline);
     people.stop_driving(t);
     people.close(temporary);
     left = vacate(t, leaving::to_wait);

@@ -8,6 +8,7 @@
 #include "rubato/pool_options.hpp"
 #include "sync/injector.hpp"
 #include "sync/roster.hpp"
+#include "work/residents.hpp"
 #include "work/seat.hpp"
 #include "work/thread.hpp"
 
@@ -25,6 +26,7 @@
 namespace rubato::detail {
 
 struct scope_child;
+class future_state;
 
 enum class ending : unsigned char { none, drain, discard };
 
@@ -41,6 +43,10 @@ public:
   // Queuing (worker.cpp)
   void enqueue(task* t) noexcept;
   void enqueue_for(seat& s, task* t) noexcept;
+  /// On the seat of that number, or the one that has taken its place.
+  void enqueue_on(unsigned seat_index, task* t) noexcept;
+  /// What the calling worker's task has made ready: next, if the caller sits, while it is hot.
+  void enqueue_next(task* t) noexcept;
   /// Call after every event that leaves work queued: wakes one worker if one sleeps and none searches.
   void notify() noexcept;
   /// The same for latent work that came from outside the pool.
@@ -84,6 +90,12 @@ public:
   /// Gets something from the victim's chain that fits the wish: asks, waits a little, takes.
   [[nodiscard]] loot obtain(pool_thread& t, pool_thread& victim, wish const& w) noexcept;
   void run(pool_thread& t, loot const& l) noexcept;
+  /// A seat with a task in its slot, and what its occupant had executed by then.
+  struct slot_seen {
+    seat* where = nullptr;
+    std::uint64_t executed = 0;
+  };
+  [[nodiscard]] slot_seen any_slot() const noexcept;
   /// `but`: not counting what this one has forked.
   [[nodiscard]] bool any_latent(pool_thread const* but = nullptr) const noexcept;
 
@@ -91,9 +103,11 @@ public:
   /// Leaves the seat, sleeps until `done`, comes back; drives the pool if it has no workers. Whoever makes
   /// `done` true unparks the thread afterwards. In park.hpp.
   template<class Done>
-  void park_until(pool_thread& t, char const* why, member const* whom, Done done) noexcept;
+  void park_until(
+      pool_thread& t, char const* why, member const* whom, Done done,
+      std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) noexcept;
   template<class Done>
-  void drive_until(pool_thread& t, Done& done) noexcept;
+  void drive_until(pool_thread& t, Done& done, std::chrono::steady_clock::time_point deadline) noexcept;
   void wait_for(pool_thread& t, departure& d) noexcept;
   /// Leaves the seat to others for a while; null: it has none.
   [[nodiscard]] seat* leave(pool_thread& t) noexcept;
@@ -102,6 +116,15 @@ public:
   [[nodiscard]] bool try_acquire_room() noexcept;
   void release_room() noexcept;
   bool wait_idle(std::chrono::steady_clock::time_point deadline);
+
+  // Waiting for a result (future.cpp)
+  /// Waits on a thread of this pool. False: the deadline has passed.
+  [[nodiscard]] bool await(pool_thread& t, future_state& s, char const* why,
+                           std::chrono::steady_clock::time_point deadline) noexcept;
+  /// The same on a thread that is no member of this pool, as a guest of it. `t`: who it is in another pool,
+  /// or null. False: the deadline has passed, or there is no room for guests.
+  [[nodiscard]] bool await_elsewhere(pool_thread* t, future_state& s, char const* why,
+                                     std::chrono::steady_clock::time_point deadline) noexcept;
 
   // Threads (threads.cpp)
   void call_worker(seat* wanted = nullptr, bool always = false) noexcept;
@@ -152,6 +175,7 @@ public:
   // Broadcast (broadcast.cpp)
   void broadcast(void (*prepare)(void*, std::size_t), void (*body)(void*, std::size_t, member&), void* arg);
 
+  residents residing;
   roster people;
   injector entry;
   pool_thread lobby;                  ///< nobody: the home of scopes that were opened outside the pool
@@ -168,6 +192,7 @@ private:
   [[nodiscard]] bool sleep(pool_thread& t) noexcept;
   void boundary(pool_thread& t) noexcept;
   seat* vacate(pool_thread& t, leaving how, bool searching = false) noexcept {
+    flush_slot(t);
     return static_cast<seat*>(people.vacate(t, how, searching));
   }
   void rest(pool_thread& t, bool searching) noexcept;
@@ -195,6 +220,7 @@ private:
   void reclaim(pool_thread& t) noexcept;
   void end_if_quiet() noexcept;
   void close_pool() noexcept;
+  void await_residents() noexcept;
   void open_seats(unsigned n);
   [[nodiscard]] std::vector<int> cpu_order() const;
   void report_stall() noexcept;
@@ -206,6 +232,10 @@ private:
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
   void find_relief() noexcept;
   [[nodiscard]] task* pull(seat* s) noexcept;
+  [[nodiscard]] bool may_claim(pool_thread const& t, future_state const& s) const noexcept;
+  bool claim(pool_thread& t, future_state& s) noexcept;
+  void sweep(pool_thread& t) noexcept;
+  void flush_slot(pool_thread& t) noexcept;
 
   pool* handle_;
   pool_options options_;
@@ -238,6 +268,7 @@ private:
   std::atomic<unsigned> inside_{0}; ///< guests that still touch this object
   std::atomic<ending> ending_{ending::none};
   std::atomic<bool> closed_{false}; ///< after shutdown, until resize()
+  bool told_of_residents_ = false;  // by whoever shuts down
   std::atomic<bool> abandoned_{false};
   mutable std::mutex stop_mutex_;
   std::stop_source stop_; // guarded by stop_mutex_

@@ -15,8 +15,8 @@ namespace rubato::detail {
 
 namespace {
 
-stop_scope const* stop_in_force(member& m, pool_core& core) noexcept {
-  return m.core == &core ? static_cast<stop_scope const*>(m.chain.token()) : nullptr;
+stop_scope* stop_in_force(member& m, pool_core& core) noexcept {
+  return m.core == &core ? static_cast<stop_scope*>(m.chain.token()) : nullptr;
 }
 
 } // namespace
@@ -29,7 +29,7 @@ std::stop_token current_token(member& me) noexcept {
 }
 
 scope_core::scope_core(pool_core& core, member& opener, lifetime l)
-    : stop_(l == lifetime::enclosed ? stop_in_force(opener, core) : nullptr)
+    : around_(l == lifetime::enclosed ? stop_in_force(opener, core) : nullptr)
     , core_(&core)
     , home_(opener.core == &core ? &thread_of(opener) : &core.lobby) {}
 

@@ -1,6 +1,7 @@
 // How a worker without work finds some: queues first, then what is latent in busy threads.
 // docs/design/take.md
 #include "rubato/detail/scope_core.hpp"
+#include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
 
 #include <algorithm>
@@ -13,21 +14,6 @@ namespace {
 
 constexpr std::int64_t answer_us = 2; // how long a request may stay unanswered before the thief takes
 constexpr std::int64_t worth_taking_us = 2;
-
-struct token_in_force {
-  latent_chain& chain;
-  token_frame frame;
-  token_in_force(latent_chain& c, void const* token) noexcept
-      : chain(c)
-      , frame{token} {
-    if (token != nullptr) chain.enter(frame);
-  }
-  token_in_force(token_in_force const&) = delete;
-  token_in_force& operator=(token_in_force const&) = delete;
-  ~token_in_force() {
-    if (frame.token != nullptr) chain.leave();
-  }
-};
 
 } // namespace
 
@@ -82,7 +68,7 @@ bool pool_core::any_child() const noexcept {
 }
 
 bool pool_core::any_latent(pool_thread const* but) const noexcept {
-  bool found = any_child();
+  bool found = any_child() || any_slot().where != nullptr;
   // In a pool without workers nobody else can be called for what a driver that sleeps has below its wait.
   bool const all = size() != 0;
   for (unsigned i = 0, n = known(); i != n && !found; ++i)
@@ -158,8 +144,17 @@ bool pool_core::begin_search() noexcept {
   return begun;
 }
 
+pool_core::slot_seen pool_core::any_slot() const noexcept {
+  for (unsigned i = 0, n = seats_known(); i != n; ++i)
+    if (seat* const s = seat_at(i);
+        s->slot.load(std::memory_order_seq_cst) != nullptr) // seq_cst: see enqueue_next()
+      return {s, s->counts[counted::executed]};
+  return {};
+}
+
 bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   os::ticks const deadline = os::now() + search_ticks_;
+  slot_seen const hot = any_slot();
   bool last = false; // who searched
   auto const end_search = [&] {
     if (!std::exchange(searching, false)) return;
@@ -199,7 +194,15 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
     if (!searching) return false; // enough others look around; they will be told
     for (unsigned i = 0; i != 16; ++i) std_policy::pause();
   } while (os::now() < deadline);
-  return false;
+  // What was to stay hot on its seat has not been run all the time.
+  if (hot.where == nullptr || hot.where->counts[counted::executed] != hot.executed) return false;
+  end_search();
+  task* const k = hot.where->slot.exchange(nullptr, std::memory_order_acquire);
+  if (last && (k == nullptr || any_queued())) notify();
+  if (k == nullptr) return false;
+  t.bump(counted::stolen);
+  run(t, *k);
+  return true;
 }
 
 } // namespace rubato::detail

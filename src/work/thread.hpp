@@ -25,7 +25,14 @@ struct pool_thread final : member, roster_thread {
   os::ticks steal_after = 0; ///< see learn()
   os::ticks pause = 0;
   unsigned ticks = 0;        ///< task boundaries so far
+  unsigned slot_runs = 0;    ///< how many in a row came from the slot
   os::ticks local_since = 0; ///< when the oldest of an unbroken run of own tasks began
+
+  // Claims of work that is queued.
+  static constexpr std::size_t stale_at_least = 256;
+  unsigned claims = 0;                       ///< nested in each other now
+  std::size_t stale = 0;                     ///< since the last sweep
+  std::size_t stale_enough = stale_at_least; ///< for the next
 
   // Scopes that were opened here and have children that nobody has begun.
   mutex scopes_mutex;

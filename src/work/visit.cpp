@@ -2,6 +2,7 @@
 
 #include "rubato/detail/mutex.hpp"
 
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -11,7 +12,9 @@ namespace rubato::detail {
 namespace {
 
 struct visitor {
-  std::atomic<pool_core const*> visits{nullptr};
+  static constexpr unsigned deepest = 4;
+  std::array<std::atomic<pool_core const*>, deepest> visits{};
+  unsigned depth = 0;
   bool listed = false;
   bool ending =
       false; ///< past the end of its thread's thread-local objects: it is listed for each visit alone
@@ -56,23 +59,24 @@ void list(visitor& v) noexcept {
 
 } // namespace
 
-visit::visit(pool_core const& core) noexcept {
+visit::visit(pool_core const& core, std::memory_order order) noexcept {
   if (!mine.listed) list(mine);
   // relaxed: whoever waits for the visit knows of it by something that we do during it, and so sees this.
-  mine.visits.store(&core, std::memory_order_relaxed);
+  mine.visits[mine.depth++].store(&core, order);
 }
 
 visit::~visit() {
   // release: pairs with await_visitors(); whoever frees the pool does so after our last touch.
-  mine.visits.store(nullptr, std::memory_order_release);
-  if (mine.ending) unlist(mine);
+  mine.visits[--mine.depth].store(nullptr, std::memory_order_release);
+  if (mine.ending && mine.depth == 0) unlist(mine);
 }
 
 void await_visitors(pool_core const& core) noexcept {
   auto const visited = [&core] {
     std::lock_guard const guard(list_mutex);
     for (visitor const* v = first; v != nullptr; v = v->next)
-      if (v->visits.load(std::memory_order_acquire) == &core) return true;
+      for (auto const& where : v->visits)
+        if (where.load(std::memory_order_seq_cst) == &core) return true; // seq_cst: see guest in future.cpp
     return false;
   };
   while (visited()) std::this_thread::yield(); // for an instant: nothing in a visit waits

@@ -2,6 +2,8 @@
 // them. docs/design/lifecycle.md
 #pragma once
 
+#include <atomic>
+
 namespace rubato::detail {
 
 class pool_core;
@@ -10,7 +12,8 @@ class pool_core;
 /// until it touches the pool no more. Costs two plain stores. Not nested: nothing in it is user code.
 class visit {
 public:
-  explicit visit(pool_core const& core) noexcept;
+  /// `order` seq_cst: the visit is announced before what follows is read.
+  explicit visit(pool_core const& core, std::memory_order order = std::memory_order_relaxed) noexcept;
   visit(visit const&) = delete;
   visit& operator=(visit const&) = delete;
   ~visit();

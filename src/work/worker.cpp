@@ -6,6 +6,7 @@
 #include "work/watch.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,8 +14,9 @@ namespace rubato::detail {
 
 namespace {
 
-constexpr unsigned fair_every = 61;   // promise F
-constexpr std::int64_t fair_us = 200; // the same
+constexpr unsigned fair_every = 61;    // promise F
+constexpr unsigned most_slot_runs = 3; // the same
+constexpr std::int64_t fair_us = 200;  // the same
 constexpr std::size_t pull_most = 32;
 
 task* pop(injector& q) noexcept {
@@ -66,6 +68,42 @@ void pool_core::enqueue_for(seat& s, task* t) noexcept {
   s.inbox.push(t);
   call_worker(&s, true);
   nudge_watch();
+}
+
+void pool_core::enqueue_on(unsigned seat_index, task* t) noexcept {
+  std::optional<visit> here;
+  if (current->core != this) here.emplace(*this);
+  unsigned const n = size();
+  if (n == 0) // nobody sits anywhere: whoever drives the pool runs it
+    push_entry(t), notify();
+  else
+    enqueue_for(*seat_at(seat_index % n), t);
+}
+
+void pool_core::enqueue_next(task* t) noexcept {
+  seat* const s = current->core == this ? thread_of(*current).sits_on() : nullptr;
+  if (s == nullptr || s->personal) {
+    enqueue(t);
+    return;
+  }
+  thread_of(*current).bump(counted::spawned);
+  // No event, as with latent work: the caller runs it next. The watch and those who search look after it if
+  // the caller goes on for long. seq_cst: pairs with whoever takes it, and with the watch, which announces
+  // its sleep before it looks at the slots.
+  if (task* const before = s->slot.exchange(t, std::memory_order_seq_cst)) {
+    if (!s->queue.push(before)) push_entry(before);
+    notify();
+  } else {
+    nudge_watch();
+  }
+}
+
+/// Whoever leaves its seat leaves nothing where nobody would look for it.
+void pool_core::flush_slot(pool_thread& t) noexcept {
+  seat* const s = t.sits_on();
+  if (s == nullptr || s->slot.load(std::memory_order_relaxed) == nullptr) return;
+  if (task* const k = s->slot.exchange(nullptr, std::memory_order_acquire))
+    if (!s->queue.push(k)) push_entry(k);
 }
 
 void pool_core::notify() noexcept {
@@ -130,15 +168,31 @@ task* pool_core::next_task(pool_thread& t, seat& s) noexcept {
     t.local_since = os::now();
     if (task* k = pull(nullptr)) return k;
   }
+  auto const from_slot = [&s] {
+    return s.slot.load(std::memory_order_relaxed) != nullptr
+               ? s.slot.exchange(nullptr, std::memory_order_acquire)
+               : nullptr;
+  };
+  if (t.slot_runs != most_slot_runs) {
+    if (task* k = from_slot()) {
+      ++t.slot_runs;
+      return k;
+    }
+  }
+  t.slot_runs = 0;
   if (task* k = s.queue.pop()) return k;
   t.local_since = 0;
-  return others_wait ? pull(&s) : nullptr;
+  if (others_wait)
+    if (task* k = pull(&s)) return k;
+  return from_slot();
 }
 
 task* pool_core::any_task() noexcept {
   if (task* k = pull(nullptr)) return k;
   for (unsigned i = 0, n = seats_known(); i != n; ++i)
     if (task* k = seat_at(i)->queue.pop()) return k;
+  for (unsigned i = 0, n = seats_known(); i != n; ++i)
+    if (task* k = seat_at(i)->slot.exchange(nullptr, std::memory_order_acquire)) return k;
   return nullptr;
 }
 
@@ -191,7 +245,9 @@ void pool_core::work(pool_thread& t) noexcept {
 
 /// The end of a task: somebody who came back from a wait may be owed a seat.
 void pool_core::boundary(pool_thread& t) noexcept {
-  if (!people.has_homeless() || t.sits_on() == nullptr || !people.step_down(t)) return;
+  if (!people.has_homeless() || t.sits_on() == nullptr) return;
+  flush_slot(t);
+  if (!people.step_down(t)) return;
   t.resting = true;
   after_vacating(nullptr); // whoever goes idle looks at the queues afterwards, always
   on_quiet();

@@ -39,12 +39,12 @@ class basic_departure {
   typename Policy::template atomic<std::uint32_t> state_{running};
 
 public:
-  member* owner;     ///< whose chain it was; waits for it
-  member* runner;    ///< who runs it
-  std::size_t mark;  ///< where the runner's chain stood when it began: what lies above descends from this job
-  void const* token; ///< the stop token that was in force at the fork
+  member* owner;    ///< whose chain it was; waits for it
+  member* runner;   ///< who runs it
+  std::size_t mark; ///< where the runner's chain stood when it began: what lies above descends from this job
+  void* token;      ///< the stop token that was in force at the fork
 
-  basic_departure(member* o, member* r, std::size_t m, void const* t) noexcept
+  basic_departure(member* o, member* r, std::size_t m, void* t) noexcept
       : owner(o)
       , runner(r)
       , mark(m)
@@ -85,8 +85,8 @@ struct basic_latent_job {
 struct loop_piece {
   void (*exec)(loop_piece const&, member& runner) = nullptr;
   void* root = nullptr;
-  void* cell = nullptr;        ///< for a reduction: where the result goes
-  void const* token = nullptr; ///< as in a departure
+  void* cell = nullptr;  ///< for a reduction: where the result goes
+  void* token = nullptr; ///< as in a departure
   std::uint64_t base = 0;
   std::uint32_t lo = 0, hi = 0;
 };
@@ -107,7 +107,7 @@ struct basic_latent_loop : basic_latent_job<Policy> {
 
 /// From which position of the chain on which stop token is in force. In its owner's frame.
 struct token_frame {
-  void const* token;
+  void* token;
   std::size_t mark = 0;
   token_frame const* outer = nullptr;
 };
@@ -167,6 +167,7 @@ private:
   atomic<mailbox*> asker_{nullptr};
   basic_mutex<Policy> mutex_;           // guards departures: head_ moves only under it
   token_frame const* tokens_ = nullptr; // newest first; changed under the mutex, by the owner alone
+  typename Policy::template atomic<void*> base_token_{nullptr}; // in force below the first frame
 
 public:
   constexpr basic_latent_chain() noexcept = default;
@@ -243,8 +244,21 @@ public:
     std::lock_guard const guard(mutex_);
     tokens_ = tokens_->outer;
   }
+  /// The same without a lock, for a task that runs on an empty stack. False: there is a token or a job
+  /// already.
+  [[nodiscard]] bool enter_base(void* token) noexcept {
+    if (top_ != base_ || tokens_ != nullptr || base_token_.load(std::memory_order_relaxed) != nullptr)
+      return false;
+    // relaxed: what a thief reads it for was pushed afterwards, with release, and is gone before the next
+    // task begins.
+    base_token_.store(token, std::memory_order_relaxed);
+    return true;
+  }
+  void leave_base() noexcept { base_token_.store(nullptr, std::memory_order_relaxed); }
   /// For the owner: the token in force; null: the pool's.
-  [[nodiscard]] void const* token() const noexcept { return tokens_ != nullptr ? tokens_->token : nullptr; }
+  [[nodiscard]] void* token() const noexcept {
+    return tokens_ != nullptr ? tokens_->token : base_token_.load(std::memory_order_relaxed);
+  }
 
   /// For the owner: makes must_look() true until look() is called.
   void remind() noexcept { limit_.store(nullptr, std::memory_order_relaxed); }
@@ -372,10 +386,10 @@ private:
 
   /// Under the lock. A job that waits for a departed one runs others above it: their frames have a higher
   /// mark than any job that is still here below them.
-  [[nodiscard]] void const* token_at(slot* h) const noexcept {
+  [[nodiscard]] void* token_at(slot* h) const noexcept {
     token_frame const* t = tokens_;
     while (t != nullptr && t->mark > static_cast<std::size_t>(h - base_)) t = t->outer;
-    return t != nullptr ? t->token : nullptr;
+    return t != nullptr ? t->token : base_token_.load(std::memory_order_relaxed);
   }
 
   static loop* as_loop(std::uintptr_t word) noexcept {

@@ -76,7 +76,7 @@ using split_range = basic_split_range<std_policy>;
 /// A loop as a whole, in the frame of the thread that called it.
 class loop_root {
   member* owner_;
-  void const* token_;                       // whose stop ends the loop
+  void* token_;                             // whose stop ends the loop
   std::atomic<std::uint32_t> elsewhere_{0}; // pieces that other threads run
   std::atomic<bool> ended_early_{false};
   mutex mutex_;

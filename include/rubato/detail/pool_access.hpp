@@ -1,12 +1,11 @@
 // What the pool's templates ask of the library.
 #pragma once
 
+#include "rubato/detail/deadline.hpp"
 #include "rubato/detail/task.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 namespace rubato::detail {
@@ -38,22 +37,12 @@ void come_back(member& me, void* seat) noexcept;
 void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
                       void (*body)(void*, std::size_t seat, member&), void* arg);
 
+/// The number of a seat. Throws std::out_of_range if there is none.
+[[nodiscard]] std::uint16_t checked_seat(pool_core& c, unsigned seat);
+
 /// How many workers the pool is to have.
 [[nodiscard]] unsigned size_of(pool_core& c) noexcept;
 /// The started pool.
 [[nodiscard]] pool_core* core_of(pool& p);
-
-/// now + d, saturating.
-template<class Rep, class Period>
-[[nodiscard]] std::chrono::steady_clock::time_point deadline_after(std::chrono::duration<Rep, Period> d) {
-  using clock = std::chrono::steady_clock;
-  auto const now = clock::now();
-  if (d <= d.zero()) return now;
-  // Compared as floating point: the duration may be far beyond what the clock can express.
-  if (std::chrono::duration<long double>(d) >=
-      std::chrono::duration<long double>(clock::time_point::max() - now))
-    return clock::time_point::max();
-  return now + std::chrono::ceil<clock::duration>(d);
-}
 
 } // namespace rubato::detail

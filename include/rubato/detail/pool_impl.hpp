@@ -142,6 +142,64 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
   }
 }
 
+template<class F, class... Args>
+auto pool::spawn(F&& f, Args&&... args) {
+  return detail::spawn_on_core(core(), detail::future_state::any_seat, std::forward<F>(f),
+                               std::forward<Args>(args)...);
+}
+
+template<class T>
+future<T> pool::spawn(task<T> t) {
+  return detail::spawn_on_core(core(), detail::future_state::any_seat, detail::task_holder<T>(std::move(t)));
+}
+
+template<class F>
+auto pool::spawn_on(unsigned seat, F&& f) {
+  detail::pool_core& c = core();
+  std::uint16_t const where = detail::checked_seat(c, seat);
+  if constexpr (detail::is_task<std::decay_t<F>>::value)
+    return detail::spawn_on_core(
+        c, where, detail::task_holder<typename std::decay_t<F>::value_type>(std::forward<F>(f)));
+  else
+    return detail::spawn_on_core(c, where, std::forward<F>(f));
+}
+
+template<class F, class... Args>
+auto pool::submit(F&& f, Args&&... args) {
+  detail::bound_call<std::decay_t<F>, std::decay_t<Args>...> call(std::forward<F>(f),
+                                                                  std::forward<Args>(args)...);
+  using call_type = decltype(call);
+  using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
+  std::promise<result> kept;
+  std::future<result> out = kept.get_future();
+  spawn(std::move(call))
+      .then([p = std::move(kept)](future<result> made) mutable {
+        try {
+          if constexpr (std::is_void_v<result>) {
+            made.get();
+            p.set_value();
+          } else {
+            p.set_value(made.get());
+          }
+        } catch (...) {
+          p.set_exception(std::current_exception());
+        }
+      })
+      .detach();
+  return out;
+}
+
+template<class A>
+auto pool::block_on(A&& awaitable) {
+  using type = std::remove_cvref_t<A>;
+  if constexpr (detail::is_task<type>::value)
+    return spawn(std::forward<A>(awaitable)).get();
+  else if constexpr (detail::is_future<type>::value || detail::is_shared_future<type>::value)
+    return awaitable.get();
+  else
+    return spawn(detail::awaiting<A>::make(std::forward<A>(awaitable))).get();
+}
+
 template<class F>
 auto pool::broadcast(F&& f) {
   using result = detail::call_result_t<F&>;

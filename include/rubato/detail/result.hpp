@@ -60,6 +60,39 @@ public:
     }
   }
 
+  /// Keeps a value or an exception.
+  template<class... Args>
+  void emplace(Args&&... args) {
+    if constexpr (is_reference)
+      std::construct_at(&value_, std::addressof(args)...);
+    else
+      ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<Args>(args)...);
+    has_value_ = true;
+  }
+  /// What the other one has, moved out of it; or, if moving throws, that.
+  void take_over(result_slot& other) noexcept {
+    if (other.error_ != nullptr)
+      error_ = std::move(other.error_);
+    else
+      fill([&]() -> R {
+        if constexpr (std::is_void_v<R>)
+          static_cast<void>(other.take());
+        else
+          return other.take();
+      });
+  }
+  void fail(std::exception_ptr e) noexcept { error_ = std::move(e); }
+  [[nodiscard]] std::exception_ptr const& error() const noexcept { return error_; }
+  [[nodiscard]] bool has_value() const noexcept { return has_value_; }
+  /// The value where it is, or the exception, thrown. Any number of times, by any thread, after fill().
+  std::add_lvalue_reference_t<std::add_const_t<value_type>> look() const {
+    if (error_ != nullptr) std::rethrow_exception(error_);
+    if constexpr (is_reference)
+      return static_cast<std::remove_reference_t<value_type>&>(*value_);
+    else
+      return value_;
+  }
+
   /// The value, moved out, or the exception, thrown. Once, after fill().
   value_type take() {
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));

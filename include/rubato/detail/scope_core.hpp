@@ -47,7 +47,8 @@ class scope_core {
   waiter* waiters_ = nullptr; // parked, or about to be
 
   std::atomic<bool> stopped_{false}; // begin nothing new
-  stop_scope stop_;
+  stop_link around_;
+  stop_scope stop_{around_};
   pool_core* core_;
   pool_thread* home_; // whose latent work the children are
 

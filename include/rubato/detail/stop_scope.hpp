@@ -10,8 +10,60 @@
 
 namespace rubato::detail {
 
-/// Thread-safe. The parent outlives it.
+class stop_scope;
+class stop_link;
+
+/// Who asked, and so which waits end early: `draining`, when the pool ends, only those that wait for time or
+/// for the world outside; `stopped` all.
+enum class stop_level : unsigned char { none, draining, stopped };
+
+/// A wait that a stop request ends. Intrusive: it costs no allocation. docs/design/futures.md
+class stop_listener {
+  friend class stop_scope;
+  friend class stop_link;
+  stop_listener* next_ = nullptr;
+  stop_listener* previous_ = nullptr;
+  enum class phase : unsigned char { out, listed, called };
+  std::atomic<phase> phase_{phase::out}; // changed under the scope's lock, but for the end of a call
+
+  stop_level told_ = stop_level::none; // guarded by the scope's lock
+  bool stays_ = false;                 ///< is told of every level
+
+public:
+  /// Ends at a drain already.
+  bool timed = false;
+  /// Called on the thread that requests the stop, without locks.
+  virtual void stop_requested() noexcept = 0;
+
+protected:
+  stop_listener() noexcept = default;
+  ~stop_listener() = default;
+
+public:
+  stop_listener(stop_listener const&) = delete;
+  stop_listener& operator=(stop_listener const&) = delete;
+};
+
+/// Ties a scope to the one around it, which outlives it.
+class stop_link final : stop_listener {
+  friend class stop_scope;
+  stop_scope* parent_;
+  stop_scope* child_ = nullptr; // set once
+  bool listens_ = false;        // guarded by the child's lock
+
+  void stop_requested() noexcept override;
+
+public:
+  /// Null: there is none.
+  explicit stop_link(stop_scope* parent) noexcept
+      : parent_(parent) {
+    stays_ = timed = true;
+  }
+};
+
+/// Thread-safe.
 class stop_scope {
+  friend class stop_link;
   struct relay {
     std::stop_source* source;
     void operator()() const noexcept { source->request_stop(); }
@@ -22,24 +74,47 @@ class stop_scope {
         from_parent; // after the source: its destructor waits for the relay
   };
 
-  std::atomic<bool> requested_{false};
-  stop_scope const* parent_;
+  std::atomic<stop_level> requested_{stop_level::none};
   mutable mutex mutex_;
+  stop_link* up_ = nullptr;
+  stop_listener* first_ = nullptr;             // guarded by mutex_
   mutable std::unique_ptr<token_state> state_; // guarded by mutex_; never reset
 
-public:
-  explicit stop_scope(stop_scope const* parent) noexcept
-      : parent_(parent) {}
+  void request(stop_level level) noexcept;
+  [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
+  void listen_to_parent() noexcept;
+  void unlink(stop_listener& l) noexcept;
 
-  void request_stop() noexcept;
-  /// This scope's or an outer one's. relaxed: whoever stops early orders nothing by it.
-  [[nodiscard]] bool stop_requested() const noexcept {
-    for (stop_scope const* s = this; s != nullptr; s = s->parent_)
-      if (s->requested_.load(std::memory_order_relaxed)) return true;
-    return false;
+public:
+  stop_scope() noexcept = default;
+  /// Stops with the link's parent. The link lives next to the scope.
+  explicit stop_scope(stop_link& up) noexcept
+      : up_(&up) {
+    up.child_ = this;
   }
+  stop_scope(stop_scope const&) = delete;
+  stop_scope& operator=(stop_scope const&) = delete;
+  ~stop_scope();
+
+  void request_stop() noexcept { request(stop_level::stopped); }
+  /// The pool ends: what waits for time or for the world outside ends early.
+  void request_drain() noexcept { request(stop_level::draining); }
+  /// This scope's or an outer one's. relaxed: whoever stops early orders nothing by it.
+  [[nodiscard]] stop_level level() const noexcept {
+    stop_level most = stop_level::none;
+    for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent())
+      if (stop_level const l = s->requested_.load(std::memory_order_relaxed); l > most) most = l;
+    return most;
+  }
+  /// Is everything here to end, whatever it waits for?
+  [[nodiscard]] bool stop_requested() const noexcept { return level() == stop_level::stopped; }
   /// Stops with this scope, with the outer ones and with the pool, whose token is `outermost`.
   [[nodiscard]] std::stop_token token(std::stop_token const& outermost) const;
+
+  /// False: it has been requested already, and the listener is not called.
+  [[nodiscard]] bool add(stop_listener& l) noexcept;
+  /// Afterwards the listener is not called any more, nor is it being called, unless by this very thread.
+  void remove(stop_listener& l) noexcept;
 };
 
 } // namespace rubato::detail

@@ -1,0 +1,96 @@
+// A coroutine that runs on a pool, with all that it awaits: one line of execution that is suspended and
+// resumed as a whole. docs/design/coroutines.md
+#pragma once
+
+#include "rubato/detail/future_state.hpp"
+#include "rubato/detail/resident.hpp"
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+
+namespace rubato::detail {
+
+class activity;
+class suspension;
+
+/// What the calling thread's resumption loop does next. g++ 12 does not turn a transfer between coroutines
+/// into a jump at -O0, nor does any compiler under a sanitizer; so a coroutine that passes control on stores
+/// whom to resume, and returns to the loop.
+struct trampoline {
+  activity* running = nullptr;  ///< null: no coroutine of ours runs here
+  std::coroutine_handle<> next; ///< resumed as soon as the present one returns to the loop
+  bool finished = false;        ///< the activity's outermost coroutine has ended
+};
+
+/// The calling thread's. Not inline: a coroutine may run on another thread after each suspension, and a
+/// compiler may keep the address of a thread-local across it.
+[[nodiscard]] trampoline& this_trampoline() noexcept;
+
+/// The state of a coroutine that was spawned. In its pool's list of residents from its first real suspension
+/// to its end, so that the pool can destroy it.
+class activity : public future_state, resident {
+  friend class suspension;
+
+  std::coroutine_handle<> leaf_; // resumed next
+  std::atomic<suspension*> waits_on_{nullptr};
+
+  [[nodiscard]] bool withdraw() noexcept override;
+  [[nodiscard]] future_state& work() noexcept override { return *this; }
+  void settle_in() noexcept;
+
+protected:
+  using future_state::future_state;
+
+  /// Makes the coroutine that ends with the activity; null: that failed, and the result says so.
+  [[nodiscard]] virtual std::coroutine_handle<> begin(member& runner) noexcept = 0;
+  /// The outermost coroutine has ended, or is to be destroyed where it is suspended: takes its result over,
+  /// if it has one, and destroys it.
+  virtual void end(bool finished) noexcept = 0;
+
+public:
+  void resume(member& runner) noexcept override;
+  void drop() noexcept override;
+
+  /// From await_suspend of what is not ours: what is resumed next, by somebody who calls offer().
+  void suspend_elsewhere(std::coroutine_handle<> h) noexcept;
+  /// From await_suspend: to the back of the queue; of another pool, if it says so.
+  void requeue(std::coroutine_handle<> h, pool_core* to) noexcept;
+};
+
+/// A wait of a coroutine for one of our own things, in its frame. It ends once: by what it waits for, by a
+/// stop request, or it is withdrawn at the pool's end. Derived classes put themselves into some list.
+class suspension : public stop_listener {
+  enum class phase : unsigned char { setting_up, suspended, over };
+  activity* who_ = nullptr;
+  std::atomic<phase> phase_{phase::setting_up};
+  std::atomic<bool> stop_pending_{false};
+  bool stopped_ = false;
+
+  void stop_requested() noexcept final;
+
+protected:
+  suspension() noexcept = default;
+  ~suspension() = default;
+
+  /// Puts it where it will be found. False: there is nothing to wait for. Afterwards, unless false, whoever
+  /// removes it from there calls end_wait(), once.
+  [[nodiscard]] virtual bool insert() noexcept = 0;
+  /// Takes it out again. False: it is not there, or not any more.
+  [[nodiscard]] virtual bool remove() noexcept = 0;
+
+  /// From await_suspend: true if the coroutine is suspended now and may run elsewhere already.
+  [[nodiscard]] bool suspend(std::coroutine_handle<> h) noexcept;
+  /// From await_resume and from the destructor of the derived class: nobody refers to this any more. True: a
+  /// stop request has ended the wait.
+  bool retire() noexcept;
+  [[nodiscard]] activity& who() const noexcept { return *who_; }
+
+public:
+  /// What it waits for is there: resumes the coroutine on its pool. By whoever has taken this out of its
+  /// list; nothing of it is touched afterwards.
+  void end_wait() noexcept;
+  friend class activity;
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,92 @@
+// Who waits for a result: a list in one word, closed when the result is there. docs/design/futures.md
+//
+// Source: R. K. Treiber, "Systems programming: coping with parallelism" (the list).
+#pragma once
+
+#include "rubato/detail/policy.hpp"
+
+#include <cstdint>
+
+namespace rubato::detail {
+
+template<class Policy>
+class basic_completion {
+public:
+  struct waiter {
+    waiter* next = nullptr; ///< the list's, while it waits
+  };
+
+private:
+  static constexpr std::uintptr_t locked = 1, done = 2; // the lowest bit; a word that is no address
+  typename Policy::template atomic<std::uintptr_t> word_{0};
+
+  [[nodiscard]] static waiter* first(std::uintptr_t word) noexcept {
+    return reinterpret_cast<waiter*>(word & ~locked);
+  }
+
+  /// The word, once nobody holds it locked.
+  [[nodiscard]] std::uintptr_t read() const noexcept {
+    std::uintptr_t word = 0;
+    // acquire: pairs with close() and with remove(), because what they wrote before is read next.
+    while (((word = word_.load(std::memory_order_acquire)) & locked) != 0) Policy::pause();
+    return word;
+  }
+
+public:
+  constexpr basic_completion() noexcept = default;
+  basic_completion(basic_completion const&) = delete;
+  basic_completion& operator=(basic_completion const&) = delete;
+
+  /// seq_cst: a thread that has announced a visit looks here whether the pool still owes the result.
+  [[nodiscard]] bool closed() const noexcept { return word_.load(std::memory_order_seq_cst) == done; }
+
+  /// False: the result is there. Otherwise whoever closes the list gets the waiter, or remove() does.
+  [[nodiscard]] bool add(waiter& w) noexcept {
+    for (std::uintptr_t word = read();; word = read()) {
+      if (word == done) return false;
+      w.next = first(word);
+      // release: pairs with close(), because the waiter was written before.
+      if (word_.compare_exchange_weak(word, reinterpret_cast<std::uintptr_t>(&w), std::memory_order_release,
+                                      std::memory_order_relaxed))
+        return true;
+    }
+  }
+
+  /// The result is there: the waiters, in the order in which they came. Once.
+  [[nodiscard]] waiter* close() noexcept {
+    std::uintptr_t word = read();
+    // seq_cst, whose release half pairs with read() of those who come later, because the result was written
+    // before; acquire: pairs with add().
+    while (!word_.compare_exchange_weak(word, done, std::memory_order_seq_cst, std::memory_order_relaxed))
+      word = read();
+    waiter* oldest = nullptr;
+    for (waiter* w = first(word); w != nullptr;) {
+      waiter* const next = w->next;
+      w->next = oldest;
+      oldest = w;
+      w = next;
+    }
+    return oldest;
+  }
+
+  /// True: nobody will get the waiter any more. False: close() has it. O(n) unless it came last.
+  [[nodiscard]] bool remove(waiter& w) noexcept {
+    std::uintptr_t word = 0;
+    do {
+      word = read();
+      if (word == done) return false;
+      // acquire: pairs with add() of the others, whose links are read next.
+    } while (!word_.compare_exchange_weak(word, word | locked, std::memory_order_acquire,
+                                          std::memory_order_relaxed));
+    bool found = first(word) == &w;
+    std::uintptr_t left = found ? reinterpret_cast<std::uintptr_t>(w.next) : word;
+    for (waiter* before = first(word); before != nullptr && !found; before = before->next)
+      if ((found = before->next == &w)) before->next = w.next;
+    word_.store(left, std::memory_order_release); // pairs with read()
+    return found;
+  }
+};
+
+using completion = basic_completion<std_policy>;
+
+} // namespace rubato::detail

@@ -1,0 +1,237 @@
+// then(): work that is queued when another result is there. docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/job.hpp"
+#include "rubato/detail/resident.hpp"
+
+#include <atomic>
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+class pool;
+template<class T>
+class shared_future;
+template<class T>
+class promise;
+
+namespace detail {
+
+struct future_access {
+  template<class T>
+  [[nodiscard]] static future<T> make(state_ref s) noexcept {
+    return future<T>(std::move(s));
+  }
+  template<class T>
+  [[nodiscard]] static shared_future<T> make_shared(state_ref s) noexcept {
+    return shared_future<T>(std::move(s));
+  }
+  template<class Future>
+  [[nodiscard]] static state_ref& state(Future& f) noexcept {
+    return f.state_;
+  }
+};
+
+/// A promise's state: nobody's work.
+template<class T>
+class promise_state final : public state_of<T> {
+public:
+  promise_state() noexcept
+      : state_of<T>(2) {}
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+template<class E>
+[[nodiscard]] std::exception_ptr to_exception_ptr(E&& e) {
+  if constexpr (std::same_as<std::decay_t<E>, std::exception_ptr>)
+    return std::forward<E>(e);
+  else
+    return std::make_exception_ptr(std::forward<E>(e));
+}
+
+/// Queues it: its source is there. Where the calling thread works, if it is in a pool, else where the source
+/// was made.
+void queue_continuation(future_state& c, future_state& source) noexcept;
+/// The same for one that is a resident of the pool where it is to run, or, unless chosen, may run.
+void queue_pending(future_state& c, resident& r, future_state& source, pool_core& wanted,
+                   bool chosen) noexcept;
+/// A pool that ends does not leave its residents behind.
+void join_residents(pool_core& core, resident& r) noexcept;
+
+/// What a continuation of a future<T> or a shared_future<T> gets: the value, and the future itself.
+template<class T, class Future>
+struct passed;
+template<class T>
+struct passed<T, future<T>> {
+  using value = T&&;
+};
+template<>
+struct passed<void, future<void>> {
+  using value = void;
+};
+template<class T>
+struct passed<T, shared_future<T>> {
+  using value = std::add_lvalue_reference_t<std::add_const_t<T>>;
+};
+template<>
+struct passed<void, shared_future<void>> {
+  using value = void;
+};
+
+template<class F, class V>
+struct takes_value : std::bool_constant<std::is_invocable_v<F, V>> {
+  static constexpr bool with_token = std::is_invocable_v<F, std::stop_token, V>;
+};
+template<class F>
+struct takes_value<F, void> : std::bool_constant<std::is_invocable_v<F>> {
+  static constexpr bool with_token = std::is_invocable_v<F, std::stop_token>;
+};
+
+/// A continuation as a callable without arguments: it knows the state that it consumes.
+template<class T, class Future, class F>
+class continuation_call {
+  using value = typename passed<T, Future>::value;
+  using takes = takes_value<F, value>;
+  static constexpr bool is_shared = std::same_as<Future, shared_future<T>>;
+
+  F f_;
+
+public:
+  /// Set once the result is there.
+  state_ref source;
+
+  template<class G>
+  explicit continuation_call(G&& g)
+      : f_(std::forward<G>(g)) {}
+
+  decltype(auto) operator()(std::stop_token token)
+    requires(takes::with_token)
+  {
+    return with_value(std::move(token));
+  }
+  decltype(auto) operator()()
+    requires(!takes::with_token && takes::value)
+  {
+    return with_value();
+  }
+  decltype(auto) operator()(std::stop_token token)
+    requires(!takes::with_token && !takes::value && std::is_invocable_v<F, std::stop_token, Future>)
+  {
+    return std::invoke(std::move(f_), std::move(token), whole());
+  }
+  decltype(auto) operator()()
+    requires(!takes::with_token && !takes::value && !std::is_invocable_v<F, std::stop_token, Future> &&
+             std::is_invocable_v<F, Future>)
+  {
+    return std::invoke(std::move(f_), whole());
+  }
+
+private:
+  [[nodiscard]] Future whole() noexcept {
+    if constexpr (is_shared)
+      return future_access::make_shared<T>(std::move(source));
+    else
+      return future_access::make<T>(std::move(source));
+  }
+
+  template<class... Token>
+  decltype(auto) with_value(Token&&... token) {
+    state_ref const s = std::move(source);
+    auto& slot = result_of<T>(*s.get());
+    if constexpr (std::is_void_v<T>) {
+      static_cast<void>(slot.look());
+      return std::invoke(std::move(f_), std::forward<Token>(token)...);
+    } else if constexpr (is_shared) {
+      return std::invoke(std::move(f_), std::forward<Token>(token)..., slot.look());
+    } else {
+      return std::invoke(std::move(f_), std::forward<Token>(token)..., slot.take());
+    }
+  }
+};
+
+/// A job that is queued when its source has its result.
+template<class Job>
+class continuation final : public Job {
+  struct pending final : resident {
+    continuation& self;
+    explicit pending(continuation& c) noexcept
+        : self(c) {}
+    [[nodiscard]] bool withdraw() noexcept override { return self.source().waiters.remove(self.relay_); }
+    [[nodiscard]] future_state& work() noexcept override { return self; }
+  };
+
+  relay_waiter relay_{&fire, this};
+  pending pending_{*this};            // if it is wanted somewhere
+  std::atomic<future_state*> source_; // a hold on it; see borrow_source()
+  pool_core* const wanted_;           // where it is to run, if it says so or cannot tell by the source
+  bool const chosen_;                 // it says so
+  bool const owns_;                   // the source was a future, not a shared one
+  bool begun_ = false;
+
+  static void fire(future_waiter& base, completions& /*more*/) noexcept {
+    auto& self = static_cast<continuation&>(*static_cast<relay_waiter&>(base).target);
+    if (self.wanted_ == nullptr)
+      queue_continuation(self, self.source());
+    else
+      queue_pending(self, self.pending_, self.source(), *self.wanted_, self.chosen_);
+  }
+
+  /// Before it begins.
+  [[nodiscard]] future_state& source() const noexcept {
+    future_state* s = nullptr;
+    // acquire: pairs with return_source(). Null: borrowed for an instant.
+    while ((s = source_.load(std::memory_order_acquire)) == nullptr) std_policy::pause();
+    return *s;
+  }
+  [[nodiscard]] state_ref take_source() noexcept {
+    future_state* s = &source();
+    while (!source_.compare_exchange_weak(s, nullptr, std::memory_order_acquire, std::memory_order_relaxed))
+      s = &source();
+    return state_ref(s);
+  }
+
+public:
+  template<class F>
+  continuation(state_ref source, bool owns, pool_core* wanted, bool chosen, F&& f)
+      : Job(2, std::forward<F>(f))
+      , source_(source.let_go())
+      , wanted_(wanted)
+      , chosen_(chosen)
+      , owns_(owns) {
+    // Where it will most likely run, for those who wait before that is known.
+    this->settle(wanted_ != nullptr ? wanted_ : source_.load(std::memory_order_relaxed)->home());
+  }
+  ~continuation() override {
+    if (future_state* const s = source_.load(std::memory_order_relaxed)) s->release();
+  }
+
+  /// Once, right after construction: from now on it may run.
+  void attach() {
+    if (wanted_ != nullptr) join_residents(*wanted_, pending_);
+    if (source().waiters.add(relay_)) return;
+    completions none; // a continuation completes nothing in place
+    fire(relay_, none);
+  }
+
+  void resume(member& runner) noexcept override {
+    if (!std::exchange(begun_, true)) this->callable().source = take_source();
+    Job::resume(runner);
+  }
+  [[nodiscard]] future_state* borrow_source() noexcept override {
+    return owns_ ? source_.exchange(nullptr, std::memory_order_acq_rel) : nullptr;
+  }
+  void return_source(future_state* source) noexcept override {
+    source_.store(source, std::memory_order_release); // pairs with take_source()
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+/// future::then(). `where` null: where the source is made.
+template<class T, template<class> class Future, class F>
+auto attach(state_ref source, pool* where, F&& f);
+
+} // namespace detail
+
+} // namespace rubato

@@ -1,0 +1,62 @@
+// A callable that returns a task, and the task itself: work that may be suspended. A part of
+// task.hpp. docs/design/coroutines.md
+#pragma once
+
+#include "rubato/detail/activity.hpp"
+#include "rubato/detail/job.hpp"
+
+#include <coroutine>
+#include <exception>
+#include <utility>
+
+namespace rubato::detail {
+
+/// spawn(task) is spawn of a callable that returns it.
+template<class T>
+class task_holder {
+  rubato::task<T> task_;
+
+public:
+  explicit task_holder(rubato::task<T>&& t) noexcept
+      : task_(std::move(t)) {}
+  rubato::task<T> operator()() noexcept { return std::move(task_); }
+};
+
+template<class F>
+class coroutine_job : public state_of<typename flattened<call_result_t<F>>::type, activity> {
+  using result_type = typename flattened<call_result_t<F>>::type;
+  until_called<F> f_; // lives until the task ends, because that may refer to it
+  rubato::task<result_type> task_;
+
+public:
+  template<class... Args>
+  explicit coroutine_job(std::uint32_t holders, Args&&... args)
+      : state_of<result_type, activity>(holders)
+      , f_(std::forward<Args>(args)...) {}
+  template<class... Args>
+  explicit coroutine_job(stop_link& around, std::uint32_t holders, Args&&... args)
+      : state_of<result_type, activity>(holders, around)
+      , f_(std::forward<Args>(args)...) {}
+
+  [[nodiscard]] F& callable() noexcept { return f_.get(); }
+  void dispose() noexcept override { dispose_state(this); }
+
+protected:
+  [[nodiscard]] std::coroutine_handle<> begin(member& runner) noexcept override {
+    try {
+      task_ = call_with_token(runner, std::move(f_.get()));
+      if (!task_.valid()) throw_no_state("rubato: spawn of an empty task");
+      return task_access::frame(task_);
+    } catch (...) {
+      this->fail(std::current_exception());
+      return nullptr;
+    }
+  }
+  void end(bool finished) noexcept override {
+    if (finished) this->slot.take_over(task_access::frame(task_).promise().result);
+    task_ = {};
+    f_.reset();
+  }
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,93 @@
+// How futures are made: by then() and by spawn(). A part of future.hpp.
+#pragma once
+
+#include "rubato/detail/pool_access.hpp"
+#include "rubato/future.hpp"
+
+#include <cstdint>
+#include <mutex>
+
+namespace rubato::detail {
+
+template<class F>
+void future_job<F>::resume(member& runner) noexcept {
+  future<result> made;
+  std::exception_ptr error;
+  if (this->stop.stop_requested()) {
+    error = cancelled_error();
+  } else {
+    token_in_force const token(runner.chain, &this->stop);
+    try {
+      made = call_with_token(runner, std::move(f_.get()));
+      if (!made.valid()) throw_no_state("rubato: a task has returned a future that has no state");
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  if (error != nullptr) {
+    this->fail(std::move(error));
+    f_.reset();
+    this->complete();
+    return;
+  }
+  state_ref const inner = std::move(future_access::state(made));
+  {
+    std::lock_guard const guard(mutex_);
+    inner_ = inner;
+  }
+  if (this->stop.stop_requested()) inner->cancel(); // it came in between
+  if (inner->waiters.add(relay_)) return;
+  take_over();
+  this->complete();
+}
+
+/// The current pool, else the global one; for what is to run somewhere.
+[[nodiscard]] pool_core* some_core();
+
+template<class T, template<class> class Future, class F>
+auto attach(state_ref source, pool* where, F&& f) {
+  using call_type = continuation_call<T, Future<T>, std::decay_t<F>>;
+  static_assert(std::is_invocable_v<call_type> || std::is_invocable_v<call_type, std::stop_token>,
+                "rubato: then() takes f(T), f(future<T>), or one of these with a std::stop_token first");
+  using job_type = typename job_for<call_type>::type;
+  using type = continuation<job_type>;
+  using result = typename flattened<call_result_t<call_type>>::type;
+  pool_core* wanted = nullptr;
+  if (where != nullptr)
+    wanted = core_of(*where);
+  else if (source->home() == nullptr)
+    wanted = some_core();
+  constexpr bool owns = std::is_same_v<Future<T>, future<T>>;
+  auto* const made = make_state<type>(std::move(source), owns, wanted, where != nullptr, std::forward<F>(f));
+  future<result> out = future_access::make<result>(state_ref(made));
+  made->attach();
+  return out;
+}
+
+/// Queues a new job.
+void spawn_state(pool_core& c, future_state& s) noexcept;
+
+template<class F, class... Args>
+auto spawn_on_core(pool_core& c, std::uint16_t seat, F&& f, Args&&... args) {
+  using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
+                                       bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
+  static_assert(std::is_invocable_v<call_type> || std::is_invocable_v<call_type, std::stop_token>,
+                "rubato: f cannot be called with these arguments, decay-copied and passed as rvalues");
+  using type = typename job_for<call_type>::type;
+  using result = typename flattened<call_result_t<call_type>>::type;
+  acquire_room(c);
+  type* made = nullptr;
+  try {
+    made = make_state<type>(2U, std::forward<F>(f), std::forward<Args>(args)...);
+  } catch (...) {
+    release_room(c);
+    throw;
+  }
+  made->holds_room = true;
+  made->seat = seat;
+  future<result> out = future_access::make<result>(state_ref(made));
+  spawn_state(c, *made);
+  return out;
+}
+
+} // namespace rubato::detail

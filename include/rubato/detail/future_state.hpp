@@ -1,0 +1,208 @@
+// What a future refers to: one allocation that holds the work, its result and who waits for it.
+// docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/completion.hpp"
+#include "rubato/detail/member.hpp"
+#include "rubato/detail/result.hpp"
+#include "rubato/detail/stop_scope.hpp"
+#include "rubato/detail/task.hpp"
+#include "rubato/detail/ticket.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace rubato::detail {
+
+class future_state;
+class completions;
+
+/// Called once when the result is there, by whoever brought it: it must not run user code, but may move
+/// values. Afterwards nobody touches the waiter.
+struct future_waiter : completion::waiter {
+  void (*fire)(future_waiter&, completions& more) noexcept;
+  explicit future_waiter(void (*f)(future_waiter&, completions&) noexcept) noexcept
+      : fire(f) {}
+};
+
+/// A waiter whose firing may complete another state.
+struct relay_waiter : future_waiter {
+  future_state* target; ///< the waiter is a part of it
+  relay_waiter(void (*f)(future_waiter&, completions&) noexcept, future_state* t) noexcept
+      : future_waiter(f)
+      , target(t) {}
+};
+
+/// States that have got their results and whose waiters are not told yet: a list in place of a recursion.
+class completions {
+  completion::waiter* first_ = nullptr;
+  completion::waiter* last_ = nullptr;
+
+public:
+  /// By a relay that was fired just now.
+  void push(relay_waiter& r) noexcept {
+    r.next = nullptr;
+    (last_ != nullptr ? last_->next : first_) = &r;
+    last_ = &r;
+  }
+  [[nodiscard]] future_state* pop() noexcept {
+    if (first_ == nullptr) return nullptr;
+    auto& r = static_cast<relay_waiter&>(*first_);
+    first_ = r.next;
+    if (first_ == nullptr) last_ = nullptr;
+    return r.target;
+  }
+};
+
+/// Counted: the future (or shared futures, or the continuation that consumes it) holds it, and so does the
+/// producer until the result is there.
+class future_state : public task {
+public:
+  static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
+
+private:
+  std::atomic<std::uint32_t> holders_;
+  std::atomic<pool_core*> home_{nullptr};
+
+public:
+  ticket entry;                  ///< in a queue, ready
+  std::uint16_t seat = any_seat; ///< where it must run
+  completion waiters;
+  stop_scope stop;
+
+  explicit future_state(std::uint32_t holders) noexcept
+      : task(&exec_entry)
+      , holders_(holders) {
+    holds_room = false;
+  }
+  explicit future_state(std::uint32_t holders, stop_link& around) noexcept
+      : task(&exec_entry)
+      , holders_(holders)
+      , stop(around) {
+    holds_room = false;
+  }
+  future_state(future_state const&) = delete;
+  future_state& operator=(future_state const&) = delete;
+  virtual ~future_state() = default;
+
+  /// The result_slot<T>.
+  [[nodiscard]] virtual void* result() noexcept = 0;
+  virtual void fail(std::exception_ptr e) noexcept = 0;
+  /// Runs it, or goes on with it. It ends with complete() at some time.
+  virtual void resume(member& runner) noexcept;
+  /// It will never be run: whoever waits gets a broken promise.
+  virtual void drop() noexcept;
+  /// Destroys and frees it.
+  virtual void dispose() noexcept = 0;
+  /// A stop was asked for: passes it on to what this consumes.
+  virtual void cancel_inputs() noexcept {}
+  /// The one state that this consumes, if it has not begun to; it stays until return_source().
+  [[nodiscard]] virtual future_state* borrow_source() noexcept { return nullptr; }
+  virtual void return_source(future_state* /*source*/) noexcept {}
+
+  /// Whose work it is; null: nobody's. A continuation may yet move.
+  [[nodiscard]] pool_core* home() const noexcept { return home_.load(std::memory_order_relaxed); }
+  /// Before it is queued, which publishes it.
+  void settle(pool_core* c) noexcept { home_.store(c, std::memory_order_relaxed); }
+
+  [[nodiscard]] bool done() const noexcept { return waiters.closed(); }
+  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    // acq_rel: the last one destroys what all others have written.
+    if (holders_.load(std::memory_order_acquire) == 1 ||
+        holders_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      dispose();
+  }
+
+  /// Asks it to stop, and what it consumes. Unstarted work is not begun.
+  void cancel() noexcept;
+  /// The result is there: tells who waits. Ends the producer's hold.
+  void complete() noexcept;
+
+  /// Waits on the calling thread; runs the work itself if it has not begun and that is allowed.
+  void wait(char const* why) noexcept;
+  /// False: not until then. It runs nothing meanwhile.
+  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline) noexcept;
+
+  /// For whoever has taken it out of a queue: true if it was claimed and is not ready again. Then it is gone.
+  [[nodiscard]] bool drop_if_stale() noexcept;
+  static void exec_entry(task& base, member* runner) noexcept;
+};
+
+/// Ready to be run: queues it where its work belongs.
+void offer(future_state& s) noexcept;
+/// The same for work that was never queued and whose ticket says queued: on its pool, by any thread.
+void queue_new(future_state& s) noexcept;
+
+template<class T>
+[[nodiscard]] result_slot<T>& result_of(future_state& s) noexcept {
+  return *static_cast<result_slot<T>*>(s.result());
+}
+
+/// One hold on a state.
+class state_ref {
+  future_state* state_ = nullptr;
+
+public:
+  state_ref() noexcept = default;
+  explicit state_ref(future_state* adopted) noexcept
+      : state_(adopted) {}
+  state_ref(state_ref&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)) {}
+  state_ref(state_ref const& other) noexcept
+      : state_(other.state_) {
+    if (state_ != nullptr) state_->hold();
+  }
+  state_ref& operator=(state_ref other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~state_ref() {
+    if (state_ != nullptr) state_->release();
+  }
+  [[nodiscard]] future_state* get() const noexcept { return state_; }
+  future_state* operator->() const noexcept { return state_; }
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  [[nodiscard]] future_state* let_go() noexcept { return std::exchange(state_, nullptr); }
+};
+
+/// A state with room for a T. `Base` is future_state or an activity.
+template<class T, class Base = future_state>
+class state_of : public Base {
+public:
+  result_slot<T> slot;
+  using Base::Base;
+  [[nodiscard]] void* result() noexcept override { return &slot; }
+  void fail(std::exception_ptr e) noexcept override { slot.fail(std::move(e)); }
+};
+
+/// Builds a state in memory from the slabs. Throws std::bad_alloc, and what the constructor throws.
+template<class State, class... Args>
+[[nodiscard]] State* make_state(Args&&... args) {
+  static_assert(alignof(State) <= 64, "rubato: a task's callable may be aligned to at most 64 bytes");
+  void* const memory = allocate(sizeof(State));
+  try {
+    return ::new (memory) State(std::forward<Args>(args)...);
+  } catch (...) {
+    deallocate(memory, sizeof(State));
+    throw;
+  }
+}
+
+template<class State>
+void dispose_state(State* s) noexcept {
+  std::destroy_at(s);
+  deallocate(s, sizeof(State));
+}
+
+/// Throws std::future_error(no_state), with more to say.
+[[noreturn]] void throw_no_state(char const* what);
+[[nodiscard]] std::exception_ptr broken_promise() noexcept;
+[[nodiscard]] std::exception_ptr cancelled_error() noexcept;
+
+} // namespace rubato::detail

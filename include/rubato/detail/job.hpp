@@ -1,0 +1,210 @@
+// Work that brings a result: a callable, and what it returns if that is a future. docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/callable.hpp"
+#include "rubato/detail/future_state.hpp"
+#include "rubato/detail/token_in_force.hpp"
+
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+template<class T>
+class future;
+template<class T>
+class shared_future;
+template<class T>
+class task;
+
+namespace detail {
+
+template<class A>
+struct is_future : std::false_type {};
+template<class T>
+struct is_future<future<T>> : std::true_type {};
+template<class A>
+struct is_shared_future : std::false_type {};
+template<class T>
+struct is_shared_future<shared_future<T>> : std::true_type {};
+template<class A>
+struct is_task : std::false_type {};
+template<class T>
+struct is_task<rubato::task<T>> : std::true_type {};
+
+/// What a callable's result means: itself, or, if it is a future or a task, what that brings.
+template<class R>
+struct flattened {
+  using type = R;
+  static constexpr bool is_future = false, is_task = false;
+};
+template<class T>
+struct flattened<future<T>> {
+  using type = T;
+  static constexpr bool is_future = true, is_task = false;
+};
+template<class T>
+struct flattened<rubato::task<T>> {
+  using type = T;
+  static constexpr bool is_future = false, is_task = true;
+};
+
+/// A callable with the arguments that were passed along, decay-copied, and passed on as rvalues.
+template<class F, class... Args>
+class bound_call {
+  F f_;
+  std::tuple<Args...> args_;
+
+public:
+  template<class G, class... As>
+  explicit bound_call(G&& g, As&&... as)
+      : f_(std::forward<G>(g))
+      , args_(std::forward<As>(as)...) {}
+
+  decltype(auto) operator()(std::stop_token token)
+    requires std::is_invocable_v<F, std::stop_token, Args...>
+  {
+    return std::apply(
+        [&](Args&... as) -> decltype(auto) {
+          return std::invoke(std::move(f_), std::move(token), std::move(as)...);
+        },
+        args_);
+  }
+  decltype(auto) operator()()
+    requires(!std::is_invocable_v<F, std::stop_token, Args...> && std::is_invocable_v<F, Args...>)
+  {
+    return std::apply(
+        [&](Args&... as) -> decltype(auto) { return std::invoke(std::move(f_), std::move(as)...); }, args_);
+  }
+};
+
+/// Calls with the token of the work that runs, or without.
+template<class F>
+call_result_t<F> call_with_token(member& me, F&& f) {
+  if constexpr (wants_token<F>)
+    return std::invoke(std::forward<F>(f), current_token(me));
+  else
+    return std::invoke(std::forward<F>(f));
+}
+
+/// A callable in its place that can be destroyed before its owner is.
+template<class F>
+class until_called {
+  union {
+    F f_;
+  };
+  bool there_ = true;
+
+public:
+  template<class... Args>
+  explicit until_called(Args&&... args)
+      : f_(std::forward<Args>(args)...) {}
+  until_called(until_called const&) = delete;
+  until_called& operator=(until_called const&) = delete;
+  ~until_called() { reset(); }
+  [[nodiscard]] F& get() noexcept { return f_; }
+  void reset() noexcept {
+    if (std::exchange(there_, false)) std::destroy_at(std::addressof(f_));
+  }
+};
+
+/// A callable that returns a value.
+template<class F>
+class value_job : public state_of<call_result_t<F>> {
+  until_called<F> f_;
+
+public:
+  template<class... Args>
+  explicit value_job(std::uint32_t holders, Args&&... args)
+      : state_of<call_result_t<F>>(holders)
+      , f_(std::forward<Args>(args)...) {}
+
+  [[nodiscard]] F& callable() noexcept { return f_.get(); }
+
+  void resume(member& runner) noexcept override {
+    if (this->stop.stop_requested()) {
+      this->fail(cancelled_error());
+    } else {
+      token_in_force const token(runner.chain, &this->stop);
+      this->slot.fill([&]() -> call_result_t<F> { return call_with_token(runner, std::move(f_.get())); });
+    }
+    f_.reset();
+    this->complete();
+  }
+  void drop() noexcept override {
+    f_.reset();
+    future_state::drop();
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+/// A callable that returns a future, whose result becomes this one's.
+template<class F>
+class future_job : public state_of<typename flattened<call_result_t<F>>::type> {
+  using result = typename flattened<call_result_t<F>>::type;
+  until_called<F> f_; // lives until the inner future ends
+  mutex mutex_;
+  state_ref inner_; // guarded by mutex_
+  relay_waiter relay_{&deliver, this};
+
+  static void deliver(future_waiter& base, completions& more) noexcept {
+    auto& relay = static_cast<relay_waiter&>(base);
+    static_cast<future_job*>(relay.target)->take_over();
+    more.push(relay);
+  }
+
+  void take_over() noexcept {
+    state_ref inner;
+    {
+      std::lock_guard const guard(mutex_);
+      inner = std::move(inner_);
+    }
+    this->slot.take_over(result_of<result>(*inner.get()));
+    f_.reset();
+  }
+
+public:
+  template<class... Args>
+  explicit future_job(std::uint32_t holders, Args&&... args)
+      : state_of<result>(holders)
+      , f_(std::forward<Args>(args)...) {}
+
+  [[nodiscard]] F& callable() noexcept { return f_.get(); }
+
+  void resume(member& runner) noexcept override;
+  void drop() noexcept override {
+    f_.reset();
+    future_state::drop();
+  }
+  void cancel_inputs() noexcept override {
+    state_ref inner;
+    {
+      std::lock_guard const guard(mutex_);
+      inner = inner_;
+    }
+    if (inner) inner->cancel();
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+// In task.hpp: whoever has a task has that.
+template<class F>
+class coroutine_job;
+template<class T>
+class task_holder;
+template<class A>
+struct awaiting;
+
+template<class F>
+struct job_for {
+  using flat = flattened<call_result_t<F>>;
+  using type = std::conditional_t<flat::is_task, coroutine_job<F>,
+                                  std::conditional_t<flat::is_future, future_job<F>, value_job<F>>>;
+};
+
+} // namespace detail
+
+} // namespace rubato

@@ -1,0 +1,103 @@
+// A coroutine that runs on a pool.
+#pragma once
+
+#include "rubato/detail/activity.hpp"
+#include "rubato/detail/coroutine.hpp"
+#include "rubato/detail/result.hpp"
+
+#include <coroutine>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+/// A lazy coroutine: it begins when it is awaited, or spawned, and then resumes on the pool where it was
+/// started or last moved to with resume_on(), whoever completes what it awaits. What it awaits with co_await
+/// is one of its own: a stop request reaches it too.
+///
+/// Movable; awaited or spawned once. One that has not begun costs its frame, from the slabs of the threads;
+/// dropping it destroys the frame. Awaiting a task costs no allocation but its frame and grows no stack. In a
+/// coroutine, thread-local variables and current_worker() may change at each co_await; no lock may be held
+/// across it.
+template<class T = void>
+class [[nodiscard]] task {
+  template<class F>
+  friend class detail::coroutine_job;
+  friend struct detail::task_access;
+
+public:
+  class promise_type;
+  using value_type = T;
+
+private:
+  std::coroutine_handle<promise_type> frame_;
+  explicit task(std::coroutine_handle<promise_type> h) noexcept
+      : frame_(h) {}
+
+public:
+  /// Empty: it can only be assigned to.
+  task() noexcept = default;
+  task(task&& other) noexcept
+      : frame_(std::exchange(other.frame_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    if (this != &other) {
+      reset();
+      frame_ = std::exchange(other.frame_, nullptr);
+    }
+    return *this;
+  }
+  task(task const&) = delete;
+  task& operator=(task const&) = delete;
+  ~task() { reset(); }
+
+  /// Is there a coroutine?
+  [[nodiscard]] bool valid() const noexcept { return frame_ != nullptr; }
+
+private:
+  void reset() noexcept {
+    if (frame_ != nullptr) std::exchange(frame_, nullptr).destroy();
+  }
+};
+
+template<class T>
+class task<T>::promise_type final : public detail::task_promise<T> {
+public:
+  task get_return_object() noexcept { return task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+};
+
+namespace detail {
+
+struct task_access {
+  template<class T>
+  [[nodiscard]] static auto frame(rubato::task<T> const& t) noexcept {
+    return t.frame_;
+  }
+};
+
+/// What `co_await task` does: the awaiting coroutine's loop goes on with the task, and with the awaiting one
+/// when it ends.
+template<class T>
+class task_awaiter {
+  std::coroutine_handle<typename rubato::task<T>::promise_type> frame_;
+
+public:
+  explicit task_awaiter(rubato::task<T>& t)
+      : frame_(task_access::frame(t)) {
+    if (frame_ == nullptr) throw_no_state("rubato: co_await of an empty task");
+  }
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> h) const noexcept {
+    frame_.promise().continuation = h;
+    this_trampoline().next = frame_;
+  }
+  T await_resume() const { return static_cast<T>(frame_.promise().result.take()); }
+};
+
+} // namespace detail
+
+} // namespace rubato
+
+#include "rubato/detail/awaiters.hpp"
+#include "rubato/detail/coroutine_job.hpp"
+#include "rubato/detail/task_impl.hpp"

@@ -1,0 +1,125 @@
+// How coroutines are resumed, suspended and destroyed. docs/design/coroutines.md
+#include "rubato/detail/activity.hpp"
+
+#include "rubato/detail/token_in_force.hpp"
+#include "work/pool_core.hpp"
+
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+[[gnu::tls_model("initial-exec")]] thread_local constinit trampoline mine;
+
+} // namespace
+
+[[gnu::noinline]] trampoline& this_trampoline() noexcept { return mine; }
+
+void activity::resume(member& runner) noexcept {
+  bool finished = false;
+  {
+    token_in_force const token(runner.chain, &stop);
+    if (leaf_ == nullptr) {
+      if (stop.stop_requested())
+        fail(cancelled_error());
+      else
+        leaf_ = begin(runner);
+    }
+    if (std::coroutine_handle<> h = std::exchange(leaf_, nullptr)) {
+      waits_on_.store(nullptr, std::memory_order_relaxed);
+      trampoline const outer = std::exchange(mine, trampoline{this, nullptr, false});
+      for (; h != nullptr; h = std::exchange(mine.next, nullptr)) h.resume();
+      // Unless it has finished it may run elsewhere by now, and be gone.
+      finished = mine.finished;
+      mine = outer;
+      if (!finished) return;
+    }
+  }
+  if (is_listed()) home()->residing.remove(*this);
+  end(finished);
+  complete();
+}
+
+void activity::drop() noexcept {
+  if (is_listed()) home()->residing.remove(*this);
+  fail(broken_promise());
+  end(false);
+  complete();
+}
+
+bool activity::withdraw() noexcept {
+  suspension* const s = waits_on_.load(std::memory_order_acquire);
+  return s != nullptr && s->remove();
+}
+
+void activity::settle_in() noexcept {
+  if (!is_listed()) home()->residing.add(*this);
+}
+
+void activity::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
+  leaf_ = h;
+  settle_in();
+}
+
+void activity::requeue(std::coroutine_handle<> h, pool_core* to) noexcept {
+  leaf_ = h;
+  if (to != nullptr && to != home()) {
+    if (is_listed()) home()->residing.remove(*this);
+    seat = any_seat;
+    settle(to);
+  }
+  if (!entry.offer()) return;
+  if (seat == any_seat)
+    home()->enqueue(this);
+  else
+    home()->enqueue_on(seat, this);
+}
+
+bool suspension::suspend(std::coroutine_handle<> h) noexcept {
+  activity& a = *mine.running;
+  who_ = &a;
+  if (!a.stop.add(*this)) {
+    stopped_ = true;
+    return false;
+  }
+  a.leaf_ = h;
+  a.settle_in();
+  // release: pairs with activity::withdraw().
+  a.waits_on_.store(this, std::memory_order_release);
+  if (insert()) {
+    // Either a stop request that came in between finds us in the list, or we find that it came: it says so
+    // first, and looks into the list, under its lock, afterwards. seq_cst: as it does.
+    if (stop_pending_.load(std::memory_order_seq_cst) && remove()) {
+      stopped_ = true;
+    } else {
+      phase expected = phase::setting_up;
+      // acq_rel: release, for whoever resumes us; acquire: what it brought is there.
+      if (phase_.compare_exchange_strong(expected, phase::suspended, std::memory_order_acq_rel,
+                                         std::memory_order_acquire))
+        return true;
+    }
+  }
+  a.waits_on_.store(nullptr, std::memory_order_relaxed);
+  return false;
+}
+
+void suspension::end_wait() noexcept {
+  activity& a = *who_;
+  // acq_rel: pairs with suspend().
+  if (phase_.exchange(phase::over, std::memory_order_acq_rel) == phase::suspended) offer(a);
+}
+
+void suspension::stop_requested() noexcept {
+  stop_pending_.store(true, std::memory_order_seq_cst);
+  if (!remove()) return;
+  stopped_ = true;
+  end_wait();
+}
+
+bool suspension::retire() noexcept {
+  if (who_ != nullptr) who_->stop.remove(*this);
+  return stopped_;
+}
+
+} // namespace rubato::detail
