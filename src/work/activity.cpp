@@ -50,7 +50,7 @@ void activity::drop() noexcept {
 
 bool activity::withdraw() noexcept {
   suspension* const s = waits_on_.load(std::memory_order_acquire);
-  return s != nullptr && s->remove();
+  return s != nullptr && !s->structured_ && s->remove();
 }
 
 void activity::settle_in() noexcept {
@@ -79,7 +79,7 @@ void activity::requeue(std::coroutine_handle<> h, pool_core* to) noexcept {
 bool suspension::suspend(std::coroutine_handle<> h) noexcept {
   activity& a = *mine.running;
   who_ = &a;
-  if (!a.stop.add(*this)) {
+  if (!structured_ && !a.stop.add(*this)) {
     stopped_ = true;
     return false;
   }

@@ -157,6 +157,10 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
   if (!s.waiters.add(self)) return true;
   auto const fired = [&] { return self.fired.load(std::memory_order_acquire); };
   auto const expired = [&] { return timed && std::chrono::steady_clock::now() >= deadline; };
+  // Only of a closure that is in this pool's queue or on its stacks can it be said that nobody else will end
+  // it.
+  bool const by_anybody = s.home() != this || !s.runs_to_end();
+  if (by_anybody) outside_waits_.fetch_add(1, std::memory_order_relaxed);
   // With nobody left to run what is ready, whoever waits for it does.
   auto const stranded = [&] {
     return !timed && size() != 0 && may_claim(t, s) && all_wait() && nobody_to_call();
@@ -165,6 +169,7 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
     park_until(t, why, nullptr, [&] { return fired() || expired() || stranded(); }, deadline);
     if (!fired() && stranded()) static_cast<void>(claim(t, s));
   }
+  if (by_anybody) outside_waits_.fetch_sub(1, std::memory_order_relaxed);
   if (fired()) return true;
   if (s.waiters.remove(self)) return false;
   while (!fired()) std::this_thread::yield(); // it is being told

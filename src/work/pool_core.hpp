@@ -264,6 +264,8 @@ private:
   alignas(64) std::atomic<unsigned> waiting_{
       0}; ///< active threads parked in a wait that only the pool can end
 
+  std::atomic<unsigned> outside_waits_{0}; ///< of them, those that somebody outside the pool might end
+
   mutex life_;                      // resize and shutdown take turns; never held while user code runs
   std::atomic<unsigned> inside_{0}; ///< guests that still touch this object
   std::atomic<ending> ending_{ending::none};

@@ -140,7 +140,7 @@ void pool_core::relieve(pool_thread& t) noexcept {
 /// Every active thread waits for something that only the pool can bring, and nothing is ready.
 bool pool_core::stalled() noexcept {
   std::uint64_t const epoch = this_epoch();
-  bool hopeless = all_wait();
+  bool hopeless = all_wait() && outside_waits_.load(std::memory_order_relaxed) == 0;
   // Woken but not run for a while, a thread still counts as waiting.
   for_each_thread([&](pool_thread& t) {
     if (t.waits_in.load(std::memory_order_relaxed) != nullptr && !t.parker.sleeps()) hopeless = false;

@@ -65,12 +65,16 @@ class suspension : public stop_listener {
   activity* who_ = nullptr;
   std::atomic<phase> phase_{phase::setting_up};
   std::atomic<bool> stop_pending_{false};
+  bool const structured_;
   bool stopped_ = false;
 
   void stop_requested() noexcept final;
 
 protected:
-  suspension() noexcept = default;
+  enum class ends : bool { early, with_children };
+  /// with_children: what it waits for ends when it is stopped, so that this ends by itself.
+  explicit suspension(ends e = ends::early) noexcept
+      : structured_(e == ends::with_children) {}
   ~suspension() = default;
 
   /// Puts it where it will be found. False: there is nothing to wait for. Afterwards, unless false, whoever

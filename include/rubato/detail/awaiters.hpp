@@ -131,8 +131,20 @@ public:
   result_type await_resume() { return static_cast<result_type>(result_.take()); }
 };
 
+/// An awaiter of our own where it is: g++ 12 copies what await_transform passes through as an rvalue.
 template<class A>
-decltype(auto) make_awaiter(A&& a) {
+struct awaiter_ref {
+  A* awaiter;
+  [[nodiscard]] bool await_ready() const { return awaiter->await_ready(); }
+  template<class P>
+  auto await_suspend(std::coroutine_handle<P> h) const {
+    return awaiter->await_suspend(h);
+  }
+  decltype(auto) await_resume() const { return awaiter->await_resume(); }
+};
+
+template<class A>
+auto make_awaiter(A&& a) {
   using type = std::remove_cvref_t<A>;
   if constexpr (is_task<type>::value)
     return task_awaiter<typename type::value_type>(a);
@@ -141,7 +153,7 @@ decltype(auto) make_awaiter(A&& a) {
   else if constexpr (is_shared_future<type>::value)
     return future_awaiter<typename type::value_type, type>(a);
   else if constexpr (std::derived_from<type, own_awaitable>)
-    return static_cast<A&&>(a);
+    return awaiter_ref<std::remove_reference_t<A>>{std::addressof(a)};
   else
     return foreign_awaiter<A>(static_cast<A&&>(a));
 }

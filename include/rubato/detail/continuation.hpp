@@ -219,6 +219,7 @@ public:
     if (!std::exchange(begun_, true)) this->callable().source = take_source();
     Job::resume(runner);
   }
+  [[nodiscard]] bool runs_to_end() const noexcept override { return false; } // it may never be queued
   [[nodiscard]] future_state* borrow_source() noexcept override {
     return owns_ ? source_.exchange(nullptr, std::memory_order_acq_rel) : nullptr;
   }

@@ -56,7 +56,7 @@ struct final_awaiter {
 };
 
 template<class A>
-decltype(auto) make_awaiter(A&& a);
+auto make_awaiter(A&& a);
 
 /// Frames come from the slabs.
 struct coroutine_frame {
@@ -73,7 +73,7 @@ public:
   [[nodiscard]] final_awaiter final_suspend() const noexcept { return {continuation}; }
 
   template<class A>
-  decltype(auto) await_transform(A&& a) {
+  auto await_transform(A&& a) {
     return make_awaiter(std::forward<A>(a));
   }
 };

@@ -95,6 +95,8 @@ public:
   virtual void fail(std::exception_ptr e) noexcept = 0;
   /// Runs it, or goes on with it. It ends with complete() at some time.
   virtual void resume(member& runner) noexcept;
+  /// Once it has begun it ends without having to be resumed.
+  [[nodiscard]] virtual bool runs_to_end() const noexcept { return false; }
   /// It will never be run: whoever waits gets a broken promise.
   virtual void drop() noexcept;
   /// Destroys and frees it.

@@ -134,6 +134,7 @@ public:
     f_.reset();
     this->complete();
   }
+  [[nodiscard]] bool runs_to_end() const noexcept override { return true; }
   void drop() noexcept override {
     f_.reset();
     future_state::drop();

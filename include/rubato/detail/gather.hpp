@@ -1,0 +1,269 @@
+// A result made of several others. docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/continuation.hpp"
+#include "rubato/detail/future_state.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace rubato::detail {
+
+class gathering;
+
+/// One of the results that are waited for.
+struct gathered : relay_waiter {
+  gathering* owner = nullptr;
+  std::size_t index = 0;
+  state_ref source;
+  bool owned = true; ///< a future's, else a shared future's
+  gathered() noexcept;
+};
+
+/// What all gatherings share.
+class gathering {
+protected:
+  ~gathering() = default;
+
+public:
+  /// An input has ended. If the state has its result by that it goes to `more`.
+  virtual void arrived(gathered& g, completions& more) noexcept = 0;
+
+  static void input_ended(future_waiter& base, completions& more) noexcept {
+    auto& g = static_cast<gathered&>(base);
+    g.owner->arrived(g, more);
+  }
+};
+
+inline gathered::gathered() noexcept
+    : relay_waiter(&gathering::input_ended, nullptr) {}
+
+/// Void has no values and std types no references.
+template<class T>
+using storable = std::conditional_t<
+    std::is_void_v<T>, std::monostate,
+    std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
+template<class T>
+using in_tuple = value_of<T>;
+
+/// The value of an input: moved out of a future, copied out of a shared one.
+template<class T>
+value_of<T> value_from(gathered& g) {
+  auto& slot = result_of<T>(*g.source.get());
+  if constexpr (!std::is_void_v<T> && std::is_copy_constructible_v<T>)
+    if (!g.owned) return static_cast<value_of<T>>(slot.look());
+  return slot.take();
+}
+
+template<class T>
+[[nodiscard]] std::exception_ptr error_of(gathered const& g) noexcept {
+  return result_of<T>(*g.source.get()).error();
+}
+
+/// Inputs of different types.
+template<class... Ts>
+struct tuple_inputs {
+  template<class I>
+  using type_at = std::tuple_element_t<I::value, std::tuple<std::type_identity<Ts>...>>;
+  using all_type = std::tuple<in_tuple<Ts>...>;
+  using any_type = std::variant<storable<Ts>...>;
+
+  gathered all[sizeof...(Ts)];
+
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return sizeof...(Ts); }
+  [[nodiscard]] gathered& operator[](std::size_t i) noexcept { return all[i]; }
+
+  [[nodiscard]] all_type values() {
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      return all_type{value_from<Ts>(all[I])...};
+    }(std::index_sequence_for<Ts...>());
+  }
+  [[nodiscard]] std::exception_ptr error(std::size_t i) noexcept {
+    using function = std::exception_ptr (*)(gathered const&) noexcept;
+    static constexpr function table[] = {&error_of<Ts>...};
+    return table[i](all[i]);
+  }
+  [[nodiscard]] any_type value(std::size_t i) {
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      using function = any_type (*)(gathered&);
+      static constexpr function table[] = {
+          [](gathered& g) { return any_type(std::in_place_index<I>, value_from<Ts>(g)); }...};
+      return table[i](all[i]);
+    }(std::index_sequence_for<Ts...>());
+  }
+};
+
+/// Any number of inputs of one type.
+template<class T>
+struct range_inputs {
+  using all_type = std::vector<storable<T>>;
+  using any_type = storable<T>;
+
+  std::unique_ptr<gathered[]> all;
+  std::size_t count = 0;
+
+  [[nodiscard]] std::size_t size() const noexcept { return count; }
+  [[nodiscard]] gathered& operator[](std::size_t i) noexcept { return all[i]; }
+
+  [[nodiscard]] all_type values() {
+    all_type made;
+    made.reserve(count);
+    for (std::size_t i = 0; i != count; ++i) made.push_back(value_from<T>(all[i]));
+    return made;
+  }
+  [[nodiscard]] std::exception_ptr error(std::size_t i) noexcept { return error_of<T>(all[i]); }
+  [[nodiscard]] any_type value(std::size_t i) { return value_from<T>(all[i]); }
+};
+
+/// What all gathering states do with their inputs.
+template<class Result, class Inputs>
+class gathering_state : public state_of<Result>, public gathering {
+protected:
+  Inputs inputs_;
+
+  explicit gathering_state(Inputs&& in) noexcept
+      : state_of<Result>(2)
+      , inputs_(std::move(in)) {
+    for (std::size_t i = 0; i != inputs_.size(); ++i) {
+      gathered& g = inputs_[i];
+      g.owner = this;
+      g.target = this;
+      g.index = i;
+      if (this->home() == nullptr) this->settle(g.source->home()); // where it will most likely be made
+    }
+  }
+
+public:
+  void cancel_inputs() noexcept override {
+    for (std::size_t i = 0; i != inputs_.size(); ++i)
+      if (inputs_[i].owned) inputs_[i].source->cancel();
+  }
+};
+
+/// All values, or the first failure in time, after all have ended.
+template<class Inputs>
+class all_state final : public gathering_state<typename Inputs::all_type, Inputs> {
+  static constexpr std::size_t none = ~std::size_t{0};
+  std::atomic<std::size_t> failed_{none};
+  std::atomic<std::size_t> left_;
+
+  void arrived(gathered& g, completions& more) noexcept override {
+    note(g);
+    if (count_down()) more.push(g); // else it may be gone
+  }
+
+  void note(gathered& g) noexcept {
+    if (this->inputs_.error(g.index) == nullptr) return;
+    std::size_t expected = none;
+    failed_.compare_exchange_strong(expected, g.index,
+                                    std::memory_order_relaxed); // ordered by the count
+  }
+
+  [[nodiscard]] bool count_down() noexcept {
+    // acq_rel: whoever comes last sees what the others have noted.
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+    if (std::size_t const i = failed_.load(std::memory_order_relaxed); i != none)
+      this->fail(this->inputs_.error(i));
+    else
+      this->slot.fill([this] { return this->inputs_.values(); });
+    return true;
+  }
+
+public:
+  explicit all_state(Inputs&& in) noexcept
+      : gathering_state<typename Inputs::all_type, Inputs>(std::move(in))
+      , left_(this->inputs_.size() + 1) {} // one for begin()
+
+  /// Once: from now on it may complete. The caller holds it.
+  void begin() noexcept {
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i)
+      if (gathered& g = this->inputs_[i]; !g.source->waiters.add(g)) {
+        note(g);
+        static_cast<void>(count_down()); // not the last
+      }
+    if (count_down()) this->complete();
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+/// Which input was the first that did not fail, and its value.
+template<class Value>
+struct any_result {
+  std::size_t index;
+  Value value;
+};
+
+/// The first success, or, if all fail, the last failure. The losers are asked to stop: futures are left to
+/// themselves, and children, which stop with `race`, are waited for.
+template<class Inputs>
+class any_state final : public gathering_state<any_result<typename Inputs::any_type>, Inputs> {
+  using result = any_result<typename Inputs::any_type>;
+  static constexpr std::size_t none = ~std::size_t{0};
+  std::atomic<std::size_t> winner_{none};
+  std::atomic<std::size_t> left_;
+  stop_scope* const race_;
+
+  void arrived(gathered& g, completions& more) noexcept override {
+    if (note(g)) more.push(g);
+    this->release(); // this input's hold
+  }
+
+  /// True: it has its result.
+  [[nodiscard]] bool note(gathered& g) noexcept {
+    std::size_t expected = none;
+    bool const failed = this->inputs_.error(g.index) != nullptr;
+    bool const wins =
+        !failed && winner_.compare_exchange_strong(expected, g.index, std::memory_order_relaxed); // see below
+    if (wins) {
+      this->slot.fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
+      stop_losers(g.index);
+    }
+    // acq_rel: whoever comes last sees what the others have done.
+    bool const last = left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    bool const none_won = winner_.load(std::memory_order_relaxed) == none;
+    if (last && none_won) this->fail(this->inputs_.error(g.index));
+    return race_ != nullptr ? last : wins || (last && none_won);
+  }
+  void stop_losers(std::size_t winner) noexcept {
+    if (race_ != nullptr) {
+      race_->request_stop();
+      return;
+    }
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i) {
+      gathered& g = this->inputs_[i];
+      if (i == winner) continue;
+      if (g.owned) g.source->cancel();
+      if (g.source->waiters.remove(g)) this->release(); // its hold
+    }
+  }
+
+public:
+  any_state(Inputs&& in, stop_scope* race) noexcept
+      : gathering_state<result, Inputs>(std::move(in))
+      , left_(this->inputs_.size())
+      , race_(race) {
+    // Each input holds the state until it has told it, or is taken out.
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i) this->hold();
+  }
+
+  void begin() noexcept {
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i) {
+      gathered& g = this->inputs_[i];
+      if (g.source->waiters.add(g)) continue;
+      if (note(g)) this->complete();
+      this->release(); // its hold
+    }
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+} // namespace rubato::detail

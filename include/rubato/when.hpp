@@ -1,0 +1,175 @@
+// Waiting for several results at once.
+#pragma once
+
+#include "rubato/detail/children.hpp"
+#include "rubato/detail/gather.hpp"
+#include "rubato/future.hpp"
+#include "rubato/task.hpp"
+
+#include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <ranges>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+/// Which was the first success, and its value: a variant, or, of a range, the value itself. void becomes
+/// std::monostate, a reference std::reference_wrapper.
+template<class Value>
+using when_any_result = detail::any_result<Value>;
+
+namespace detail {
+
+template<class A>
+inline constexpr bool is_some_future =
+    is_future<std::remove_cvref_t<A>>::value || is_shared_future<std::remove_cvref_t<A>>::value;
+
+template<class F>
+void put_input(gathered& g, F&& f) {
+  using type = std::remove_cvref_t<F>;
+  if (!f.valid()) throw_no_state("rubato: when_all() or when_any() of a future that has no state");
+  g.owned = is_future<type>::value;
+  if constexpr (is_future<type>::value)
+    g.source = std::move(future_access::state(f));
+  else
+    g.source = future_access::state(f);
+}
+
+template<class... Fs>
+auto inputs_of(Fs&&... fs) {
+  tuple_inputs<typename std::remove_cvref_t<Fs>::value_type...> in;
+  std::size_t i = 0;
+  (put_input(in[i++], std::forward<Fs>(fs)), ...);
+  return in;
+}
+
+template<class Range>
+auto inputs_of_range(Range&& range) {
+  using element = std::ranges::range_value_t<Range>;
+  range_inputs<typename element::value_type> in;
+  std::vector<gathered> grown;
+  for (auto&& f : range) {
+    grown.emplace_back();
+    put_input(grown.back(), static_cast<element&>(f));
+  }
+  in.count = grown.size();
+  in.all = std::make_unique<gathered[]>(in.count);
+  std::ranges::move(grown, in.all.get());
+  return in;
+}
+
+template<template<class> class State, class Inputs, class... More>
+auto gather(Inputs in, More... more) {
+  using type = State<Inputs>;
+  using result = std::remove_cvref_t<decltype(std::declval<type&>().slot.take())>;
+  auto* const made = make_state<type>(std::move(in), more...);
+  future<result> out = future_access::make<result>(state_ref(made));
+  made->begin();
+  return out;
+}
+
+template<class Range>
+concept future_range = std::ranges::input_range<Range> && is_some_future<std::ranges::range_value_t<Range>>;
+
+struct when_all_fn {
+  /// The tuple of all values when all are there; the first failure in time, after all have ended. Futures are
+  /// passed as rvalues, shared futures are copied: the result is a future. If anything else is among them,
+  /// such as a task, the result is a task: what is awaited in it are its children, which stop with it. Of
+  /// nothing: ready.
+  template<class... As>
+    requires(is_some_future<As> && ...)
+  [[nodiscard]] auto operator()(As&&... futures) const {
+    if constexpr (sizeof...(As) == 0)
+      return make_ready_future(std::tuple<>());
+    else
+      return gather<all_state>(inputs_of(std::forward<As>(futures)...));
+  }
+  template<class... As>
+    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) &&
+             !(sizeof...(As) == 1 && (std::ranges::input_range<As> && ...)))
+  [[nodiscard]] auto operator()(As&&... awaitables) const {
+    return all_of(as_task(std::forward<As>(awaitables))...);
+  }
+  /// The vector of all values.
+  template<future_range Range>
+  [[nodiscard]] auto operator()(Range&& range) const {
+    return gather<all_state>(inputs_of_range(std::forward<Range>(range)));
+  }
+  template<std::ranges::input_range Range>
+    requires(!future_range<Range>)
+  [[nodiscard]] auto operator()(Range&& range) const {
+    return all_of_range(tasks_of(std::forward<Range>(range)));
+  }
+
+private:
+  template<class... Ts>
+  static rubato::task<std::tuple<in_tuple<Ts>...>> all_of(rubato::task<Ts>... tasks) {
+    stop_link around(own_stop());
+    stop_scope together(around);
+    auto all = gather<all_state>(inputs_of(start_child(together, std::move(tasks))...));
+    co_return co_await structured(std::move(all));
+  }
+  template<class T>
+  static rubato::task<std::vector<storable<T>>> all_of_range(std::vector<rubato::task<T>> tasks) {
+    stop_link around(own_stop());
+    stop_scope together(around);
+    auto all = gather<all_state>(inputs_of_range(start_children(together, tasks)));
+    co_return co_await structured(std::move(all));
+  }
+};
+
+struct when_any_fn {
+  /// The first success, as a when_any_result; the others are asked to stop. If all fail, the last exception.
+  /// Futures and everything else as with when_all; what is not a future has ended before the result is there.
+  template<class... As>
+    requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
+  [[nodiscard]] auto operator()(As&&... futures) const {
+    return gather<any_state>(inputs_of(std::forward<As>(futures)...), static_cast<stop_scope*>(nullptr));
+  }
+  template<class... As>
+    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) &&
+             !(sizeof...(As) == 1 && (std::ranges::input_range<As> && ...)))
+  [[nodiscard]] auto operator()(As&&... awaitables) const {
+    return any_of(as_task(std::forward<As>(awaitables))...);
+  }
+  /// The same of a range, whose result holds the value itself. Throws std::invalid_argument if it is empty.
+  template<future_range Range>
+  [[nodiscard]] auto operator()(Range&& range) const {
+    auto in = inputs_of_range(std::forward<Range>(range));
+    if (in.size() == 0) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
+    return gather<any_state>(std::move(in), static_cast<stop_scope*>(nullptr));
+  }
+  template<std::ranges::input_range Range>
+    requires(!future_range<Range>)
+  [[nodiscard]] auto operator()(Range&& range) const {
+    auto tasks = tasks_of(std::forward<Range>(range));
+    if (tasks.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
+    return any_of_range(std::move(tasks));
+  }
+
+private:
+  template<class... Ts>
+  static rubato::task<any_result<std::variant<storable<Ts>...>>> any_of(rubato::task<Ts>... tasks) {
+    stop_link around(own_stop());
+    stop_scope race(around);
+    auto any = gather<any_state>(inputs_of(start_child(race, std::move(tasks))...), &race);
+    co_return co_await structured(std::move(any));
+  }
+  template<class T>
+  static rubato::task<any_result<storable<T>>> any_of_range(std::vector<rubato::task<T>> tasks) {
+    stop_link around(own_stop());
+    stop_scope race(around);
+    auto any = gather<any_state>(inputs_of_range(start_children(race, tasks)), &race);
+    co_return co_await structured(std::move(any));
+  }
+};
+
+} // namespace detail
+
+inline constexpr detail::when_all_fn when_all{};
+inline constexpr detail::when_any_fn when_any{};
+
+} // namespace rubato
