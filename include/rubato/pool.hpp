@@ -7,6 +7,7 @@
 #include "rubato/future.hpp"
 #include "rubato/pool_options.hpp"
 #include "rubato/stats.hpp"
+#include "rubato/timer_handle.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -147,6 +148,15 @@ public:
   /// member of this pool begins a task on its own stack.
   template<class A>
   auto block_on(A&& awaitable);
+
+  /// Queues f(), or f(std::stop_token), after `d`, or at `t`, not before; the handle can call it off, and so
+  /// does the end of the pool. An exception goes to on_unhandled. Not limited by max_queued.
+  template<class Rep, class Period, class F>
+  timer_handle enqueue_after(std::chrono::duration<Rep, Period> d, F&& f) {
+    return enqueue_at(detail::deadline_after(d), std::forward<F>(f));
+  }
+  template<class F>
+  timer_handle enqueue_at(std::chrono::steady_clock::time_point t, F&& f);
 
   /// Runs f once per seat, each on a thread that sits there, and waits; the results by seat. Of a pool
   /// without workers: nothing. The first exception is thrown after all have ended.

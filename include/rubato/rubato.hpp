@@ -11,3 +11,6 @@
 #include "rubato/spawn.hpp"        // IWYU pragma: export
 #include "rubato/stats.hpp"        // IWYU pragma: export
 #include "rubato/task.hpp"         // IWYU pragma: export
+#include "rubato/time.hpp"         // IWYU pragma: export
+#include "rubato/timer_handle.hpp" // IWYU pragma: export
+#include "rubato/when.hpp"         // IWYU pragma: export

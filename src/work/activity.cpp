@@ -54,7 +54,9 @@ bool activity::withdraw() noexcept {
 }
 
 void activity::settle_in() noexcept {
-  if (!is_listed()) home()->residing.add(*this);
+  if (is_listed()) return;
+  home()->residing.add(*this);
+  if (home()->is_ending()) stop.request_drain();
 }
 
 void activity::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
@@ -76,18 +78,25 @@ void activity::requeue(std::coroutine_handle<> h, pool_core* to) noexcept {
     home()->enqueue_on(seat, this);
 }
 
-bool suspension::suspend(std::coroutine_handle<> h) noexcept {
+bool suspension::suspend(std::coroutine_handle<> h) {
   activity& a = *mine.running;
   who_ = &a;
+  a.settle_in();
   if (!structured_ && !a.stop.add(*this)) {
     stopped_ = true;
     return false;
   }
   a.leaf_ = h;
-  a.settle_in();
   // release: pairs with activity::withdraw().
   a.waits_on_.store(this, std::memory_order_release);
-  if (insert()) {
+  bool inserted = false;
+  try {
+    inserted = insert();
+  } catch (...) {
+    a.waits_on_.store(nullptr, std::memory_order_relaxed);
+    throw;
+  }
+  if (inserted) {
     // Either a stop request that came in between finds us in the list, or we find that it came: it says so
     // first, and looks into the list, under its lock, afterwards. seq_cst: as it does.
     if (stop_pending_.load(std::memory_order_seq_cst) && remove()) {

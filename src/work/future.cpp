@@ -357,6 +357,19 @@ std::exception_ptr broken_promise() noexcept {
   return std::make_exception_ptr(std::future_error(std::future_errc::broken_promise));
 }
 
+bool is_cancelled(std::exception_ptr const& e) noexcept {
+  try {
+    std::rethrow_exception(e);
+  } catch (cancelled const&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void count_armed(pool_core& c) noexcept { c.armed(); }
+void count_disarmed(pool_core& c) noexcept { c.disarmed(); }
+
 std::exception_ptr cancelled_error() noexcept { return std::make_exception_ptr(cancelled()); }
 
 } // namespace rubato::detail

@@ -18,11 +18,18 @@ bool pool_core::quiescent() const noexcept {
   };
   for (;;) {
     std::uint64_t const before = begun();
+    // acquire: pairs with disarmed(), because what the timer made ready is queued.
+    if (armed_.load(std::memory_order_acquire) != 0) return false;
     if (!nothing_moves() || any_queued() || any_latent() || !nothing_moves()) return false;
     // Who began in between, queued more and has ended again (it lost its seat in a wait, say) has counted it.
     // It may have called on_quiet() long ago: look again.
     if (begun() == before) return true;
   }
+}
+
+void pool_core::disarmed() noexcept {
+  // acq_rel: release, for quiescent(). The last one tells who waits, unless somebody runs, who will.
+  if (armed_.fetch_sub(1, std::memory_order_acq_rel) == 1) on_quiet();
 }
 
 /// After a thread went idle, left or began to search: it may have been the last one that ran.

@@ -126,6 +126,11 @@ public:
   [[nodiscard]] bool await_elsewhere(pool_thread* t, future_state& s, char const* why,
                                      std::chrono::steady_clock::time_point deadline) noexcept;
 
+  /// A timer is running whose end makes work ready; until disarmed() the pool is not idle.
+  void armed() noexcept { armed_.fetch_add(1, std::memory_order_relaxed); }
+  /// By whoever runs in the pool, or has ended the timer: after it has queued what that made ready.
+  void disarmed() noexcept;
+
   // Threads (threads.cpp)
   void call_worker(seat* wanted = nullptr, bool always = false) noexcept;
   void call_for_inboxes() noexcept;
@@ -152,6 +157,11 @@ public:
   [[nodiscard]] unsigned slots() const noexcept { return slots_; }
   void shutdown(ending how, bool destroying);
   void request_shutdown(ending how);
+  /// Nothing that waits for time is begun any more. seq_cst: who joins the residents asks afterwards, and
+  /// shutdown walks them after it has said so.
+  [[nodiscard]] bool is_ending() const noexcept {
+    return ending_.load(std::memory_order_seq_cst) != ending::none || closed_.load(std::memory_order_seq_cst);
+  }
   void discard_queued() noexcept;
   [[nodiscard]] pool_stats stats() const;
   [[nodiscard]] std::stop_token stop_token() const noexcept;
@@ -286,6 +296,7 @@ private:
   };
   room_waiter* first_for_room_ = nullptr; // guarded by waiters_, as is the next
   room_waiter* last_for_room_ = nullptr;
+  std::atomic<std::size_t> armed_{0};
   // Whoever is in the middle of taking tasks out of queues without running; and who has been.
   std::atomic<unsigned> moving_{0};
   std::atomic<std::uint64_t> moved_{0};

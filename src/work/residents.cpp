@@ -19,6 +19,10 @@ void residents::add(resident& r) noexcept {
 void residents::remove(resident& r) noexcept {
   stripe& s = stripe_of(r);
   std::lock_guard const guard(s.guard);
+  if (r.listed_) unlink(s, r);
+}
+
+void residents::unlink(stripe& s, resident& r) noexcept {
   (r.previous_ != nullptr ? r.previous_->next_ : s.first) = r.next_;
   if (r.next_ != nullptr) r.next_->previous_ = r.previous_;
   r.listed_ = false;
@@ -28,17 +32,18 @@ void residents::request_drain() noexcept {
   for (stripe& s : stripes_)
     for (;;) {
       // Not held while it is asked: what a request resumes may end, and wants this lock then.
-      state_ref next;
+      resident* next = nullptr;
+      state_ref held; // the resident is a part of it
       {
         std::lock_guard const guard(s.guard);
-        for (resident* r = s.first; r != nullptr && !next; r = r->next_)
-          if (future_state& w = r->work(); w.stop.level() == stop_level::none) {
-            w.hold();
-            next = state_ref(&w);
-          }
+        for (next = s.first; next != nullptr && next->work().stop.level() != stop_level::none;)
+          next = next->next_;
+        if (next == nullptr) break;
+        next->work().hold();
+        held = state_ref(&next->work());
       }
-      if (!next) break;
-      next->stop.request_drain();
+      held->stop.request_drain();
+      next->on_drain();
     }
 }
 
@@ -50,6 +55,7 @@ bool residents::drop_stuck() noexcept {
       {
         std::lock_guard const guard(s.guard);
         for (stuck = s.first; stuck != nullptr && !stuck->withdraw();) stuck = stuck->next_;
+        if (stuck != nullptr) unlink(s, *stuck);
       }
       if (stuck == nullptr) break;
       stuck->work().drop(); // it is ours alone now

@@ -22,8 +22,11 @@ class residents {
     return stripes_[reinterpret_cast<std::uintptr_t>(&r) / 64 % stripes_.size()];
   }
 
+  static void unlink(stripe& s, resident& r) noexcept;
+
 public:
   void add(resident& r) noexcept;
+  /// Unless it was dropped.
   void remove(resident& r) noexcept;
   /// The pool drains: they are asked to stop, as far as they wait for time or for the world outside.
   void request_drain() noexcept;

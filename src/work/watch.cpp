@@ -6,6 +6,7 @@
 #include "os/futex.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/mutex.hpp"
+#include "time/timers.hpp"
 #include "work/pool_core.hpp"
 #include "work/slab.hpp"
 #include "work/start.hpp"
@@ -54,6 +55,16 @@ pool_core::attention look_at_all(os::ticks now) noexcept {
   return all;
 }
 
+/// Sleeps until then at the latest, less if a timer is due before. `alarm`: as it was when the caller last
+/// looked at the pools.
+void sleep_until(std::uint32_t alarm, std::chrono::steady_clock::time_point latest) noexcept {
+  auto const until = fire_timers(latest);
+  if (until == std::chrono::steady_clock::time_point::max())
+    os::wait(state.alarm, alarm);
+  else
+    static_cast<void>(os::wait_until(state.alarm, alarm, until));
+}
+
 void watch_main(void*) {
   os::set_timer_slack(1us);
   std::chrono::nanoseconds pause = first_look;
@@ -69,21 +80,27 @@ void watch_main(void*) {
         watch_state_now.store(watch_rest::dozing, std::memory_order_seq_cst);
         doze = !anything_to_see(watch_rest::dozing);
       }
-      auto const next = doze ? relief_look : pause;
-      static_cast<void>(os::wait_until(state.alarm, alarm, now + next));
+      sleep_until(alarm, now + (doze ? relief_look : pause));
       watch_state_now.store(watch_rest::awake, std::memory_order_seq_cst);
       pause = std::min(pause * 2, longest_look);
       continue;
     }
     // seq_cst: announce, then look again; pairs with nudge_watch(), which comes after the event.
     watch_state_now.store(watch_rest::asleep, std::memory_order_seq_cst);
-    if (!anything_to_see(watch_rest::asleep)) os::wait(state.alarm, alarm);
+    for (;;) {
+      // Who wakes it changes the state first, then the alarm. A timer alone does not make it look at the
+      // pools: what that makes ready is queued, which wakes a worker.
+      std::uint32_t const then = state.alarm.load(std::memory_order_acquire);
+      if (watch_state_now.load(std::memory_order_seq_cst) != watch_rest::asleep ||
+          anything_to_see(watch_rest::asleep))
+        break;
+      sleep_until(then, std::chrono::steady_clock::time_point::max());
+    }
     watch_state_now.store(watch_rest::awake, std::memory_order_seq_cst);
     // The first look after a wake would tell nothing yet: what began just now shows itself later.
     last_seen = std::chrono::steady_clock::now();
     pause = first_look;
-    std::uint32_t const then = state.alarm.load(std::memory_order_acquire);
-    static_cast<void>(os::wait_until(state.alarm, then, last_seen + first_look));
+    sleep_until(state.alarm.load(std::memory_order_acquire), last_seen + first_look);
   }
 }
 
@@ -93,14 +110,18 @@ void before_fork() {
   state.pools_mutex.lock();
   lock_slabs();
   lock_visitors();
+  lock_timers();
 }
 void after_fork_in_parent() {
+  unlock_timers();
   unlock_visitors();
   unlock_slabs();
   state.pools_mutex.unlock();
   start_mutex().unlock();
 }
 void after_fork_in_child() {
+  forget_timers();
+  unlock_timers();
   forget_other_visitors();
   unlock_visitors();
   unlock_slabs();
@@ -123,6 +144,11 @@ void after_fork_in_child() {
 void wake_watch() noexcept {
   // One of those who see it asleep wakes it. acq_rel: its next look sees what was done before.
   if (watch_state_now.exchange(watch_rest::awake, std::memory_order_acq_rel) == watch_rest::awake) return;
+  state.alarm.fetch_add(1, std::memory_order_release);
+  static_cast<void>(os::wake(state.alarm, 1));
+}
+
+void wake_for_timer() noexcept {
   state.alarm.fetch_add(1, std::memory_order_release);
   static_cast<void>(os::wake(state.alarm, 1));
 }

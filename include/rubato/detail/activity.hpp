@@ -79,12 +79,12 @@ protected:
 
   /// Puts it where it will be found. False: there is nothing to wait for. Afterwards, unless false, whoever
   /// removes it from there calls end_wait(), once.
-  [[nodiscard]] virtual bool insert() noexcept = 0;
+  [[nodiscard]] virtual bool insert() = 0;
   /// Takes it out again. False: it is not there, or not any more.
   [[nodiscard]] virtual bool remove() noexcept = 0;
 
   /// From await_suspend: true if the coroutine is suspended now and may run elsewhere already.
-  [[nodiscard]] bool suspend(std::coroutine_handle<> h) noexcept;
+  [[nodiscard]] bool suspend(std::coroutine_handle<> h);
   /// From await_resume and from the destructor of the derived class: nobody refers to this any more. True: a
   /// stop request has ended the wait.
   bool retire() noexcept;

@@ -47,11 +47,6 @@ public:
 inline gathered::gathered() noexcept
     : relay_waiter(&gathering::input_ended, nullptr) {}
 
-/// Void has no values and std types no references.
-template<class T>
-using storable = std::conditional_t<
-    std::is_void_v<T>, std::monostate,
-    std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 template<class T>
 using in_tuple = value_of<T>;
 

@@ -1,6 +1,7 @@
 // The bodies of the pool's templates.
 #pragma once
 
+#include "rubato/detail/timed_job.hpp"
 #include "rubato/pool.hpp"
 
 #include <atomic>
@@ -187,6 +188,21 @@ auto pool::submit(F&& f, Args&&... args) {
       })
       .detach();
   return out;
+}
+
+template<class F>
+timer_handle pool::enqueue_at(std::chrono::steady_clock::time_point t, F&& f) {
+  detail::pool_core& c = core();
+  auto* const made = detail::make_state<detail::timed_job<std::decay_t<F>>>(std::forward<F>(f));
+  timer_handle handle{detail::state_ref(made)};
+  made->settle(&c);
+  try {
+    made->timer.begin(t);
+  } catch (...) {
+    made->release(); // it will never run
+    throw;
+  }
+  return handle;
 }
 
 template<class A>

@@ -14,6 +14,11 @@ namespace rubato::detail {
 template<class R>
 using value_of = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
 
+/// What stands for R inside a std::vector, std::variant or std::optional.
+template<class T>
+using storable = std::conditional_t<
+    std::is_void_v<T>, std::monostate,
+    std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 /// Calls f and returns its result, std::monostate for void.
 template<class F, class... Args>
 [[gnu::always_inline]] inline value_of<std::invoke_result_t<F, Args...>> invoke_value(F&& f, Args&&... args) {

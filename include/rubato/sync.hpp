@@ -1,0 +1,238 @@
+// Locks, semaphores, latches and barriers for coroutines: whoever waits holds no thread.
+#pragma once
+
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/mutex.hpp"
+#include "rubato/detail/permits.hpp"
+#include "rubato/detail/wait_list.hpp"
+#include "rubato/detail/waiter.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+// What they have in common. Every member may be called by any thread, from a coroutine or not; what has to be
+// awaited by a coroutine of Rubato, or with block_on(). Whoever waits comes first in, first out; nobody
+// overtakes it. It goes on on its own pool. A wait costs no allocation. A stop request ends it with
+// `cancelled`; what was there for it at that moment goes to the next. The object must outlive those who wait
+// for it. docs/design/async-sync.md
+
+namespace rubato {
+
+namespace detail {
+
+inline constexpr std::int64_t most_permits = std::numeric_limits<std::int64_t>::max();
+
+/// co_await of one permit. Result: what is made from the permits, or void.
+template<class Result>
+class [[nodiscard]] permit_awaiter final : public waiter {
+  permits* from_;
+
+  [[nodiscard]] bool insert() noexcept override { return from_->add(*this); }
+  [[nodiscard]] bool remove() noexcept override { return from_->remove(*this); }
+
+public:
+  explicit permit_awaiter(permits& p) noexcept
+      : from_(&p) {}
+  permit_awaiter(permit_awaiter&&) noexcept = default;
+  ~permit_awaiter() {
+    retire();
+    // It was given one, but the coroutine was destroyed before it could go on.
+    woken next;
+    if (was_taken()) static_cast<void>(from_->give(1, most_permits, next));
+  }
+
+  [[nodiscard]] bool await_ready() noexcept { return from_->try_take(); }
+  Result await_resume() {
+    if (retire()) throw cancelled();
+    settle();
+    if constexpr (!std::is_void_v<Result>) return Result(*from_);
+  }
+};
+
+} // namespace detail
+
+/// Owns the lock of an async_mutex, or nothing. Movable; may be destroyed on any thread.
+class [[nodiscard]] async_lock {
+  friend class async_mutex;
+  template<class Result>
+  friend class detail::permit_awaiter;
+  detail::permits* held_ = nullptr;
+
+  explicit async_lock(detail::permits& p) noexcept
+      : held_(&p) {}
+
+public:
+  async_lock() noexcept = default;
+  async_lock(async_lock&& other) noexcept
+      : held_(std::exchange(other.held_, nullptr)) {}
+  async_lock& operator=(async_lock&& other) noexcept {
+    async_lock(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~async_lock() {
+    if (held_ != nullptr) unlock();
+  }
+  void swap(async_lock& other) noexcept { std::swap(held_, other.held_); }
+
+  [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
+  /// Before the end of its life. It must own the lock.
+  void unlock() noexcept;
+};
+
+/// Excludes coroutines from each other, also across co_await. Belongs to nobody in particular: who locks it
+/// and who unlocks it may be on different threads, or be different coroutines. Not recursive. unlock() hands
+/// the lock to whoever waits. Free, it costs one compare-exchange to lock and one to unlock.
+class async_mutex {
+  friend class async_lock;
+  detail::permits permits_{1};
+
+  static void give_back(detail::permits& p) noexcept {
+    detail::woken next;
+    if (!p.give(1, 1, next)) detail::misuse("unlock() of an async_mutex that is not locked");
+  }
+
+public:
+  constexpr async_mutex() noexcept = default;
+  async_mutex(async_mutex const&) = delete;
+  async_mutex& operator=(async_mutex const&) = delete;
+  ~async_mutex() = default;
+
+  /// co_await lock(): to be followed by unlock(), some time.
+  [[nodiscard]] auto lock() noexcept { return detail::permit_awaiter<void>(permits_); }
+  /// co_await scoped_lock(): an async_lock, which unlocks at the end of its life.
+  [[nodiscard]] auto scoped_lock() noexcept { return detail::permit_awaiter<async_lock>(permits_); }
+  [[nodiscard]] bool try_lock() noexcept { return permits_.try_take(); }
+  /// Terminates with a message if it is not locked.
+  void unlock() noexcept { give_back(permits_); }
+};
+
+inline void async_lock::unlock() noexcept {
+  if (held_ == nullptr) detail::misuse("unlock() of an async_lock that owns nothing");
+  async_mutex::give_back(*std::exchange(held_, nullptr));
+}
+
+/// A number of permits, to be acquired one by one.
+class async_semaphore {
+  detail::permits permits_;
+
+  [[nodiscard]] static constexpr std::int64_t checked(std::size_t n) noexcept {
+    if (n > static_cast<std::uint64_t>(detail::most_permits))
+      detail::misuse("an async_semaphore has at most 2^63 - 1 permits");
+    return static_cast<std::int64_t>(n);
+  }
+
+public:
+  constexpr explicit async_semaphore(std::size_t free) noexcept
+      : permits_(checked(free)) {}
+  async_semaphore(async_semaphore const&) = delete;
+  async_semaphore& operator=(async_semaphore const&) = delete;
+  ~async_semaphore() = default;
+
+  /// co_await acquire(): to be followed by release(), some time.
+  [[nodiscard]] auto acquire() noexcept { return detail::permit_awaiter<void>(permits_); }
+  [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
+  /// n permits more, whether or not they were acquired before.
+  void release(std::size_t n = 1) noexcept {
+    detail::woken next;
+    if (!permits_.give(checked(n), detail::most_permits, next))
+      detail::misuse("release() of an async_semaphore that has 2^63 - 1 permits already");
+  }
+};
+
+/// Opens once, when it has been counted down to zero.
+class async_latch {
+  mutable detail::mutex mutex_;
+  std::atomic<std::size_t> left_; // becomes 0 under mutex_
+  detail::wait_list waiting_;     // guarded by mutex_
+
+  class [[nodiscard]] awaiter final : public detail::waiter {
+    async_latch* latch_;
+    [[nodiscard]] bool insert() noexcept override;
+    [[nodiscard]] bool remove() noexcept override;
+
+  public:
+    explicit awaiter(async_latch& l) noexcept
+        : latch_(&l) {}
+    awaiter(awaiter&&) noexcept = default;
+    ~awaiter() { retire(); }
+    [[nodiscard]] bool await_ready() const noexcept { return latch_->try_wait(); }
+    void await_resume() {
+      if (retire()) throw cancelled();
+    }
+  };
+
+  void count_down_last(std::size_t n);
+
+public:
+  constexpr explicit async_latch(std::size_t count) noexcept
+      : left_(count) {}
+  async_latch(async_latch const&) = delete;
+  async_latch& operator=(async_latch const&) = delete;
+  ~async_latch() = default;
+
+  /// Throws std::logic_error if it has less than n left. Whoever is let through by it may destroy the latch
+  /// at once.
+  void count_down(std::size_t n = 1) {
+    std::size_t left = left_.load(std::memory_order_relaxed);
+    while (left > n)
+      // release: pairs with the last one, who lets through those who are to see what was done before.
+      if (left_.compare_exchange_weak(left, left - n, std::memory_order_release, std::memory_order_relaxed))
+        return;
+    if (n != 0) count_down_last(n);
+  }
+  /// Is it open?
+  [[nodiscard]] bool try_wait() const noexcept;
+  /// co_await wait(): until it is open.
+  [[nodiscard]] auto wait() noexcept { return awaiter(*this); }
+};
+
+/// Lets its participants go on together, phase after phase, whenever all have arrived.
+///
+/// A participant that is stopped while it waits has not arrived: it may arrive again, or leave with
+/// arrive_and_drop(); the others wait for it until then.
+class async_barrier {
+  detail::mutex mutex_;
+  std::size_t expected_; // guarded by mutex_, as is the rest
+  std::size_t arrived_ = 0;
+  detail::wait_list waiting_;
+
+  class [[nodiscard]] awaiter final : public detail::waiter {
+    async_barrier* barrier_;
+    [[nodiscard]] bool insert() noexcept override;
+    [[nodiscard]] bool remove() noexcept override;
+
+  public:
+    explicit awaiter(async_barrier& b) noexcept
+        : barrier_(&b) {}
+    awaiter(awaiter&&) noexcept = default;
+    ~awaiter() { retire(); }
+    [[nodiscard]] bool await_ready() { return barrier_->arrive_last(); }
+    void await_resume() {
+      if (retire()) throw cancelled();
+    }
+  };
+
+  [[nodiscard]] bool arrive_last();
+  void end_phase(detail::woken& all) noexcept;
+
+public:
+  /// Throws std::invalid_argument if there are none.
+  explicit async_barrier(std::size_t participants);
+  async_barrier(async_barrier const&) = delete;
+  async_barrier& operator=(async_barrier const&) = delete;
+  ~async_barrier() = default;
+
+  /// co_await arrive_and_wait(): arrives when it is awaited; until all have arrived. Throws std::logic_error
+  /// if all participants have left.
+  [[nodiscard]] auto arrive_and_wait() noexcept { return awaiter(*this); }
+  /// One participant less, in this phase and in all that follow; does not wait. Throws std::logic_error if
+  /// all have left.
+  void arrive_and_drop();
+};
+
+} // namespace rubato

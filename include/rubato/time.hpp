@@ -1,0 +1,175 @@
+// Waiting for time, in coroutines and on pools.
+#pragma once
+
+#include "rubato/detail/children.hpp"
+#include "rubato/detail/deadline.hpp"
+#include "rubato/detail/timer.hpp"
+#include "rubato/pool.hpp"
+#include "rubato/task.hpp"
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+/// A deadline that does not come.
+inline constexpr std::chrono::steady_clock::time_point never = std::chrono::steady_clock::time_point::max();
+
+namespace detail {
+
+[[nodiscard]] bool is_cancelled(std::exception_ptr const& e) noexcept;
+/// The pool is not idle as long as one of its timers runs.
+void count_armed(pool_core& c) noexcept;
+void count_disarmed(pool_core& c) noexcept;
+
+/// co_await of a point in time.
+class sleep_awaiter final : public own_awaitable, suspension {
+  struct wake final : timer {
+    sleep_awaiter& self;
+    explicit wake(sleep_awaiter& s) noexcept
+        : timer(&fired)
+        , self(s) {}
+    static void fired(timer& t) noexcept { static_cast<wake&>(t).self.end_wait(); }
+  };
+
+  wake timer_{*this};
+  pool_core* counted_ = nullptr; ///< whose armed timers it is among
+
+  [[nodiscard]] bool insert() override {
+    counted_ = who().home();
+    count_armed(*counted_); // until the coroutine runs again
+    arm(timer_);
+    return true;
+  }
+  [[nodiscard]] bool remove() noexcept override { return disarm(timer_); }
+  void settle() noexcept {
+    static_cast<void>(retire());
+    if (counted_ != nullptr) count_disarmed(*std::exchange(counted_, nullptr));
+  }
+
+public:
+  explicit sleep_awaiter(std::chrono::steady_clock::time_point t) noexcept {
+    timer_.due = t;
+    timed = true;
+  }
+  sleep_awaiter(sleep_awaiter const&) = delete;
+  sleep_awaiter& operator=(sleep_awaiter const&) = delete;
+  ~sleep_awaiter() { settle(); }
+
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+    return suspend(h);
+  }
+  void await_resume() {
+    bool const stopped = retire();
+    settle();
+    if (stopped) throw cancelled();
+  }
+};
+
+struct sleep_until_fn {
+  /// co_await sleep_until(t): not before t. Throws cancelled when the task is stopped or its pool ends.
+  [[nodiscard]] sleep_awaiter operator()(std::chrono::steady_clock::time_point t) const noexcept {
+    return sleep_awaiter(t);
+  }
+};
+struct sleep_for_fn {
+  /// co_await sleep_for(d): the same for a duration, saturating.
+  template<class Rep, class Period>
+  [[nodiscard]] sleep_awaiter operator()(std::chrono::duration<Rep, Period> d) const {
+    return sleep_awaiter(deadline_after(d));
+  }
+};
+
+struct with_deadline_fn {
+  /// co_await with_deadline(awaitable, t): what the awaitable yields, or nothing if it has not ended by then:
+  /// std::optional, for void bool. At t it is asked to stop, and it has ended when this does; if it brings a
+  /// value all the same, that counts. Its exceptions are thrown, but for the cancelled that the deadline
+  /// caused.
+  template<class A>
+  [[nodiscard]] auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
+    return run(as_task(std::forward<A>(awaitable)), t);
+  }
+  template<class A, class Rep, class Period>
+  [[nodiscard]] auto operator()(A&& awaitable, std::chrono::duration<Rep, Period> d) const {
+    return run(as_task(std::forward<A>(awaitable)), deadline_after(d));
+  }
+
+private:
+  template<class T>
+  using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<storable<T>>>;
+
+  static rubato::task<void> alarm(std::chrono::steady_clock::time_point t, stop_scope& scope, bool& rang) {
+    co_await sleep_awaiter(t);
+    rang = true;
+    scope.request_stop();
+  }
+  template<class T>
+  static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
+    stop_link around(own_stop());
+    stop_scope limit(around);
+    stop_link alarm_around(own_stop());
+    stop_scope alarm_scope(alarm_around);
+    bool rang = false;
+    future<void> ringing = start_child(alarm_scope, alarm(t, limit, rang));
+    std::exception_ptr error;
+    limited<T> result{};
+    future<T> child = start_child(limit, std::move(awaited));
+    try {
+      if constexpr (std::is_void_v<T>) {
+        co_await structured(std::move(child));
+        result = true;
+      } else {
+        result.emplace(co_await structured(std::move(child)));
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    alarm_scope.request_stop();
+    try {
+      co_await structured(std::move(ringing));
+    } catch (cancelled const&) { // NOLINT(bugprone-empty-catch): it was asked to stop
+    }
+    if (error != nullptr && !(rang && is_cancelled(error))) std::rethrow_exception(error);
+    co_return result;
+  }
+};
+
+} // namespace detail
+
+inline constexpr detail::sleep_until_fn sleep_until{};
+inline constexpr detail::sleep_for_fn sleep_for{};
+inline constexpr detail::with_deadline_fn with_deadline{};
+
+/// Periodic ticks without drift: at multiples of the period after its construction. For one coroutine at a
+/// time.
+class interval {
+  std::chrono::steady_clock::duration period_;
+  std::chrono::steady_clock::time_point next_;
+
+public:
+  /// The period must be positive, else std::invalid_argument.
+  template<class Rep, class Period>
+  explicit interval(std::chrono::duration<Rep, Period> period)
+      : period_(std::chrono::ceil<std::chrono::steady_clock::duration>(period))
+      , next_(std::chrono::steady_clock::now()) {
+    if (period_ <= period_.zero()) throw std::invalid_argument("rubato: an interval must be positive");
+  }
+  /// co_await i.tick(): until the next multiple of the period. After a delay one tick comes at once and the
+  /// missed ones are left out.
+  [[nodiscard]] detail::sleep_awaiter tick() noexcept {
+    auto const now = std::chrono::steady_clock::now();
+    next_ += period_;
+    if (next_ + period_ <= now) next_ += (now - next_) / period_ * period_;
+    return detail::sleep_awaiter(next_);
+  }
+};
+
+} // namespace rubato
