@@ -3,65 +3,16 @@
 
 #include "rubato/detail/scope_core.hpp"
 #include "rubato/pool.hpp"
+#include "rubato/task.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 namespace rubato {
-
-/// What with_scope() passes to its callable. Every member may be called from any thread while the scope
-/// lasts, from its tasks too.
-class scope {
-  friend struct detail::with_scope_fn;
-  detail::scope_core core_;
-
-  scope(detail::pool_core& c, detail::member& opener)
-      : core_(c, opener, detail::scope_core::lifetime::enclosed) {}
-
-public:
-  /// Adds f(), or f(std::stop_token), to the scope. The result is dropped. The first exception stops the
-  /// scope and is thrown where it is waited for. f is decay-copied. Throws std::bad_alloc.
-  template<class F>
-  void spawn(F&& f) {
-    core_.spawn(detail::make_child(std::forward<F>(f)));
-  }
-  /// Waits until all that was spawned so far has ended, running what nobody has begun; then throws the first
-  /// exception. More can be spawned afterwards, unless the scope was stopped. Not from a task of this scope.
-  void wait();
-  /// Begins nothing new and asks what runs to stop.
-  void request_stop() noexcept { core_.request_stop(); }
-  [[nodiscard]] std::stop_token token() const { return core_.token(); }
-};
-
-/// A scope as an object, for work that no single call encloses. Thread-safe but for the destructor.
-class task_group {
-  detail::scope_core core_;
-
-public:
-  /// On the current pool: the caller's own, else the global one.
-  task_group()
-      : task_group(detail::pool_or_current(nullptr)) {}
-  explicit task_group(pool& p)
-      : core_(*detail::core_of(p), *detail::current, detail::scope_core::lifetime::free) {}
-  /// Waits. An exception that nobody has fetched with wait() is dropped. A group may outlive the scope in
-  /// whose task it was made, and so is not stopped with it.
-  ~task_group();
-  task_group(task_group const&) = delete;
-  task_group& operator=(task_group const&) = delete;
-
-  /// As scope::spawn.
-  template<class F>
-  void spawn(F&& f) {
-    core_.spawn(detail::make_child(std::forward<F>(f)));
-  }
-  /// As scope::wait. A thread outside the pool joins it for the time.
-  void wait();
-  /// As in a scope; the group stays stopped.
-  void request_stop() noexcept { core_.request_stop(); }
-  [[nodiscard]] std::stop_token token() const { return core_.token(); }
-};
 
 namespace detail {
 
@@ -69,6 +20,93 @@ namespace detail {
 void wait_in_scope(scope_core& s);
 /// The same without the exception, and without failing.
 void wait_until_ended(scope_core& s) noexcept;
+
+struct with_async_scope_fn;
+struct scope_access;
+
+/// What scopes and task groups can do.
+class scope_base {
+  friend struct scope_access;
+
+protected:
+  scope_core core_;
+
+  template<class... Args>
+  explicit scope_base(Args&&... args)
+      : core_(std::forward<Args>(args)...) {}
+  ~scope_base() = default;
+
+public:
+  scope_base(scope_base const&) = delete;
+  scope_base& operator=(scope_base const&) = delete;
+
+  /// Adds f(), or f(std::stop_token), or a task, to the scope; a task or future that f returns is waited for,
+  /// and f lives until then. The result is dropped. The first exception stops the scope and is thrown where
+  /// it is waited for. f is decay-copied. Throws std::bad_alloc.
+  template<class F>
+  void spawn(F&& f) {
+    using type = std::decay_t<F>;
+    if constexpr (is_task<type>::value) {
+      member_job<task_holder<typename type::value_type>>::start(core_, future_state::any_seat,
+                                                                std::forward<F>(f));
+    } else {
+      using flat = flattened<call_result_t<type>>;
+      if constexpr (flat::is_task || flat::is_future)
+        member_job<type>::start(core_, future_state::any_seat, std::forward<F>(f));
+      else
+        core_.spawn(make_child(std::forward<F>(f)));
+    }
+  }
+  /// The same on one seat alone. Throws std::out_of_range unless seat < pool::size().
+  template<class F>
+  void spawn_on(unsigned seat, F&& f) {
+    using type = std::decay_t<F>;
+    std::uint16_t const where = checked_seat(core_.core(), seat);
+    if constexpr (is_task<type>::value)
+      member_job<task_holder<typename type::value_type>>::start(core_, where, std::forward<F>(f));
+    else
+      member_job<type>::start(core_, where, std::forward<F>(f));
+  }
+  /// Waits until all that was spawned so far has ended, running what nobody has begun; then throws the first
+  /// exception. More can be spawned afterwards, unless the scope was stopped. Not from a task of this scope.
+  /// A thread outside the pool joins it for the time. In a scope of with_async_scope() it throws
+  /// std::logic_error: see join().
+  void wait() { wait_in_scope(core_); }
+  /// co_await join(): as wait(), in a coroutine.
+  [[nodiscard]] scope_joiner join() noexcept { return {core_, true}; }
+  /// Begins nothing new and asks what runs to stop.
+  void request_stop() noexcept { core_.request_stop(); }
+  [[nodiscard]] std::stop_token token() const { return core_.token(); }
+};
+
+} // namespace detail
+
+/// What with_scope() and with_async_scope() pass to their callable. Every member may be called from any
+/// thread while the scope lasts, from its tasks too.
+class scope : public detail::scope_base {
+  friend struct detail::with_scope_fn;
+  friend struct detail::with_async_scope_fn;
+  using scope_base::scope_base;
+};
+
+/// A scope as an object, for work that no single call encloses. Thread-safe but for the destructor.
+class task_group : public detail::scope_base {
+public:
+  /// On the current pool: the caller's own, else the global one.
+  task_group()
+      : task_group(detail::pool_or_current(nullptr)) {}
+  explicit task_group(pool& p)
+      : scope_base(*detail::core_of(p), *detail::current, detail::scope_core::lifetime::free) {}
+  /// Waits. An exception that nobody has fetched with wait() is dropped. A group may outlive the scope in
+  /// whose task it was made, and so is not stopped with it.
+  ~task_group() { detail::wait_until_ended(core_); }
+};
+
+namespace detail {
+
+struct scope_access {
+  [[nodiscard]] static scope_core& core(scope_base& s) noexcept { return s.core_; }
+};
 
 struct with_scope_fn {
   /// Calls f(scope&), waits for everything that was spawned in the scope, and returns f's result. If f
@@ -96,7 +134,7 @@ struct with_scope_fn {
 private:
   template<class F>
   static auto run(member& me, F& f) -> std::invoke_result_t<F&, scope&> {
-    scope s(*me.core, me);
+    scope s(*me.core, me, scope_core::lifetime::enclosed);
     auto guarded = [&]() -> decltype(auto) {
       std::exception_ptr error;
       try {
@@ -124,10 +162,50 @@ private:
   }
 };
 
+struct with_async_scope_fn {
+  /// co_await with_async_scope(f, args...): awaits f(scope&, args...), a task, then everything that was
+  /// spawned in the scope, and yields f's result. Exceptions as with with_scope(). It blocks no worker. f and
+  /// the arguments are decay-copied and live until the end.
+  template<class F, class... Args>
+  [[nodiscard]] auto operator()(F&& f, Args&&... args) const {
+    return run<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+private:
+  template<class F, class... Args>
+  using result_t = typename flattened<std::invoke_result_t<F&, scope&, Args...>>::type;
+
+  template<class F, class... Args>
+  static rubato::task<result_t<F, Args...>> run(F f, Args... args) {
+    static_assert(
+        is_task<std::invoke_result_t<F&, scope&, Args...>>::value,
+        "rubato: with_async_scope() takes f(scope&, args...) that returns a task; with_scope() takes others");
+    activity& self = *this_trampoline().running;
+    scope s(*self.home(), &self.stop);
+    result_slot<result_t<F, Args...>> result;
+    std::exception_ptr error;
+    try {
+      auto body = std::invoke(f, s, std::move(args)...);
+      if constexpr (std::is_void_v<result_t<F, Args...>>) {
+        co_await std::move(body);
+        result.emplace();
+      } else {
+        result.emplace(co_await std::move(body));
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    scope_core& core = scope_access::core(s);
+    if (error != nullptr) core.request_stop();
+    co_await scope_joiner(core, error == nullptr);
+    if (error != nullptr) std::rethrow_exception(error);
+    co_return static_cast<result_t<F, Args...>>(result.take());
+  }
+};
+
 } // namespace detail
 
-inline void scope::wait() { detail::wait_in_scope(core_); }
-
 inline constexpr detail::with_scope_fn with_scope{};
+inline constexpr detail::with_async_scope_fn with_async_scope{};
 
 } // namespace rubato

@@ -23,7 +23,6 @@ inline constexpr std::chrono::steady_clock::time_point never = std::chrono::stea
 
 namespace detail {
 
-[[nodiscard]] bool is_cancelled(std::exception_ptr const& e) noexcept;
 /// The pool is not idle as long as one of its timers runs.
 void count_armed(pool_core& c) noexcept;
 void count_disarmed(pool_core& c) noexcept;

@@ -88,12 +88,13 @@ void spin(os::ticks how_long, Done done) noexcept {
 
 } // namespace
 
-bool pool_core::may_claim(pool_thread const& t, future_state const& s) const noexcept {
-  return s.entry.is_ready() && s.home() == this && s.seat == future_state::any_seat && t.claims < most_claims;
+bool pool_core::may_claim(pool_thread const& t, future_state const& s, bool stranded) const noexcept {
+  return s.entry.is_ready() && s.home() == this && t.claims < most_claims &&
+         (stranded || s.seat == future_state::any_seat);
 }
 
-bool pool_core::claim(pool_thread& t, future_state& s) noexcept {
-  if (!may_claim(t, s)) return false;
+bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {
+  if (!may_claim(t, s, stranded)) return false;
   switch (s.entry.claim()) {
   case ticket::claimed::no:
     return false;
@@ -160,16 +161,15 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
   // Only of a closure that is in this pool's queue or on its stacks can it be said that nobody else will end
   // it.
   bool const by_anybody = s.home() != this || !s.runs_to_end();
-  if (by_anybody) outside_waits_.fetch_add(1, std::memory_order_relaxed);
+  if (by_anybody) count_outside_wait(1);
   // With nobody left to run what is ready, whoever waits for it does.
-  auto const stranded = [&] {
-    return !timed && size() != 0 && may_claim(t, s) && all_wait() && nobody_to_call();
-  };
+  bool stranded = false;
+  auto const is_mine = [&] { return stranded = !timed && may_claim(t, s, true) && is_stranded(); };
   while (!fired() && !expired()) {
-    park_until(t, why, nullptr, [&] { return fired() || expired() || stranded(); }, deadline);
-    if (!fired() && stranded()) static_cast<void>(claim(t, s));
+    park_until(t, why, nullptr, [&] { return fired() || expired() || is_mine(); }, deadline);
+    if (!fired() && std::exchange(stranded, false)) static_cast<void>(claim(t, s, true));
   }
-  if (by_anybody) outside_waits_.fetch_sub(1, std::memory_order_relaxed);
+  if (by_anybody) count_outside_wait(-1);
   if (fired()) return true;
   if (s.waiters.remove(self)) return false;
   while (!fired()) std::this_thread::yield(); // it is being told
@@ -259,6 +259,7 @@ bool future_state::drop_if_stale() noexcept {
 void future_state::complete() noexcept {
   completions more;
   for (future_state* s = this; s != nullptr; s = more.pop()) {
+    s->stop.leave_parent(); // whoever is told next may end the scope around it
     for (completion::waiter* w = s->waiters.close(); w != nullptr;) {
       auto& now = static_cast<future_waiter&>(*w);
       w = w->next; // read before: the waiter is gone afterwards

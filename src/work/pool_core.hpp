@@ -121,6 +121,18 @@ public:
   /// Waits on a thread of this pool. False: the deadline has passed.
   [[nodiscard]] bool await(pool_thread& t, future_state& s, char const* why,
                            std::chrono::steady_clock::time_point deadline) noexcept;
+  /// May the thread run the work in place, and is it ready? `stranded`: nobody else can, not even on the seat
+  /// where it must run.
+  [[nodiscard]] bool may_claim(pool_thread const& t, future_state const& s,
+                               bool stranded = false) const noexcept;
+  /// Runs it in place. False: it is not ready, or may not be.
+  bool claim(pool_thread& t, future_state& s, bool stranded = false) noexcept;
+  /// Everybody waits and nobody can be called: whoever waits for what is ready must run it.
+  [[nodiscard]] bool is_stranded() noexcept { return size() != 0 && all_wait() && nobody_to_call(); }
+  /// A wait begins or ends that somebody outside the pool may end.
+  void count_outside_wait(int n) noexcept {
+    outside_waits_.fetch_add(static_cast<unsigned>(n), std::memory_order_relaxed);
+  }
   /// The same on a thread that is no member of this pool, as a guest of it. `t`: who it is in another pool,
   /// or null. False: the deadline has passed, or there is no room for guests.
   [[nodiscard]] bool await_elsewhere(pool_thread* t, future_state& s, char const* why,
@@ -242,8 +254,6 @@ private:
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
   void find_relief() noexcept;
   [[nodiscard]] task* pull(seat* s) noexcept;
-  [[nodiscard]] bool may_claim(pool_thread const& t, future_state const& s) const noexcept;
-  bool claim(pool_thread& t, future_state& s) noexcept;
   void sweep(pool_thread& t) noexcept;
   void flush_slot(pool_thread& t) noexcept;
 

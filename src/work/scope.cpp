@@ -1,12 +1,14 @@
 // Scopes: how children are kept, found, run and waited for. docs/design/scopes.md
 #include "rubato/scope.hpp"
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/continuation.hpp"
 #include "rubato/detail/scope_core.hpp"
 #include "work/park.hpp"
 #include "work/pool_core.hpp"
 #include "work/watch.hpp"
 
 #include <chrono>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -32,6 +34,12 @@ scope_core::scope_core(pool_core& core, member& opener, lifetime l)
     : around_(l == lifetime::enclosed ? stop_in_force(opener, core) : nullptr)
     , core_(&core)
     , home_(opener.core == &core ? &thread_of(opener) : &core.lobby) {}
+
+scope_core::scope_core(pool_core& core, stop_scope* around) noexcept
+    : around_(around)
+    , core_(&core)
+    , home_(&core.lobby)
+    , async_(true) {}
 
 scope_core::~scope_core() { delist(); }
 
@@ -129,9 +137,70 @@ void scope_core::run_taken(scope_child& c, pool_thread& runner) noexcept {
   runner.chain.leave();
   if (error != nullptr) s.fail(std::move(error));
   std::lock_guard const guard(s.mutex_);
-  if (--s.running_ != 0) return;
-  // Under the lock, so that the scope is still there; the threads outlive it.
-  for (waiter* w = s.waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
+  if (--s.running_ == 0) s.tell_waiters();
+}
+
+/// Under the lock, so that the scope is still there; threads and activities outlive it.
+void scope_core::tell_waiters() noexcept {
+  for (waiter* w = waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
+  if (first_ != nullptr) return;
+  for (scope_joiner* j = std::exchange(joiners_, nullptr); j != nullptr;) {
+    scope_joiner* const next = j->next_;
+    j->end_wait();
+    j = next;
+  }
+}
+
+bool scope_core::admit(scope_member& m) noexcept {
+  std::lock_guard const guard(mutex_);
+  if (stopped_.load(std::memory_order_relaxed)) return false;
+  ++running_;
+  m.next = members_;
+  if (members_ != nullptr) members_->previous = &m;
+  members_ = &m;
+  return m.job->waiters.add(m);
+}
+
+void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept {
+  auto& m = static_cast<scope_member&>(w);
+  scope_core& s = *m.scope;
+  if (std::exception_ptr e = m.error(); e != nullptr && !(is_cancelled(e) && s.stop_.stop_requested()))
+    s.fail(std::move(e));
+  std::lock_guard const guard(s.mutex_);
+  (m.previous != nullptr ? m.previous->next : s.members_) = m.next;
+  if (m.next != nullptr) m.next->previous = m.previous;
+  if (--s.running_ == 0) s.tell_waiters();
+}
+
+/// Runs a child that is a job and is ready.
+bool scope_core::run_member(pool_thread& t, bool stranded) noexcept {
+  state_ref ready;
+  {
+    std::lock_guard const guard(mutex_);
+    for (scope_member* m = members_; m != nullptr && !ready; m = m->next)
+      if (core_->may_claim(t, *m->job, stranded)) {
+        m->job->hold();
+        ready = state_ref(m->job);
+      }
+  }
+  return ready && core_->claim(t, *ready.get(), stranded);
+}
+
+bool scope_joiner::insert() noexcept {
+  std::lock_guard const guard(scope_.mutex_);
+  if (scope_.running_ == 0 && scope_.first_ == nullptr) return false;
+  next_ = scope_.joiners_;
+  scope_.joiners_ = this;
+  return true;
+}
+
+void scope_joiner::await_resume() {
+  static_cast<void>(retire());
+  { // whoever told us has let go of the lock before the scope ends
+    std::lock_guard const guard(scope_.mutex_);
+  }
+  if (!throws) return;
+  if (std::exception_ptr e = scope_.take_error()) std::rethrow_exception(std::move(e));
 }
 
 void scope_core::fail(std::exception_ptr e) noexcept {
@@ -173,9 +242,27 @@ bool scope_core::idle() const noexcept {
   return running_ == 0 && first_ == nullptr;
 }
 
+bool scope_core::must_look() const noexcept {
+  std::lock_guard const guard(mutex_);
+  return running_ == 0 || first_ != nullptr;
+}
+
+bool scope_core::has_members() const noexcept {
+  std::lock_guard const guard(mutex_);
+  return members_ != nullptr;
+}
+
+bool scope_core::member_ready(pool_thread const& t) const noexcept {
+  std::lock_guard const guard(mutex_);
+  for (scope_member const* m = members_; m != nullptr; m = m->next)
+    if (core_->may_claim(t, *m->job, true)) return true;
+  return false;
+}
+
 void scope_core::wait(member& m) noexcept {
   pool_thread& t = thread_of(m);
   os::ticks spin_until = 0;
+  bool stranded = false; // nobody else can run what is ready
   for (;;) {
     if (stopped_.load(std::memory_order_relaxed) || stop_.stop_requested()) {
       stopped_.store(true, std::memory_order_relaxed);
@@ -184,6 +271,10 @@ void scope_core::wait(member& m) noexcept {
     if (scope_child* c = take_child()) {
       t.bump(counted::executed);
       run_taken(*c, t);
+      spin_until = 0;
+      continue;
+    }
+    if (core_->size() != 0 && run_member(t, std::exchange(stranded, false))) {
       spin_until = 0;
       continue;
     }
@@ -200,10 +291,11 @@ void scope_core::wait(member& m) noexcept {
       self.next = waiters_;
       waiters_ = &self;
     }
-    core_->park_until(t, "scope", nullptr, [this] {
-      std::lock_guard const guard(mutex_);
-      return running_ == 0 || first_ != nullptr;
-    });
+    bool const by_anybody = has_members(); // a coroutine may be resumed from outside
+    if (by_anybody) core_->count_outside_wait(1);
+    core_->park_until(t, "scope", nullptr,
+                      [&] { return must_look() || (stranded = member_ready(t) && core_->is_stranded()); });
+    if (by_anybody) core_->count_outside_wait(-1);
     std::lock_guard const guard(mutex_);
     waiter** link = &waiters_;
     while (*link != &self) link = &(*link)->next;
@@ -235,16 +327,11 @@ void wait_until_ended(scope_core& s) noexcept {
 }
 
 void wait_in_scope(scope_core& s) {
+  if (s.is_async() && this_trampoline().running != nullptr)
+    throw std::logic_error(
+        "rubato: wait() would block a worker in a scope of with_async_scope(); co_await join()");
   wait(s);
   if (std::exception_ptr e = s.take_error()) std::rethrow_exception(std::move(e));
 }
 
 } // namespace rubato::detail
-
-namespace rubato {
-
-task_group::~task_group() { detail::wait_until_ended(core_); }
-
-void task_group::wait() { detail::wait_in_scope(core_); }
-
-} // namespace rubato

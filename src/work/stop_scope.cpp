@@ -12,10 +12,17 @@ namespace {
 
 } // namespace
 
-stop_scope::~stop_scope() {
+stop_scope::~stop_scope() { leave_parent(); }
+
+void stop_scope::leave_parent() noexcept {
   if (up_ == nullptr) return;
-  // Nobody else uses the scope any more, but its parent may be about to stop it.
-  if (up_->listens_) up_->parent_->remove(*up_);
+  bool listens = false;
+  {
+    std::lock_guard const guard(mutex_);
+    listens = up_->listens_;
+  }
+  if (listens) up_->parent_->remove(*up_); // the parent may be about to stop it
+  up_ = nullptr;
 }
 
 void stop_link::stop_requested() noexcept { child_->request(parent_->level()); }
@@ -63,7 +70,7 @@ void stop_scope::unlink(stop_listener& l) noexcept {
 }
 
 bool stop_scope::add(stop_listener& l) noexcept {
-  if (up_ != nullptr) listen_to_parent();
+  if (parent() != nullptr) listen_to_parent();
   std::lock_guard const guard(mutex_);
   stop_level const now = level();
   if (now == stop_level::stopped || (now == stop_level::draining && l.timed)) return false;

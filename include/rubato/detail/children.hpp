@@ -18,12 +18,6 @@ namespace rubato::detail {
 /// The stop scope of the coroutine that runs on this thread.
 [[nodiscard]] inline stop_scope* own_stop() noexcept { return &this_trampoline().running->stop; }
 
-struct link_holder { // a base, so that it is there before the state that refers to it
-  stop_link link;
-  explicit link_holder(stop_scope* around) noexcept
-      : link(around) {}
-};
-
 template<class T>
 class child_job final : link_holder, public coroutine_job<task_holder<T>> {
 public:

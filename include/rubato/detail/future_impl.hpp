@@ -64,9 +64,6 @@ auto attach(state_ref source, pool* where, F&& f) {
   return out;
 }
 
-/// Queues a new job.
-void spawn_state(pool_core& c, future_state& s) noexcept;
-
 template<class F, class... Args>
 auto spawn_on_core(pool_core& c, std::uint16_t seat, F&& f, Args&&... args) {
   using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,

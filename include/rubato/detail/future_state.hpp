@@ -136,6 +136,8 @@ public:
   static void exec_entry(task& base, member* runner) noexcept;
 };
 
+/// A new job: queues it on the pool.
+void spawn_state(pool_core& c, future_state& s) noexcept;
 /// Ready to be run: queues it where its work belongs.
 void offer(future_state& s) noexcept;
 /// The same for work that was never queued and whose ticket says queued: on its pool, by any thread.
@@ -206,5 +208,6 @@ void dispose_state(State* s) noexcept {
 [[noreturn]] void throw_no_state(char const* what);
 [[nodiscard]] std::exception_ptr broken_promise() noexcept;
 [[nodiscard]] std::exception_ptr cancelled_error() noexcept;
+[[nodiscard]] bool is_cancelled(std::exception_ptr const& e) noexcept;
 
 } // namespace rubato::detail

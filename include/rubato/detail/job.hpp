@@ -111,6 +111,13 @@ public:
   }
 };
 
+/// A base, so that it is there before the state that refers to it.
+struct link_holder {
+  stop_link link;
+  explicit link_holder(stop_scope* around) noexcept
+      : link(around) {}
+};
+
 /// A callable that returns a value.
 template<class F>
 class value_job : public state_of<call_result_t<F>> {
@@ -120,6 +127,10 @@ public:
   template<class... Args>
   explicit value_job(std::uint32_t holders, Args&&... args)
       : state_of<call_result_t<F>>(holders)
+      , f_(std::forward<Args>(args)...) {}
+  template<class... Args>
+  explicit value_job(stop_link& around, std::uint32_t holders, Args&&... args)
+      : state_of<call_result_t<F>>(holders, around)
       , f_(std::forward<Args>(args)...) {}
 
   [[nodiscard]] F& callable() noexcept { return f_.get(); }
@@ -171,6 +182,10 @@ public:
   template<class... Args>
   explicit future_job(std::uint32_t holders, Args&&... args)
       : state_of<result>(holders)
+      , f_(std::forward<Args>(args)...) {}
+  template<class... Args>
+  explicit future_job(stop_link& around, std::uint32_t holders, Args&&... args)
+      : state_of<result>(holders, around)
       , f_(std::forward<Args>(args)...) {}
 
   [[nodiscard]] F& callable() noexcept { return f_.get(); }

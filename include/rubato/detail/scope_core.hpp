@@ -5,13 +5,19 @@
 // searchers and the watch find it there. From outside it wakes a worker. docs/design/scopes.md
 #pragma once
 
+#include "rubato/detail/activity.hpp"
 #include "rubato/detail/callable.hpp"
+#include "rubato/detail/coroutine.hpp"
+#include "rubato/detail/job.hpp"
 #include "rubato/detail/mutex.hpp"
 #include "rubato/detail/stop_scope.hpp"
 #include "rubato/detail/task.hpp"
 
 #include <atomic>
+#include <concepts>
+#include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <stop_token>
 
@@ -33,7 +39,47 @@ struct scope_child {
       : exec(e) {}
 };
 
+/// A child that is a job of its own: a coroutine, or what must run on a given seat. In the job.
+struct scope_member : future_waiter {
+  scope_core* scope;
+  future_state* job;
+  scope_member* next = nullptr;
+  scope_member* previous = nullptr;
+
+  scope_member(scope_core& s, future_state& j) noexcept;
+  /// Why the job has failed, if it has.
+  [[nodiscard]] virtual std::exception_ptr error() noexcept = 0;
+
+protected:
+  ~scope_member() = default;
+};
+
+/// A coroutine that waits for all children.
+class scope_joiner final : public own_awaitable, suspension {
+  friend class scope_core;
+  scope_core& scope_;
+  scope_joiner* next_ = nullptr;
+
+  [[nodiscard]] bool insert() noexcept override;
+  [[nodiscard]] bool remove() noexcept override { return false; }
+
+public:
+  bool const throws;
+  scope_joiner(scope_core& s, bool t) noexcept
+      : suspension(ends::with_children)
+      , scope_(s)
+      , throws(t) {}
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+    return suspend(h);
+  }
+  /// Throws the first exception, if it is to.
+  void await_resume();
+};
+
 class scope_core {
+  friend class scope_joiner;
   struct waiter { // in the frame of its thread
     pool_thread* thread;
     waiter* next;
@@ -42,6 +88,8 @@ class scope_core {
   mutable mutex mutex_; // guards all up to the next comment
   scope_child* first_ = nullptr;
   scope_child* last_ = nullptr;
+  scope_member* members_ = nullptr;
+  scope_joiner* joiners_ = nullptr;
   std::size_t running_ = 0;
   std::exception_ptr error_;
   waiter* waiters_ = nullptr; // parked, or about to be
@@ -51,6 +99,7 @@ class scope_core {
   stop_scope stop_{around_};
   pool_core* core_;
   pool_thread* home_; // whose latent work the children are
+  bool async_ = false;
 
   // Guarded by the home's scopes_mutex, but for the hint.
   std::atomic<bool> listed_{false};
@@ -60,6 +109,8 @@ class scope_core {
 public:
   /// Does it end before the code around it does, so that it stops when that is stopped?
   enum class lifetime : unsigned char { enclosed, free };
+  /// Opened by a coroutine that stops with `around`, and that may move between threads.
+  scope_core(pool_core& core, stop_scope* around) noexcept;
   /// Opened by a member of the pool, or from outside it.
   scope_core(pool_core& core, member& opener, lifetime l);
   scope_core(scope_core const&) = delete;
@@ -69,6 +120,11 @@ public:
 
   /// Takes ownership. A stopped scope only destroys it.
   void spawn(scope_child* c) noexcept;
+  /// The same for a job, which is counted from now on. False: the scope is stopped.
+  [[nodiscard]] bool admit(scope_member& m) noexcept;
+  [[nodiscard]] stop_scope& stop() noexcept { return stop_; }
+  /// Was it opened by a coroutine, which must not block?
+  [[nodiscard]] bool is_async() const noexcept { return async_; }
   /// Runs children that nobody has begun, waits for the others. `m` is the calling thread's record.
   void wait(member& m) noexcept;
   /// Nobody runs a child, and there is none that nobody has begun.
@@ -85,10 +141,48 @@ public:
   static void run_taken(scope_child& c, pool_thread& runner) noexcept;
 
 private:
+  friend struct scope_member;
+  static void member_ended(future_waiter& w, completions& more) noexcept;
+  /// Under the lock, with nobody running: tells who waits.
+  void tell_waiters() noexcept;
+  [[nodiscard]] bool run_member(pool_thread& t, bool stranded) noexcept;
+  [[nodiscard]] bool must_look() const noexcept;
+  [[nodiscard]] bool has_members() const noexcept;
+  [[nodiscard]] bool member_ready(pool_thread const& t) const noexcept;
   [[nodiscard]] scope_child* take_child() noexcept;
   void drop_children() noexcept;
   void enlist() noexcept;
   void delist() noexcept;
+};
+
+inline scope_member::scope_member(scope_core& s, future_state& j) noexcept
+    : future_waiter(&scope_core::member_ended)
+    , scope(&s)
+    , job(&j) {}
+
+/// A job as a child.
+template<class F>
+class member_job final : link_holder, public job_for<F>::type, scope_member {
+  using job_type = typename job_for<F>::type;
+  using result_type = typename flattened<call_result_t<F>>::type;
+  [[nodiscard]] std::exception_ptr error() noexcept override { return result_of<result_type>(*this).error(); }
+
+public:
+  template<class G>
+  member_job(scope_core& s, G&& g)
+      : link_holder(&s.stop())
+      , job_type(link, 1U, std::forward<G>(g))
+      , scope_member(s, *this) {}
+  void dispose() noexcept override { dispose_state(this); }
+
+  static void start(scope_core& s, std::uint16_t seat, auto&& g) {
+    auto* const made = make_state<member_job>(s, std::forward<decltype(g)>(g));
+    made->seat = seat;
+    if (s.admit(*made))
+      spawn_state(s.core(), *made);
+    else
+      made->dispose();
+  }
 };
 
 template<class F>

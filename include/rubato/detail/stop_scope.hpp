@@ -111,6 +111,9 @@ public:
   /// Stops with this scope, with the outer ones and with the pool, whose token is `outermost`.
   [[nodiscard]] std::stop_token token(std::stop_token const& outermost) const;
 
+  /// Its work has ended: no request from above reaches it any more, and the parent may go.
+  void leave_parent() noexcept;
+
   /// False: it has been requested already, and the listener is not called.
   [[nodiscard]] bool add(stop_listener& l) noexcept;
   /// Afterwards the listener is not called any more, nor is it being called, unless by this very thread.
