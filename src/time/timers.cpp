@@ -1,4 +1,4 @@
-#include "time/timers.hpp"
+#include "work/timers.hpp"
 
 #include "rubato/detail/mutex.hpp"
 

@@ -27,7 +27,7 @@ void activity::resume(member& runner) noexcept {
         leaf_ = begin(runner);
     }
     if (std::coroutine_handle<> h = std::exchange(leaf_, nullptr)) {
-      waits_on_.store(nullptr, std::memory_order_relaxed);
+      waits_no_more();
       trampoline const outer = std::exchange(mine, trampoline{this, nullptr, false});
       for (; h != nullptr; h = std::exchange(mine.next, nullptr)) h.resume();
       // Unless it has finished it may run elsewhere by now, and be gone.
@@ -48,9 +48,19 @@ void activity::drop() noexcept {
   complete();
 }
 
+/// Before what it waited for, a part of its frame, goes. A pool that ends looks at it meanwhile, under its
+/// residents' lock. seq_cst, both: either that sees that it does not wait, or this sees that the pool ends.
+void activity::waits_no_more() noexcept {
+  if (waits_on_.load(std::memory_order_relaxed) == nullptr) return;
+  waits_on_.store(nullptr, std::memory_order_seq_cst);
+  if (home()->is_ending()) home()->residing.wait_for_look(*this);
+}
+
 bool activity::withdraw() noexcept {
-  suspension* const s = waits_on_.load(std::memory_order_acquire);
-  return s != nullptr && !s->structured_ && s->remove();
+  suspension* const s = waits_on_.load(std::memory_order_seq_cst); // see waits_no_more()
+  // acquire: pairs with suspend(), which is over then.
+  return s != nullptr && !s->structured_ &&
+         s->phase_.load(std::memory_order_acquire) == suspension::phase::suspended && s->remove();
 }
 
 void activity::settle_in() noexcept {
@@ -93,7 +103,7 @@ bool suspension::suspend(std::coroutine_handle<> h) {
   try {
     inserted = insert();
   } catch (...) {
-    a.waits_on_.store(nullptr, std::memory_order_relaxed);
+    a.waits_no_more();
     throw;
   }
   if (inserted) {
@@ -109,7 +119,7 @@ bool suspension::suspend(std::coroutine_handle<> h) {
         return true;
     }
   }
-  a.waits_on_.store(nullptr, std::memory_order_relaxed);
+  a.waits_no_more();
   return false;
 }
 

@@ -213,6 +213,10 @@ bool await_anywhere(future_state& s, char const* why,
                     std::chrono::steady_clock::time_point deadline) noexcept {
   if (s.done()) return true;
   pool_core* const owner = s.home();
+  if (owner != nullptr && owner->is_abandoned()) { // fork() has left the work in the parent
+    s.drop();
+    return true;
+  }
   if (current->core != nullptr) {
     pool_thread& t = thread_of(*current);
     if (owner != nullptr && owner != t.core && is_driven_by_waiters(*owner, s) &&

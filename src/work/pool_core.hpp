@@ -181,6 +181,7 @@ public:
   void unhandled(std::exception_ptr e) noexcept;
   /// The threads do not exist any more: fork() made this process.
   void abandon() noexcept;
+  [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
 
   // The watch (relief.cpp)
   /// A job or a child has become latent while the watch was perhaps asleep.

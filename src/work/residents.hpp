@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace rubato::detail {
 
@@ -28,6 +29,8 @@ public:
   void add(resident& r) noexcept;
   /// Unless it was dropped.
   void remove(resident& r) noexcept;
+  /// Returns when nobody looks at the resident in drop_stuck().
+  void wait_for_look(resident const& r) noexcept { std::lock_guard const guard(stripe_of(r).guard); }
   /// The pool drains: they are asked to stop, as far as they wait for time or for the world outside.
   void request_drain() noexcept;
   /// Drops all that can be withdrawn from what they wait for. True: it was at least one. When nobody runs in

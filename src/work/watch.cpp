@@ -6,10 +6,10 @@
 #include "os/futex.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/mutex.hpp"
-#include "time/timers.hpp"
 #include "work/pool_core.hpp"
 #include "work/slab.hpp"
 #include "work/start.hpp"
+#include "work/timers.hpp"
 #include "work/visit.hpp"
 
 #include <algorithm>

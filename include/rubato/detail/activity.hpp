@@ -38,6 +38,7 @@ class activity : public future_state, resident {
   [[nodiscard]] bool withdraw() noexcept override;
   [[nodiscard]] future_state& work() noexcept override { return *this; }
   void settle_in() noexcept;
+  void waits_no_more() noexcept;
 
 protected:
   using future_state::future_state;

@@ -24,7 +24,7 @@ void future_job<F>::resume(member& runner) noexcept {
       error = std::current_exception();
     }
   }
-  if (error != nullptr) {
+  if (!made.valid()) { // it has thrown, or this is the error
     this->fail(std::move(error));
     f_.reset();
     this->complete();

@@ -1,4 +1,5 @@
-// All timers of the process, for the thread that fires them. docs/design/timers.md
+// What the watch needs of the timers, which live one floor above it (src/time/timers.cpp).
+// docs/design/timers.md
 #pragma once
 
 #include "rubato/detail/timer.hpp"

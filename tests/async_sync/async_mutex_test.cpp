@@ -1,0 +1,221 @@
+// async_mutex: excludes, hands over in order, and can be used from anywhere.
+#include "async_sync/support.hpp"
+
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+namespace {
+
+using namespace async_sync_test;
+
+class async_mutex : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(async_mutex, all_counts);
+
+struct guarded {
+  rubato::async_mutex mutex;
+  long count = 0; // not atomic: the mutex is what protects it
+  occupancy who;
+};
+
+rubato::task<> count_up(guarded& g, std::size_t rounds, bool yields) {
+  for (std::size_t i = 0; i != rounds; ++i) {
+    co_await g.mutex.lock();
+    g.who.enter();
+    long const before = g.count;
+    if (yields && i % 8 == 0) co_await rubato::yield();
+    g.count = before + 1;
+    g.who.leave();
+    g.mutex.unlock();
+  }
+}
+
+TEST_P(async_mutex, excludes_coroutines_from_each_other) {
+  std::size_t const rounds = scaled(2'000);
+  for (bool const yields : {false, true}) {
+    guarded g;
+    std::vector<rubato::future<void>> all;
+    for (int i = 0; i != 8; ++i) all.push_back(pool.spawn(count_up(g, rounds, yields)));
+    get_all(all);
+    EXPECT_EQ(g.count, static_cast<long>(8 * rounds));
+    EXPECT_EQ(g.who.most(), 1);
+    EXPECT_TRUE(g.mutex.try_lock());
+    g.mutex.unlock();
+  }
+}
+
+TEST_P(async_mutex, excludes_threads_that_only_try) {
+  std::size_t const rounds = scaled(2'000);
+  guarded g;
+  std::atomic<long> by_threads{0};
+  std::atomic<bool> over{false};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t != 2; ++t)
+    threads.emplace_back([&] {
+      while (!over) {
+        if (!g.mutex.try_lock()) continue;
+        ++g.count;
+        by_threads.fetch_add(1);
+        g.mutex.unlock();
+      }
+    });
+  std::vector<rubato::future<void>> all;
+  for (int i = 0; i != 4; ++i) all.push_back(pool.spawn(count_up(g, rounds, false)));
+  get_all(all);
+  over = true;
+  threads.clear();
+  EXPECT_EQ(g.count, static_cast<long>(4 * rounds) + by_threads);
+}
+
+rubato::task<> lock_and_note(rubato::async_mutex& m, std::vector<int>& order, int who) {
+  co_await m.lock();
+  order.push_back(who);
+  m.unlock();
+}
+
+TEST_P(async_mutex, is_handed_over_in_order) {
+  rubato::async_mutex m;
+  ASSERT_TRUE(m.try_lock());
+  std::vector<int> order;
+  std::vector<rubato::future<void>> all;
+  for (int i = 0; i != 50; ++i) {
+    all.push_back(pool.spawn(lock_and_note(m, order, i)));
+    let_all_wait(pool);
+  }
+  EXPECT_TRUE(order.empty());
+  m.unlock();
+  get_all(all);
+  for (int i = 0; i != 50; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST_P(async_mutex, belongs_to_the_waiter_as_soon_as_it_is_unlocked) {
+  rubato::async_mutex m;
+  ASSERT_TRUE(m.try_lock());
+  auto waits = [&]() -> rubato::task<bool> {
+    co_await m.lock();
+    co_return true;
+  };
+  auto f = pool.spawn(waits());
+  let_all_wait(pool);
+  m.unlock();
+  EXPECT_FALSE(m.try_lock()) << "overtook a waiter";
+  EXPECT_TRUE(f.get());
+  EXPECT_FALSE(m.try_lock());
+  m.unlock();
+  EXPECT_TRUE(m.try_lock());
+  m.unlock();
+}
+
+rubato::task<> hold_while(rubato::async_mutex& m, std::atomic<bool>& held, bool throws) {
+  auto const lock = co_await m.scoped_lock();
+  EXPECT_TRUE(lock.owns_lock());
+  held = true;
+  co_await rubato::yield();
+  if (throws) throw std::runtime_error("thrown under the lock");
+}
+
+TEST_P(async_mutex, is_unlocked_by_its_guard) {
+  rubato::async_mutex m;
+  for (bool const throws : {false, true}) {
+    std::atomic<bool> held{false};
+    auto f = pool.spawn(hold_while(m, held, throws));
+    EXPECT_EQ(ending_of(f), throws ? ending::other : ending::normal);
+    EXPECT_TRUE(held);
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+  }
+}
+
+TEST_P(async_mutex, guards_can_be_moved) {
+  rubato::async_mutex m;
+  rubato::async_lock none;
+  EXPECT_FALSE(none.owns_lock());
+  {
+    rubato::async_lock first = pool.block_on(m.scoped_lock());
+    EXPECT_TRUE(first.owns_lock());
+    rubato::async_lock second = std::move(first);
+    EXPECT_FALSE(first.owns_lock()); // NOLINT(bugprone-use-after-move)
+    EXPECT_FALSE(m.try_lock());
+    none = std::move(second);
+    EXPECT_FALSE(second.owns_lock()); // NOLINT(bugprone-use-after-move)
+    auto& self = none;
+    none = std::move(self);
+    EXPECT_TRUE(none.owns_lock());
+  }
+  EXPECT_FALSE(m.try_lock());
+  rubato::async_mutex other;
+  rubato::async_lock another = pool.block_on(other.scoped_lock());
+  std::swap(none, another);
+  none = {};
+  EXPECT_TRUE(other.try_lock());
+  EXPECT_FALSE(m.try_lock());
+  another.unlock();
+  EXPECT_FALSE(another.owns_lock());
+  EXPECT_TRUE(m.try_lock());
+}
+
+TEST_P(async_mutex, can_be_locked_by_a_thread_and_unlocked_by_another) {
+  rubato::async_mutex m;
+  pool.block_on(m.lock());
+  auto f = pool.spawn([&m]() -> rubato::task<> { co_await m.lock(); });
+  let_all_wait(pool);
+  std::jthread([&m] { m.unlock(); }).join();
+  f.get();
+  EXPECT_FALSE(m.try_lock());
+}
+
+rubato::task<> ping(rubato::async_mutex& m, rubato::pool& home, std::atomic<int>& strayed,
+                    std::size_t rounds) {
+  for (std::size_t i = 0; i != rounds; ++i) {
+    auto const lock = co_await m.scoped_lock();
+    if (rubato::current_pool() != &home) ++strayed;
+    co_await rubato::yield();
+    if (rubato::current_pool() != &home) ++strayed;
+  }
+}
+
+TEST_P(async_mutex, lets_everybody_go_on_on_its_own_pool) {
+  rubato::pool other(2);
+  rubato::async_mutex m;
+  std::atomic<int> strayed{0};
+  std::vector<rubato::future<void>> here, there;
+  std::size_t const rounds = scaled(500);
+  for (int i = 0; i != 3; ++i) {
+    there.push_back(other.spawn(ping(m, other, strayed, rounds)));
+    here.push_back(pool.spawn(ping(m, pool, strayed, rounds)));
+  }
+  get_all(here); // first: a pool without workers is driven by whoever waits for it
+  get_all(there);
+  EXPECT_EQ(strayed, 0);
+}
+
+/// The next owner destroys it: the former one must be out of it.
+TEST_P(async_mutex, may_be_destroyed_by_its_next_owner) {
+  std::size_t const rounds = scaled(5'000);
+  jitter pauses(1);
+  for (std::size_t i = 0; i != rounds; ++i) {
+    auto m = std::make_unique<rubato::async_mutex>();
+    ASSERT_TRUE(m->try_lock());
+    rubato::async_mutex& shared = *m;
+    auto ends = [](std::unique_ptr<rubato::async_mutex> mine) -> rubato::task<> {
+      co_await mine->lock();
+      mine.reset();
+    };
+    auto f = pool.spawn(ends(std::move(m)));
+    if (i % 2 == 0) let_all_wait(pool);
+    for (std::uint32_t spin = pauses.below(200); spin != 0; --spin)
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    shared.unlock();
+    f.get();
+  }
+}
+
+constinit rubato::async_mutex of_the_program;
+
+TEST(async_mutex_static, needs_no_initialisation_at_run_time) {
+  EXPECT_TRUE(of_the_program.try_lock());
+  EXPECT_FALSE(of_the_program.try_lock());
+  of_the_program.unlock();
+}
+
+} // namespace

@@ -1,0 +1,219 @@
+// A pool ends while its coroutines wait: their frames are destroyed, and what they were given is not lost.
+#include "async_sync/support.hpp"
+
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace {
+
+using namespace async_sync_test;
+
+class pool_end : public testing::TestWithParam<unsigned> {
+protected:
+  hang_guard guard;
+};
+RUBATO_TEST_WITH_WORKERS(pool_end, all_counts);
+
+struct things {
+  rubato::async_mutex mutex;
+  rubato::async_semaphore semaphore{0};
+  rubato::async_latch latch{1};
+  rubato::async_barrier barrier{100};
+  rubato::channel<int> full{0}, empty{4};
+  std::atomic<int> frames{0};
+  std::atomic<int> resumed{0};
+};
+
+rubato::task<> wait_deep_inside(things& t, int what) {
+  in_frame const here(t.frames);
+  switch (what) {
+  case 0:
+    co_await t.mutex.lock();
+    break;
+  case 1: {
+    auto const lock = co_await t.mutex.scoped_lock();
+    break;
+  }
+  case 2:
+    co_await t.semaphore.acquire();
+    break;
+  case 3:
+    co_await t.latch.wait();
+    break;
+  case 4:
+    co_await t.barrier.arrive_and_wait();
+    break;
+  case 5: {
+    bool const accepted = co_await t.full.send(1);
+    EXPECT_FALSE(accepted);
+    break;
+  }
+  default: {
+    std::optional<int> const got = co_await t.empty.receive();
+    EXPECT_FALSE(got);
+  }
+  }
+  ++t.resumed;
+}
+
+rubato::async_generator<int> waits_in_a_generator(things& t, int what) {
+  in_frame const here(t.frames);
+  co_await wait_deep_inside(t, what);
+  co_yield 1;
+}
+
+rubato::task<> wait_for(things& t, int what) {
+  in_frame const here(t.frames);
+  auto numbers = waits_in_a_generator(t, what);
+  std::optional<int> const n = co_await numbers.next();
+  EXPECT_FALSE(n);
+}
+
+TEST_P(pool_end, destroys_coroutines_that_wait) {
+  for (bool const discards : {false, true}) {
+    things t;
+    ASSERT_TRUE(t.mutex.try_lock());
+    std::vector<rubato::future<void>> all;
+    {
+      rubato::pool pool(GetParam());
+      for (int round = 0; round != 3; ++round)
+        for (int what = 0; what != 7; ++what) all.push_back(pool.spawn(wait_for(t, what)));
+      let_all_wait(pool);
+      EXPECT_EQ(t.frames, 63);
+      if (discards) pool.shutdown(rubato::discard);
+    }
+    EXPECT_EQ(t.frames, 0);
+    EXPECT_EQ(t.resumed, 0);
+    for (auto& f : all) EXPECT_EQ(ending_of(f), ending::broken);
+    // And everything can still be used.
+    t.mutex.unlock();
+    EXPECT_TRUE(t.mutex.try_lock());
+    t.semaphore.release();
+    EXPECT_TRUE(t.semaphore.try_acquire());
+    t.latch.count_down();
+    EXPECT_FALSE(t.full.try_receive());
+    EXPECT_TRUE(t.empty.try_send(1));
+    EXPECT_EQ(t.empty.try_receive(), std::optional<int>(1));
+  }
+}
+
+/// The lock goes to one coroutine after the other of a pool that ends, each of which is destroyed with it.
+TEST_P(pool_end, locks_of_destroyed_coroutines_are_unlocked) {
+  rubato::async_mutex m;
+  rubato::async_latch never(1);
+  std::atomic<int> frames{0};
+  auto hold = [&]() -> rubato::task<> {
+    in_frame const here(frames);
+    auto const lock = co_await m.scoped_lock();
+    co_await never.wait();
+  };
+  {
+    rubato::pool pool(GetParam());
+    std::vector<rubato::future<void>> all;
+    for (int i = 0; i != 20; ++i) all.push_back(pool.spawn(hold()));
+    let_all_wait(pool);
+    EXPECT_FALSE(m.try_lock());
+    for (auto& f : all) f.detach();
+  }
+  EXPECT_EQ(frames, 0);
+  EXPECT_TRUE(m.try_lock());
+}
+
+/// Given to coroutines that are ready, and are discarded before they go on.
+TEST_P(pool_end, what_was_handed_to_discarded_coroutines_is_given_back) {
+  if (GetParam() == 0) return;
+  rubato::async_mutex m;
+  rubato::async_semaphore s(0);
+  rubato::pool other(1);
+  std::atomic<int> frames{0};
+  auto take_lock = [&]() -> rubato::task<> {
+    in_frame const here(frames);
+    auto const lock = co_await m.scoped_lock();
+    ADD_FAILURE() << "it was to be discarded";
+  };
+  auto take_permit = [&]() -> rubato::task<> {
+    in_frame const here(frames);
+    co_await s.acquire();
+    ADD_FAILURE() << "it was to be discarded";
+  };
+  auto wait_elsewhere = [&]() -> rubato::task<> {
+    auto const lock = co_await m.scoped_lock();
+    co_await s.acquire();
+  };
+  std::vector<rubato::future<void>> all;
+  rubato::future<void> gets_all;
+  ASSERT_TRUE(m.try_lock());
+  {
+    rubato::pool pool(GetParam());
+    for (int i = 0; i != 5; ++i) {
+      all.push_back(pool.spawn(take_lock()));
+      all.push_back(pool.spawn(take_permit()));
+    }
+    let_all_wait(pool);
+    gets_all = other.spawn(wait_elsewhere());
+    let_all_wait(other);
+    // All threads are busy, so that what is ready stays queued until it is discarded.
+    pool.resize(0);
+    m.unlock();
+    s.release(5);
+    pool.shutdown(rubato::discard);
+    EXPECT_EQ(frames, 0);
+  }
+  gets_all.get();
+  for (auto& f : all) EXPECT_EQ(ending_of(f), ending::broken);
+  EXPECT_TRUE(m.try_lock());
+  for (int i = 0; i != 4; ++i) EXPECT_TRUE(s.try_acquire());
+  EXPECT_FALSE(s.try_acquire());
+}
+
+/// Somebody outside sends all the while.
+TEST_P(pool_end, racing_those_who_wake) {
+  std::size_t const rounds = scaled(300);
+  std::atomic<int> frames{0};
+  jitter pauses(GetParam());
+  for (std::size_t round = 0; round != rounds; ++round) {
+    rubato::channel<int> c(round % 2);
+    std::atomic<bool> over{false};
+    std::atomic<long> sent{0}, got{0};
+    auto receive_one = [&]() -> rubato::task<bool> {
+      in_frame const here(frames);
+      std::optional<int> const v = co_await c.receive();
+      if (v) ++got;
+      co_return v.has_value();
+    };
+    auto receive = [&]() -> rubato::task<> {
+      in_frame const here(frames);
+      for (bool more = true; more;) more = co_await receive_one();
+    };
+    {
+      std::jthread const sends([&] {
+        while (!over)
+          if (c.try_send(1))
+            ++sent;
+          else
+            std::this_thread::yield();
+      });
+      {
+        rubato::pool pool(GetParam());
+        for (int i = 0; i != 4; ++i) pool.spawn(receive()).detach();
+        pauses.pause(std::chrono::microseconds(100));
+        over = round % 4 == 0;
+        if (round % 4 == 1) {
+          c.close();
+          over = true;
+        }
+        if (round % 4 == 2) pool.shutdown(rubato::discard);
+      }
+      over = true;
+    }
+    ASSERT_EQ(frames, 0);
+    while (c.try_receive()) ++got;
+    if (round % 4 == 2 || GetParam() == 0)
+      ASSERT_LE(got, sent) << "in round " << round; // some may have been discarded with who received them
+    else
+      ASSERT_EQ(got, sent) << "in round " << round;
+  }
+}
+
+} // namespace
