@@ -144,9 +144,16 @@ class [[nodiscard]] send_awaiter final : public channel_core<V>::sender {
 
   [[nodiscard]] bool insert() noexcept override {
     try {
-      auto const o = to_->put(*this->value, this);
-      this->accepted = o == core_type::outcome::done;
-      return o == core_type::outcome::waits;
+      switch (to_->put(*this->value, this)) {
+      case core_type::outcome::waits: // in the list: whoever takes it out answers, perhaps already
+        return true;
+      case core_type::outcome::done:
+        this->accepted = true;
+        break;
+      case core_type::outcome::closed:
+        break;
+      }
+      return false;
     } catch (...) {
       this->error = std::current_exception();
       return false;

@@ -98,12 +98,20 @@ public:
       return value_;
   }
 
-  /// The value, moved out, or the exception, thrown. Once, after fill().
+  /// The value, moved out, or the exception, thrown. Once, after fill(). Nothing is left behind: who has got
+  /// the result may count on that, though the slot lives on.
   value_type take() {
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
     if constexpr (is_reference) {
       return static_cast<value_type>(*value_);
     } else {
+      struct cleared {
+        result_slot& slot;
+        ~cleared() {
+          slot.has_value_ = false;
+          std::destroy_at(std::addressof(slot.value_));
+        }
+      } const after{*this};
       return std::move(value_);
     }
   }
