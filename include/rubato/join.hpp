@@ -7,6 +7,7 @@
 #pragma once
 
 #include "rubato/detail/callable.hpp"
+#include "rubato/detail/flattened.hpp"
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/result.hpp"
 
@@ -23,27 +24,27 @@ namespace detail {
 
 struct plain_call {
   template<class F>
-  using result = call_result_t<F&>;
+  using result = brought_t<F&>;
   template<class F>
   [[gnu::always_inline]] static decltype(auto) stayed(F& f, member& me) {
-    return call(me, f);
+    return call_and_wait(me, f);
   }
   template<class F>
   static decltype(auto) moved(F& f, member& me) {
-    return call(me, f);
+    return call_and_wait(me, f);
   }
 };
 
 struct context_call {
   template<class F>
-  using result = call_result_t<F&, context&>;
+  using result = brought_t<F&, context&>;
   template<class F>
   [[gnu::always_inline]] static decltype(auto) stayed(F& f, member& me) {
-    return call(me, f, me.stayed());
+    return call_and_wait(me, f, me.stayed());
   }
   template<class F>
   static decltype(auto) moved(F& f, member& me) {
-    return call(me, f, me.moved());
+    return call_and_wait(me, f, me.moved());
   }
 };
 
@@ -156,13 +157,13 @@ struct join_fn {
   /// std::pair, std::monostate for void. From a thread outside any pool, on pool::global().
   ///
   /// Either may return a reference or a type that is only movable. The callables are borrowed until the call
-  /// returns. A callable that is invocable with a std::stop_token gets one. If f throws, g is skipped if
-  /// nobody has begun it, else waited for, and f's exception wins; otherwise g's is thrown. A thread that
-  /// waits here runs nothing but what descends from g, so a lock may be held across the call if neither
-  /// branch needs it. An unstolen fork costs no atomic read-modify-write, no fence, no allocation and no
-  /// system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack, and the THE protocol
-  /// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
-  /// synchronisation).
+  /// returns. A callable that is invocable with a std::stop_token gets one; a task or future that one returns
+  /// is waited for. If f throws, g is skipped if nobody has begun it, else waited for, and f's exception
+  /// wins; otherwise g's is thrown. A thread that waits here runs nothing but what descends from g, so a lock
+  /// may be held across the call if neither branch needs it. An unstolen fork costs no atomic
+  /// read-modify-write, no fence, no allocation and no system call. Source: lazy task creation (Mohr et al.,
+  /// 1991) with jobs on the stack, and the THE protocol of Cilk-5 (Frigo et al., 1998) with the owner's fence
+  /// moved to the thief (Dice et al., asymmetric Dekker synchronisation).
   template<class F, class G>
     requires std::is_invocable_v<F&> || wants_token<F&>
   [[gnu::always_inline]] auto operator()(F&& f, G&& g) const {
@@ -201,11 +202,11 @@ struct invoke_fn {
   template<class F, class... Rest>
     requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
   auto operator()(F&& f, Rest&&... rest) const {
-    using first = value_of<call_result_t<F&>>;
+    using first = value_of<brought_t<F&>>;
     if constexpr (sizeof...(Rest) == 0) {
       if (current->core == nullptr)
-        return on_pool(nullptr, [&](member& me) { return std::tuple<first>(call(me, f)); });
-      return std::tuple<first>(call(*current, f));
+        return on_pool(nullptr, [&](member& me) { return std::tuple<first>(call_and_wait(me, f)); });
+      return std::tuple<first>(call_and_wait(*current, f));
     } else {
       auto halves = join_fn{}(f, [&] { return (*this)(std::forward<Rest>(rest)...); });
       return std::tuple_cat(std::tuple<first>(std::forward<first>(halves.first)), std::move(halves.second));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/detail/callable.hpp"
+#include "rubato/detail/flattened.hpp"
 #include "rubato/detail/pool_access.hpp"
 #include "rubato/detail/task.hpp"
 #include "rubato/future.hpp"
@@ -147,7 +148,7 @@ public:
   /// Runs a task, or waits for a future or anything else that can be awaited, and returns its result. A
   /// member of this pool begins a task on its own stack.
   template<class A>
-  auto block_on(A&& awaitable);
+  decltype(auto) block_on(A&& awaitable);
 
   /// Queues f(), or f(std::stop_token), after `d`, or at `t`, not before; the handle can call it off, and so
   /// does the end of the pool. An exception goes to on_unhandled. Not limited by max_queued.
@@ -163,10 +164,11 @@ public:
   template<class F>
   auto broadcast(F&& f);
 
-  /// Runs f on the calling thread as a member of the pool: on a free or sleeping seat if there is one, so
-  /// that size() threads run in all, else at once as a guest. Returns f's result.
+  /// Runs f on the calling thread as a member of the pool, and waits for a task or future that f returns: on
+  /// a free or sleeping seat if there is one, so that size() threads run in all, else at once as a guest.
+  /// Returns f's result.
   template<class F>
-  auto run(F&& f) -> detail::call_result_t<F&>;
+  auto run(F&& f) -> detail::brought_t<F&>;
   /// The same for the lifetime of the result.
   membership join_as_member();
 
@@ -208,17 +210,17 @@ namespace detail {
 
 struct blocking_fn {
   /// Calls f(), which may block in the kernel: meanwhile another thread sits on the caller's seat. Outside a
-  /// pool it just calls f. Returns f's result.
+  /// pool it just calls f. Returns the result of f, or of the task or future that f returns.
   template<class F>
-  auto operator()(F&& f) const -> call_result_t<F&> {
+  auto operator()(F&& f) const -> brought_t<F&> {
     member& me = *current;
-    if (me.core == nullptr) return static_cast<call_result_t<F&>>(call(me, f));
+    if (me.core == nullptr) return static_cast<brought_t<F&>>(call_and_wait(me, f));
     struct away {
       member& me;
       void* seat;
       ~away() { come_back(me, seat); }
     } const guard{me, leave_seat(me)};
-    return static_cast<call_result_t<F&>>(call(me, f));
+    return static_cast<brought_t<F&>>(call_and_wait(me, f));
   }
 };
 

@@ -45,11 +45,11 @@ struct block_on_fn {
   /// returns its result. A task begins on the calling thread.
   template<class A>
     requires(!std::derived_from<std::remove_cvref_t<A>, pool>)
-  auto operator()(A&& awaitable) const {
+  decltype(auto) operator()(A&& awaitable) const {
     return pool_or_current(nullptr).block_on(std::forward<A>(awaitable));
   }
   template<class A>
-  auto operator()(pool& p, A&& awaitable) const {
+  decltype(auto) operator()(pool& p, A&& awaitable) const {
     return p.block_on(std::forward<A>(awaitable));
   }
 };

@@ -99,5 +99,6 @@ public:
 } // namespace rubato
 
 #include "rubato/detail/awaiters.hpp"
+#include "rubato/detail/child_job.hpp"
 #include "rubato/detail/coroutine_job.hpp"
 #include "rubato/detail/task_impl.hpp"

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "rubato/detail/awaiters.hpp"
-#include "rubato/detail/continuation.hpp"
-#include "rubato/detail/coroutine_job.hpp"
+#include "rubato/detail/child_job.hpp"
 #include "rubato/detail/task_impl.hpp"
 #include "rubato/task.hpp"
 
@@ -18,24 +17,11 @@ namespace rubato::detail {
 /// The stop scope of the coroutine that runs on this thread.
 [[nodiscard]] inline stop_scope* own_stop() noexcept { return &this_trampoline().running->stop; }
 
-template<class T>
-class child_job final : link_holder, public coroutine_job<task_holder<T>> {
-public:
-  child_job(stop_scope& around, rubato::task<T>&& t)
-      : link_holder(&around)
-      , coroutine_job<task_holder<T>>(link, 2U, std::move(t)) {}
-  void dispose() noexcept override { dispose_state(this); }
-};
-
 /// Starts a task beside the coroutine that runs on this thread, on its pool.
 template<class T>
 [[nodiscard]] future<T> start_child(stop_scope& around, rubato::task<T>&& t) {
-  auto* const made = make_state<child_job<T>>(around, std::move(t));
-  future<T> out = future_access::make<T>(state_ref(made));
   activity const& parent = *this_trampoline().running;
-  made->seat = parent.seat;
-  spawn_state(*parent.home(), *made);
-  return out;
+  return start_child(*parent.home(), parent.seat, &around, std::move(t));
 }
 
 template<class T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/detail/callable.hpp"
+#include "rubato/detail/flattened.hpp"
 #include "rubato/detail/future_state.hpp"
 #include "rubato/detail/token_in_force.hpp"
 
@@ -11,46 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace rubato {
-
-template<class T>
-class future;
-template<class T>
-class shared_future;
-template<class T>
-class task;
-
-namespace detail {
-
-template<class A>
-struct is_future : std::false_type {};
-template<class T>
-struct is_future<future<T>> : std::true_type {};
-template<class A>
-struct is_shared_future : std::false_type {};
-template<class T>
-struct is_shared_future<shared_future<T>> : std::true_type {};
-template<class A>
-struct is_task : std::false_type {};
-template<class T>
-struct is_task<rubato::task<T>> : std::true_type {};
-
-/// What a callable's result means: itself, or, if it is a future or a task, what that brings.
-template<class R>
-struct flattened {
-  using type = R;
-  static constexpr bool is_future = false, is_task = false;
-};
-template<class T>
-struct flattened<future<T>> {
-  using type = T;
-  static constexpr bool is_future = true, is_task = false;
-};
-template<class T>
-struct flattened<rubato::task<T>> {
-  using type = T;
-  static constexpr bool is_future = false, is_task = true;
-};
+namespace rubato::detail {
 
 /// A callable with the arguments that were passed along, decay-copied, and passed on as rvalues.
 template<class F, class... Args>
@@ -221,6 +183,4 @@ struct job_for {
                                   std::conditional_t<flat::is_future, future_job<F>, value_job<F>>>;
 };
 
-} // namespace detail
-
-} // namespace rubato
+} // namespace rubato::detail

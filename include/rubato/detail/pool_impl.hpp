@@ -206,19 +206,21 @@ timer_handle pool::enqueue_at(std::chrono::steady_clock::time_point t, F&& f) {
 }
 
 template<class A>
-auto pool::block_on(A&& awaitable) {
+decltype(auto) pool::block_on(A&& awaitable) {
   using type = std::remove_cvref_t<A>;
   if constexpr (detail::is_task<type>::value)
-    return spawn(std::forward<A>(awaitable)).get();
-  else if constexpr (detail::is_future<type>::value || detail::is_shared_future<type>::value)
+    return run_task_on(core(), std::forward<A>(awaitable));
+  else if constexpr (detail::is_future<type>::value)
     return awaitable.get();
+  else if constexpr (detail::is_shared_future<type>::value)
+    return static_cast<typename type::value_type>(awaitable.get());
   else
-    return spawn(detail::awaiting<A>::make(std::forward<A>(awaitable))).get();
+    return run_task_on(core(), detail::awaiting<A>::make(std::forward<A>(awaitable)));
 }
 
 template<class F>
 auto pool::broadcast(F&& f) {
-  using result = detail::call_result_t<F&>;
+  using result = detail::brought_t<F&>;
   struct state {
     std::remove_reference_t<F>& f;
     std::unique_ptr<detail::result_slot<result>[]> slots;
@@ -232,7 +234,7 @@ auto pool::broadcast(F&& f) {
       },
       [](void* arg, std::size_t i, detail::member& me) {
         auto& st = *static_cast<state*>(arg);
-        st.slots[i].fill([&]() -> decltype(auto) { return detail::call(me, st.f); });
+        st.slots[i].fill([&]() -> decltype(auto) { return detail::call_and_wait(me, st.f); });
       },
       &s);
   if constexpr (std::is_void_v<result>) {
@@ -251,9 +253,9 @@ auto pool::broadcast(F&& f) {
 }
 
 template<class F>
-auto pool::run(F&& f) -> detail::call_result_t<F&> {
-  using result = detail::call_result_t<F&>;
-  auto body = [&](detail::member& me) -> detail::value_of<result> { return detail::call(me, f); };
+auto pool::run(F&& f) -> detail::brought_t<F&> {
+  using result = detail::brought_t<F&>;
+  auto body = [&](detail::member& me) -> detail::value_of<result> { return detail::call_and_wait(me, f); };
   detail::member& me = *detail::current;
   if (me.core != nullptr && me.core == core_.load(std::memory_order_relaxed))
     return static_cast<result>(body(me));
