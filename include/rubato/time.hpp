@@ -57,8 +57,10 @@ public:
     timer_.due = t;
     timed = true;
   }
-  sleep_awaiter(sleep_awaiter const&) = delete;
-  sleep_awaiter& operator=(sleep_awaiter const&) = delete;
+  /// Before it is awaited.
+  sleep_awaiter(sleep_awaiter&& other) noexcept
+      : sleep_awaiter(other.timer_.due) {}
+  sleep_awaiter& operator=(sleep_awaiter&&) = delete;
   ~sleep_awaiter() { settle(); }
 
   [[nodiscard]] static bool await_ready() noexcept { return false; }
@@ -154,10 +156,10 @@ class interval {
   std::chrono::steady_clock::time_point next_;
 
 public:
-  /// The period must be positive, else std::invalid_argument.
+  /// The period must be positive, else std::invalid_argument. One that is beyond the clock never ticks.
   template<class Rep, class Period>
   explicit interval(std::chrono::duration<Rep, Period> period)
-      : period_(std::chrono::ceil<std::chrono::steady_clock::duration>(period))
+      : period_(detail::to_clock(period))
       , next_(std::chrono::steady_clock::now()) {
     if (period_ <= period_.zero()) throw std::invalid_argument("rubato: an interval must be positive");
   }
@@ -165,8 +167,8 @@ public:
   /// missed ones are left out.
   [[nodiscard]] detail::sleep_awaiter tick() noexcept {
     auto const now = std::chrono::steady_clock::now();
-    next_ += period_;
-    if (next_ + period_ <= now) next_ += (now - next_) / period_ * period_;
+    next_ = never - next_ > period_ ? next_ + period_ : never;
+    if (now - next_ >= period_) next_ += (now - next_) / period_ * period_;
     return detail::sleep_awaiter(next_);
   }
 };

@@ -30,6 +30,11 @@ inline constexpr bool is_some_future =
 template<class F>
 void put_input(gathered& g, F&& f) {
   using type = std::remove_cvref_t<F>;
+  using value = typename type::value_type;
+  static_assert(
+      is_future<type>::value || std::is_void_v<value> || std::is_reference_v<value> ||
+          std::is_copy_constructible_v<value>,
+      "rubato: when_all() and when_any() copy the value of a shared_future, and this one cannot be copied");
   if (!f.valid()) throw_no_state("rubato: when_all() or when_any() of a future that has no state");
   g.owned = is_future<type>::value;
   if constexpr (is_future<type>::value)

@@ -7,6 +7,7 @@
 #include "work/park.hpp"
 #include "work/pool_core.hpp"
 #include "work/visit.hpp"
+#include "work/watch.hpp"
 
 #include <algorithm>
 #include <future>
@@ -44,19 +45,17 @@ struct thread_waiter : future_waiter {
   }
 };
 
-/// Becomes a guest of the pool for as long as it waits; not, if the pool owes nothing any more or is full.
+/// Becomes a guest of the pool for as long as it waits; not, if the pool is gone, ends or is full.
 class guest {
   member* const before_ = current;
   pool_thread* mine_ = nullptr;
 
 public:
-  guest(pool_core& core, future_state const& s) noexcept {
-    // seq_cst: the visit is announced before the look; pairs with the destructor of the pool, which completes
-    // everything that it owes before it looks for visitors.
-    visit const here(core, std::memory_order_seq_cst);
-    if (s.done()) return;
+  explicit guest(pool_core* core) noexcept {
+    std::optional<visit> here;
+    if (!visit_if_there(core, here) || core->is_ending()) return;
     try {
-      mine_ = core.enter(true);
+      mine_ = core->enter(true);
     } catch (std::exception const&) { // too many, or no memory: it waits outside
       return;
     }
@@ -73,10 +72,10 @@ public:
   [[nodiscard]] pool_thread* thread() const noexcept { return mine_; }
 };
 
-/// Does somebody else have to be found who runs what the pool owes?
-bool is_driven_by_waiters(pool_core& core, future_state const& s) noexcept {
-  visit const here(core, std::memory_order_seq_cst); // as above
-  return !s.done() && core.size() == 0;
+/// Is the pool one that only those drive who wait?
+bool is_driven_by_waiters(pool_core* core) noexcept {
+  std::optional<visit> here;
+  return visit_if_there(core, here) && core->size() == 0;
 }
 
 template<class Done>
@@ -145,13 +144,14 @@ void pool_core::sweep(pool_thread& t) noexcept {
 }
 
 bool pool_core::await(pool_thread& t, future_state& s, char const* why,
-                      std::chrono::steady_clock::time_point deadline) noexcept {
+                      std::chrono::steady_clock::time_point deadline, bool as_guest) noexcept {
   bool const timed = deadline != std::chrono::steady_clock::time_point::max();
+  auto const leaves = [&] { return as_guest && is_ending(); };
   if (!timed && size() != 0 && claim(t, s) && s.done()) return true;
   if (size() != 0)
     spin(search_ticks_, [&] { return s.done(); });
   else // nobody else will
-    while (size() == 0 && !s.done() && (!timed || std::chrono::steady_clock::now() < deadline) &&
+    while (size() == 0 && !s.done() && !leaves() && (!timed || std::chrono::steady_clock::now() < deadline) &&
            run_one(t)) {
     }
   thread_waiter self(t.parker, this);
@@ -165,8 +165,8 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
   // With nobody left to run what is ready, whoever waits for it does.
   bool stranded = false;
   auto const is_mine = [&] { return stranded = !timed && may_claim(t, s, true) && is_stranded(); };
-  while (!fired() && !expired()) {
-    park_until(t, why, nullptr, [&] { return fired() || expired() || is_mine(); }, deadline);
+  while (!fired() && !expired() && !leaves()) {
+    park_until(t, why, nullptr, [&] { return fired() || expired() || leaves() || is_mine(); }, deadline);
     if (!fired() && std::exchange(stranded, false)) static_cast<void>(claim(t, s, true));
   }
   if (by_anybody) count_outside_wait(-1);
@@ -176,25 +176,23 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
   return true;
 }
 
-bool pool_core::await_elsewhere(pool_thread* t, future_state& s, char const* why,
-                                std::chrono::steady_clock::time_point deadline) noexcept {
-  // Our own seat must not stay taken while we drive another pool.
-  seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
-  bool done = true;
-  bool in = false;
-  {
-    guest const g(*this, s);
-    in = g.thread() != nullptr;
-    if (in) done = await(*g.thread(), s, why, deadline);
-  }
-  if (t != nullptr) t->core->come_back(*t, left);
-  return in ? done : s.done();
-}
-
 namespace {
 
-/// On a thread that belongs to no pool, for what no pool owes, or what a pool owes that has no room for
-/// guests.
+/// Waits as a guest of the pool. `t`: who the thread is in another one, or null. False: the result is not
+/// there; the deadline has passed, or the pool has no room for guests, or ends, or is gone.
+bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, char const* why,
+                     std::chrono::steady_clock::time_point deadline) noexcept {
+  // Our own seat must not stay taken while we drive another pool.
+  seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
+  {
+    guest const g(owner);
+    if (pool_thread* const in = g.thread()) static_cast<void>(in->core->await(*in, s, why, deadline, true));
+  }
+  if (t != nullptr) t->core->come_back(*t, left);
+  return s.done();
+}
+
+/// On a thread that belongs to no pool and is no guest of one.
 bool await_outside(future_state& s, std::chrono::steady_clock::time_point deadline) noexcept {
   parker own;
   thread_waiter self(own, nullptr);
@@ -213,21 +211,21 @@ bool await_anywhere(future_state& s, char const* why,
                     std::chrono::steady_clock::time_point deadline) noexcept {
   if (s.done()) return true;
   pool_core* const owner = s.home();
-  if (owner != nullptr && owner->is_abandoned()) { // fork() has left the work in the parent
+  if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
     s.drop();
     return true;
   }
   if (current->core != nullptr) {
     pool_thread& t = thread_of(*current);
-    if (owner != nullptr && owner != t.core && is_driven_by_waiters(*owner, s) &&
-        owner->await_elsewhere(&t, s, why, deadline))
+    if (owner != nullptr && owner != t.core && is_driven_by_waiters(owner) &&
+        await_elsewhere(owner, &t, s, why, deadline))
       return true;
     return t.core->await(t, s, why, deadline);
   }
   if (owner == nullptr) return await_outside(s, deadline);
   constexpr std::int64_t spin_us = 20; // less than a wake costs
   spin(spin_us * ticks_per_us(), [&] { return s.done(); });
-  return s.done() || owner->await_elsewhere(nullptr, s, why, deadline) || await_outside(s, deadline);
+  return s.done() || await_elsewhere(owner, nullptr, s, why, deadline) || await_outside(s, deadline);
 }
 
 } // namespace
@@ -281,17 +279,12 @@ void future_state::drop() noexcept {
 void future_state::resume(member& /*runner*/) noexcept {} // a promise's is never queued
 
 void future_state::cancel() noexcept {
-  // Upwards through what it consumes, hand over hand, not by recursion: a chain may be long.
-  future_state* below = nullptr;
-  future_state* borrowed = nullptr;
-  for (future_state* s = this; s != nullptr;) {
-    s->stop.request_stop();
-    s->cancel_inputs();
-    future_state* const source = s->borrow_source();
-    if (below != nullptr) below->return_source(borrowed);
-    below = s;
-    borrowed = source;
-    s = source;
+  cancellation all;
+  all.add(*this);
+  while (future_state* const s = all.pop()) {
+    state_ref const held(s);
+    s->stop.request_stop(); // calls what users have registered
+    s->cancel_inputs(all);
   }
 }
 
@@ -307,21 +300,20 @@ void queue_new(future_state& s) noexcept {
     core.enqueue_next(&s);
 }
 
-void queue_continuation(future_state& c, future_state& source) noexcept {
-  c.settle(current->core != nullptr ? current->core : source.home());
+void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept {
+  pool_core* const made_at = source.home();
+  std::optional<visit> there;
+  if (current->core != nullptr && (just_made || current->core == made_at))
+    c.settle(current->core);
+  else
+    c.settle(visit_if_there(made_at, there) ? made_at : some_core());
   offer(c);
 }
 
-void queue_pending(future_state& c, resident& r, future_state& source, pool_core& wanted,
-                   bool chosen) noexcept {
+void queue_pending(future_state& c, resident& r, pool_core& wanted, bool chosen) noexcept {
   visit const here(wanted); // it is alive as long as we are listed there
   c.hold();                 // it may run and end meanwhile
-  if (chosen)
-    c.settle(&wanted);
-  else if (current->core != nullptr)
-    c.settle(current->core);
-  else
-    c.settle(source.home() != nullptr ? source.home() : &wanted);
+  c.settle(chosen || current->core == nullptr ? &wanted : current->core);
   offer(c);
   wanted.residing.remove(r);
   c.release();

@@ -57,8 +57,9 @@ pool_core::pool_core(pool& handle, pool_options options)
 
 pool_core::~pool_core() {
   if (abandoned_.load(std::memory_order_relaxed)) return;
+  unwatch_pool(*this); // from now on nobody finds it, and so nobody begins to visit it
   await_visitors(*this);
-  unwatch_pool(*this);
+  while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield(); // guests on their way out
   for (auto& t : thread_storage_) os::release(t->memory, t->memory_bytes);
 }
 
@@ -182,6 +183,13 @@ void pool_core::wake_waiters() noexcept {
   idle_.notify_all();
 }
 
+/// They see that the pool ends, and leave if they only wait here.
+void pool_core::wake_guests() noexcept {
+  for_each_thread([](pool_thread& t) {
+    if (!t.worker.load(std::memory_order_relaxed)) t.parker.unpark();
+  });
+}
+
 void pool_core::discard_queued() noexcept {
   {
     in_transit const moving(*this);
@@ -214,6 +222,7 @@ void pool_core::request_shutdown(ending how) {
     stop = stop_;
   }
   stop.request_stop(); // outside the locks: callbacks are user code
+  wake_guests();
   residing.request_drain();
   if (how == ending::discard) discard_queued();
   end_if_quiet();
@@ -297,7 +306,7 @@ void pool_core::shutdown(ending how, bool destroying) {
     }
     for (unsigned i = 0, n = seats_known(); i != n; ++i) retire_seat(*seat_at(i));
     if (destroying || how == ending::discard) discard_queued();
-    // A guest may be in, waiting for what is not this pool's; its last step takes no lock that is held here.
+    // A guest may be on its way out; its last step takes no lock that is held here.
     while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     return;
   }

@@ -118,9 +118,10 @@ public:
   bool wait_idle(std::chrono::steady_clock::time_point deadline);
 
   // Waiting for a result (future.cpp)
-  /// Waits on a thread of this pool. False: the deadline has passed.
+  /// Waits on a thread of this pool. False: the deadline has passed, or the pool ends and the thread is only
+  /// a guest: what it waits for may be up to others.
   [[nodiscard]] bool await(pool_thread& t, future_state& s, char const* why,
-                           std::chrono::steady_clock::time_point deadline) noexcept;
+                           std::chrono::steady_clock::time_point deadline, bool as_guest = false) noexcept;
   /// May the thread run the work in place, and is it ready? `stranded`: nobody else can, not even on the seat
   /// where it must run.
   [[nodiscard]] bool may_claim(pool_thread const& t, future_state const& s,
@@ -133,10 +134,6 @@ public:
   void count_outside_wait(int n) noexcept {
     outside_waits_.fetch_add(static_cast<unsigned>(n), std::memory_order_relaxed);
   }
-  /// The same on a thread that is no member of this pool, as a guest of it. `t`: who it is in another pool,
-  /// or null. False: the deadline has passed, or there is no room for guests.
-  [[nodiscard]] bool await_elsewhere(pool_thread* t, future_state& s, char const* why,
-                                     std::chrono::steady_clock::time_point deadline) noexcept;
 
   /// A timer is running whose end makes work ready; until disarmed() the pool is not idle.
   void armed() noexcept { armed_.fetch_add(1, std::memory_order_relaxed); }
@@ -181,7 +178,6 @@ public:
   void unhandled(std::exception_ptr e) noexcept;
   /// The threads do not exist any more: fork() made this process.
   void abandon() noexcept;
-  [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
 
   // The watch (relief.cpp)
   /// A job or a child has become latent while the watch was perhaps asleep.
@@ -248,6 +244,7 @@ private:
   [[nodiscard]] std::vector<int> cpu_order() const;
   void report_stall() noexcept;
   void wake_waiters() noexcept;
+  void wake_guests() noexcept;
   [[nodiscard]] seat* sit_temporarily(pool_thread& t) noexcept;
   void pin(pool_thread& t, seat& s) noexcept;
   [[nodiscard]] bool starving(os::ticks now) noexcept;

@@ -59,10 +59,10 @@ void list(visitor& v) noexcept {
 
 } // namespace
 
-visit::visit(pool_core const& core, std::memory_order order) noexcept {
+visit::visit(pool_core const& core) noexcept {
   if (!mine.listed) list(mine);
   // relaxed: whoever waits for the visit knows of it by something that we do during it, and so sees this.
-  mine.visits[mine.depth++].store(&core, order);
+  mine.visits[mine.depth++].store(&core, std::memory_order_relaxed);
 }
 
 visit::~visit() {
@@ -76,7 +76,7 @@ void await_visitors(pool_core const& core) noexcept {
     std::lock_guard const guard(list_mutex);
     for (visitor const* v = first; v != nullptr; v = v->next)
       for (auto const& where : v->visits)
-        if (where.load(std::memory_order_seq_cst) == &core) return true; // seq_cst: see guest in future.cpp
+        if (where.load(std::memory_order_acquire) == &core) return true; // pairs with ~visit()
     return false;
   };
   while (visited()) std::this_thread::yield(); // for an instant: nothing in a visit waits

@@ -2,8 +2,6 @@
 // them. docs/design/lifecycle.md
 #pragma once
 
-#include <atomic>
-
 namespace rubato::detail {
 
 class pool_core;
@@ -12,8 +10,8 @@ class pool_core;
 /// until it touches the pool no more. Costs two plain stores. Not nested: nothing in it is user code.
 class visit {
 public:
-  /// `order` seq_cst: the visit is announced before what follows is read.
-  explicit visit(pool_core const& core, std::memory_order order = std::memory_order_relaxed) noexcept;
+  /// The pool exists: it waits for something that the caller has not done yet, or see visit_if_there().
+  explicit visit(pool_core const& core) noexcept;
   visit(visit const&) = delete;
   visit& operator=(visit const&) = delete;
   ~visit();

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -27,7 +28,8 @@ constexpr std::chrono::nanoseconds first_look = 100us, longest_look = 500us, rel
 // Never destroyed: pools with static storage end after everything else.
 struct watch_state {
   mutex pools_mutex;
-  pool_core* pools = nullptr; // guarded by pools_mutex, as is `started`
+  pool_core* pools = nullptr;  // guarded by pools_mutex, as is the rest
+  pool_core* behind = nullptr; // those that fork() has left in the parent; never destroyed here
   bool started = false;
   std::atomic<std::uint32_t> alarm{0}; // counts wakes
 };
@@ -135,6 +137,7 @@ void after_fork_in_child() {
   while (p != nullptr) {
     pool_core* const next = p->next_pool;
     p->abandon();
+    p->next_pool = std::exchange(state.behind, p);
     p = next;
   }
 }
@@ -167,6 +170,24 @@ void watch_pool(pool_core& core) {
   core.previous_pool = nullptr;
   if (state.pools != nullptr) state.pools->previous_pool = &core;
   state.pools = &core;
+}
+
+bool visit_if_there(pool_core const* core, std::optional<visit>& here) noexcept {
+  if (core == nullptr) return false;
+  std::lock_guard const guard(state.pools_mutex);
+  for (pool_core const* p = state.pools; p != nullptr; p = p->next_pool)
+    if (p == core) {
+      here.emplace(*p); // before it can be unregistered; then its destructor waits for us
+      return true;
+    }
+  return false;
+}
+
+bool was_left_behind(pool_core const* core) noexcept {
+  std::lock_guard const guard(state.pools_mutex);
+  for (pool_core const* p = state.behind; p != nullptr; p = p->next_pool)
+    if (p == core) return true;
+  return false;
 }
 
 void unwatch_pool(pool_core& core) noexcept {

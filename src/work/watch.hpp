@@ -1,7 +1,10 @@
 // One thread per process that never runs user code: it looks where nobody else can. docs/design/watch.md
 #pragma once
 
+#include "work/visit.hpp"
+
 #include <atomic>
+#include <optional>
 
 namespace rubato::detail {
 
@@ -26,5 +29,10 @@ inline void nudge_watch(watch_rest depth = watch_rest::asleep) noexcept {
 /// The watch looks at registered pools only. The first starts its thread. Throws std::system_error.
 void watch_pool(pool_core& core);
 void unwatch_pool(pool_core& core) noexcept;
+
+/// Begins a visit if there is such a pool; it may be gone, or null.
+[[nodiscard]] bool visit_if_there(pool_core const* core, std::optional<visit>& here) noexcept;
+/// Was there such a pool when fork() made this process? Its threads are in the parent.
+[[nodiscard]] bool was_left_behind(pool_core const* core) noexcept;
 
 } // namespace rubato::detail

@@ -37,8 +37,8 @@ public:
   basic_completion(basic_completion const&) = delete;
   basic_completion& operator=(basic_completion const&) = delete;
 
-  /// seq_cst: a thread that has announced a visit looks here whether the pool still owes the result.
-  [[nodiscard]] bool closed() const noexcept { return word_.load(std::memory_order_seq_cst) == done; }
+  /// acquire: pairs with close(), because the result is read next.
+  [[nodiscard]] bool closed() const noexcept { return word_.load(std::memory_order_acquire) == done; }
 
   /// False: the result is there. Otherwise whoever closes the list gets the waiter, or remove() does.
   [[nodiscard]] bool add(waiter& w) noexcept {
@@ -55,9 +55,9 @@ public:
   /// The result is there: the waiters, in the order in which they came. Once.
   [[nodiscard]] waiter* close() noexcept {
     std::uintptr_t word = read();
-    // seq_cst, whose release half pairs with read() of those who come later, because the result was written
-    // before; acquire: pairs with add().
-    while (!word_.compare_exchange_weak(word, done, std::memory_order_seq_cst, std::memory_order_relaxed))
+    // release: pairs with closed() and read(), because the result was written before. acquire: pairs with
+    // add().
+    while (!word_.compare_exchange_weak(word, done, std::memory_order_acq_rel, std::memory_order_relaxed))
       word = read();
     waiter* oldest = nullptr;
     for (waiter* w = first(word); w != nullptr;) {

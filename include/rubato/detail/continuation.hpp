@@ -51,12 +51,11 @@ template<class E>
     return std::make_exception_ptr(std::forward<E>(e));
 }
 
-/// Queues it: its source is there. Where the calling thread works, if it is in a pool, else where the source
-/// was made.
-void queue_continuation(future_state& c, future_state& source) noexcept;
+/// Queues it: its source is there. `just_made`: by the calling thread, and so where that works; else, and if
+/// it is in no pool, where the source was made.
+void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept;
 /// The same for one that is a resident of the pool where it is to run, or, unless chosen, may run.
-void queue_pending(future_state& c, resident& r, future_state& source, pool_core& wanted,
-                   bool chosen) noexcept;
+void queue_pending(future_state& c, resident& r, pool_core& wanted, bool chosen) noexcept;
 /// A pool that ends does not leave its residents behind.
 void join_residents(pool_core& core, resident& r) noexcept;
 
@@ -164,24 +163,26 @@ class continuation final : public Job {
 
   relay_waiter relay_{&fire, this};
   pending pending_{*this};            // if it is wanted somewhere
-  std::atomic<future_state*> source_; // a hold on it; see borrow_source()
+  std::atomic<future_state*> source_; // a hold on it, until it begins; null for an instant in cancel_inputs()
   pool_core* const wanted_;           // where it is to run, if it says so or cannot tell by the source
   bool const chosen_;                 // it says so
   bool const owns_;                   // the source was a future, not a shared one
   bool begun_ = false;
 
   static void fire(future_waiter& base, completions& /*more*/) noexcept {
-    auto& self = static_cast<continuation&>(*static_cast<relay_waiter&>(base).target);
-    if (self.wanted_ == nullptr)
-      queue_continuation(self, self.source());
+    static_cast<continuation&>(*static_cast<relay_waiter&>(base).target).enqueue(true);
+  }
+  void enqueue(bool just_made) noexcept {
+    if (wanted_ == nullptr)
+      queue_continuation(*this, source(), just_made);
     else
-      queue_pending(self, self.pending_, self.source(), *self.wanted_, self.chosen_);
+      queue_pending(*this, pending_, *wanted_, chosen_);
   }
 
   /// Before it begins.
   [[nodiscard]] future_state& source() const noexcept {
     future_state* s = nullptr;
-    // acquire: pairs with return_source(). Null: borrowed for an instant.
+    // acquire: pairs with cancel_inputs().
     while ((s = source_.load(std::memory_order_acquire)) == nullptr) std_policy::pause();
     return *s;
   }
@@ -203,16 +204,10 @@ public:
     // Where it will most likely run, for those who wait before that is known.
     this->settle(wanted_ != nullptr ? wanted_ : source_.load(std::memory_order_relaxed)->home());
   }
-  ~continuation() override {
-    if (future_state* const s = source_.load(std::memory_order_relaxed)) s->release();
-  }
-
   /// Once, right after construction: from now on it may run.
   void attach() {
     if (wanted_ != nullptr) join_residents(*wanted_, pending_);
-    if (source().waiters.add(relay_)) return;
-    completions none; // a continuation completes nothing in place
-    fire(relay_, none);
+    if (!source().waiters.add(relay_)) enqueue(false);
   }
 
   void resume(member& runner) noexcept override {
@@ -220,11 +215,18 @@ public:
     Job::resume(runner);
   }
   [[nodiscard]] bool runs_to_end() const noexcept override { return false; } // it may never be queued
-  [[nodiscard]] future_state* borrow_source() noexcept override {
-    return owns_ ? source_.exchange(nullptr, std::memory_order_acq_rel) : nullptr;
+  /// Lets go of its source, or a long chain that was never run would be destroyed by recursion.
+  void drop() noexcept override {
+    state_ref const source = std::exchange(begun_, true) ? state_ref() : take_source();
+    Job::drop();
   }
-  void return_source(future_state* source) noexcept override {
-    source_.store(source, std::memory_order_release); // pairs with take_source()
+  void cancel_inputs(cancellation& all) noexcept override {
+    if (owns_)
+      if (future_state* const s = source_.exchange(nullptr, std::memory_order_acq_rel)) {
+        all.add(*s);
+        source_.store(s, std::memory_order_release); // pairs with source()
+      }
+    Job::cancel_inputs(all);
   }
   void dispose() noexcept override { dispose_state(this); }
 };

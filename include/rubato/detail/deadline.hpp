@@ -1,21 +1,29 @@
-// From a duration to a point in time.
+// Durations of any kind, as far as the clock can tell them.
 #pragma once
 
 #include <chrono>
 
 namespace rubato::detail {
 
-/// now + d, saturating.
+/// Rounded up, saturating.
+template<class Rep, class Period>
+[[nodiscard]] std::chrono::steady_clock::duration to_clock(std::chrono::duration<Rep, Period> d) {
+  using result = std::chrono::steady_clock::duration;
+  // Compared as floating point: the duration may be far beyond what the clock can express.
+  std::chrono::duration<long double> const wide(d);
+  if (wide >= std::chrono::duration<long double>(result::max())) return result::max();
+  if (wide <= std::chrono::duration<long double>(result::min())) return result::min();
+  return std::chrono::ceil<result>(d);
+}
+
+/// now + d, saturating; not before now.
 template<class Rep, class Period>
 [[nodiscard]] std::chrono::steady_clock::time_point deadline_after(std::chrono::duration<Rep, Period> d) {
   using clock = std::chrono::steady_clock;
   auto const now = clock::now();
-  if (d <= d.zero()) return now;
-  // Compared as floating point: the duration may be far beyond what the clock can express.
-  if (std::chrono::duration<long double>(d) >=
-      std::chrono::duration<long double>(clock::time_point::max() - now))
-    return clock::time_point::max();
-  return now + std::chrono::ceil<clock::duration>(d);
+  clock::duration const wait = to_clock(d);
+  if (wait <= wait.zero()) return now;
+  return clock::time_point::max() - now > wait ? now + wait : clock::time_point::max();
 }
 
 } // namespace rubato::detail

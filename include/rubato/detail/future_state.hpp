@@ -59,6 +59,18 @@ public:
   }
 };
 
+/// States that are to be asked to stop: a list in place of a recursion. Each is asked once in its life, so
+/// its link belongs to one list at most.
+class cancellation {
+  future_state* first_ = nullptr;
+
+public:
+  /// Holds it meanwhile.
+  void add(future_state& s) noexcept;
+  /// With its hold. Null: there are no more.
+  [[nodiscard]] future_state* pop() noexcept;
+};
+
 /// Counted: the future (or shared futures, or the continuation that consumes it) holds it, and so does the
 /// producer until the result is there.
 class future_state : public task {
@@ -68,10 +80,13 @@ public:
 private:
   std::atomic<std::uint32_t> holders_;
   std::atomic<pool_core*> home_{nullptr};
+  friend class cancellation;
+  future_state* next_to_ask_ = nullptr;
 
 public:
-  ticket entry;                  ///< in a queue, ready
-  std::uint16_t seat = any_seat; ///< where it must run
+  ticket entry;                   ///< in a queue, ready
+  std::atomic<bool> asked{false}; ///< to stop, with what it consumes
+  std::uint16_t seat = any_seat;  ///< where it must run
   completion waiters;
   stop_scope stop;
 
@@ -102,12 +117,10 @@ public:
   /// Destroys and frees it.
   virtual void dispose() noexcept = 0;
   /// A stop was asked for: passes it on to what this consumes.
-  virtual void cancel_inputs() noexcept {}
-  /// The one state that this consumes, if it has not begun to; it stays until return_source().
-  [[nodiscard]] virtual future_state* borrow_source() noexcept { return nullptr; }
-  virtual void return_source(future_state* /*source*/) noexcept {}
+  virtual void cancel_inputs(cancellation& /*all*/) noexcept {}
 
-  /// Whose work it is; null: nobody's. A continuation may yet move.
+  /// Whose work it is; null: nobody's. A continuation may yet move. Work that waits for others' may outlive
+  /// that pool: whoever is not sure that it lives uses visit_if_there().
   [[nodiscard]] pool_core* home() const noexcept { return home_.load(std::memory_order_relaxed); }
   /// Before it is queued, which publishes it.
   void settle(pool_core* c) noexcept { home_.store(c, std::memory_order_relaxed); }
@@ -135,6 +148,18 @@ public:
   [[nodiscard]] bool drop_if_stale() noexcept;
   static void exec_entry(task& base, member* runner) noexcept;
 };
+
+inline void cancellation::add(future_state& s) noexcept {
+  // acq_rel: pairs with itself. Who comes second leaves it to the first.
+  if (s.asked.exchange(true, std::memory_order_acq_rel)) return;
+  s.hold();
+  s.next_to_ask_ = std::exchange(first_, &s);
+}
+inline future_state* cancellation::pop() noexcept {
+  future_state* const s = first_;
+  if (s != nullptr) first_ = s->next_to_ask_;
+  return s;
+}
 
 /// A new job: queues it on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;

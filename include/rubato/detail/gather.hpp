@@ -54,7 +54,8 @@ using in_tuple = value_of<T>;
 template<class T>
 value_of<T> value_from(gathered& g) {
   auto& slot = result_of<T>(*g.source.get());
-  if constexpr (!std::is_void_v<T> && std::is_copy_constructible_v<T>)
+  // Only what can be copied is shared here: see put_input().
+  if constexpr (!std::is_void_v<T> && (std::is_reference_v<T> || std::is_copy_constructible_v<T>))
     if (!g.owned) return static_cast<value_of<T>>(slot.look());
   return slot.take();
 }
@@ -138,9 +139,9 @@ protected:
   }
 
 public:
-  void cancel_inputs() noexcept override {
+  void cancel_inputs(cancellation& all) noexcept override {
     for (std::size_t i = 0; i != inputs_.size(); ++i)
-      if (inputs_[i].owned) inputs_[i].source->cancel();
+      if (inputs_[i].owned) all.add(*inputs_[i].source.get());
   }
 };
 

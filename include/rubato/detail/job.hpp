@@ -157,13 +157,9 @@ public:
     f_.reset();
     future_state::drop();
   }
-  void cancel_inputs() noexcept override {
-    state_ref inner;
-    {
-      std::lock_guard const guard(mutex_);
-      inner = inner_;
-    }
-    if (inner) inner->cancel();
+  void cancel_inputs(cancellation& all) noexcept override {
+    std::lock_guard const guard(mutex_);
+    if (inner_) all.add(*inner_.get());
   }
   void dispose() noexcept override { dispose_state(this); }
 };

@@ -69,6 +69,11 @@ public:
       : suspension(ends::with_children)
       , scope_(s)
       , throws(t) {}
+  /// Before it is awaited.
+  scope_joiner(scope_joiner&& other) noexcept
+      : scope_joiner(other.scope_, other.throws) {}
+  scope_joiner& operator=(scope_joiner&&) = delete;
+  ~scope_joiner() = default;
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
