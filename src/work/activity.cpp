@@ -4,6 +4,7 @@
 #include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
 
+#include <new>
 #include <utility>
 
 namespace rubato::detail {
@@ -11,6 +12,35 @@ namespace rubato::detail {
 namespace {
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit trampoline mine;
+
+/// Stands in a queue for an activity whose own entry is in one already.
+class second_entry final : public task {
+  activity& of_;
+
+  static void run(task& base, member* runner) noexcept {
+    activity& a = static_cast<second_entry&>(base).of_;
+    deallocate(&base, sizeof(second_entry));
+    if (runner != nullptr)
+      a.resume(*runner);
+    else
+      a.drop();
+  }
+
+public:
+  explicit second_entry(activity& a) noexcept
+      : task(&run)
+      , of_(a) {
+    holds_room = false;
+  }
+  /// The activity itself, if there is no memory: then it goes on where it stands.
+  [[nodiscard]] static task* make(activity& a) noexcept {
+    try {
+      return ::new (allocate(sizeof(second_entry))) second_entry(a);
+    } catch (std::bad_alloc const&) {
+      return &a;
+    }
+  }
+};
 
 } // namespace
 
@@ -81,11 +111,14 @@ void activity::requeue(std::coroutine_handle<> h, pool_core* to) noexcept {
     seat = any_seat;
     settle(to);
   }
-  if (!entry.offer()) return;
+  task* node = this;
+  // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's.
+  if (entry.is_queued()) node = second_entry::make(*this);
+  if (node == this && !entry.offer()) return;
   if (seat == any_seat)
-    home()->enqueue(this);
+    home()->enqueue(node);
   else
-    home()->enqueue_on(seat, this);
+    home()->enqueue_on(seat, node);
 }
 
 bool suspension::suspend(std::coroutine_handle<> h) {

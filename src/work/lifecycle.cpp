@@ -178,6 +178,7 @@ void pool_core::retire_seat(seat& s) noexcept {
 /// Everybody who waits looks again.
 void pool_core::wake_waiters() noexcept {
   for_each_thread([](pool_thread& t) { t.parker.unpark(); });
+  call_outside_waiters(*this);
   std::lock_guard const guard(waiters_);
   room_.notify_all();
   idle_.notify_all();

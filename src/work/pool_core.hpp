@@ -1,7 +1,7 @@
 // What a pool is made of once it has started. One member function per step of docs/design/parking.md; they
-// are defined in worker.cpp (what to run next), search.cpp (how to find work), wait.cpp (how to wait),
-// idleness.cpp and room.cpp (waiting for the pool itself), threads.cpp (who there is), lifecycle.cpp (how it
-// begins, changes and ends), broadcast.cpp and relief.cpp (what the watch sees).
+// are defined in worker.cpp (what to run next), search.cpp (how to find work), wait.cpp and await.cpp (how to
+// wait), idleness.cpp and room.cpp (waiting for the pool itself), threads.cpp (who there is), lifecycle.cpp
+// (how it begins, changes and ends), broadcast.cpp and relief.cpp (what the watch sees).
 #pragma once
 
 #include "rubato/pool.hpp"
@@ -29,6 +29,9 @@ struct scope_child;
 class future_state;
 
 enum class ending : unsigned char { none, drain, discard };
+
+/// Threads outside that wait for the pool's work look whether they must drive it.
+void call_outside_waiters(pool_core const& c) noexcept;
 
 class pool_core {
 public:
@@ -117,7 +120,7 @@ public:
   void release_room() noexcept;
   bool wait_idle(std::chrono::steady_clock::time_point deadline);
 
-  // Waiting for a result (future.cpp)
+  // Waiting for a result (await.cpp)
   /// Waits on a thread of this pool. False: the deadline has passed, or the pool ends and the thread is only
   /// a guest: what it waits for may be up to others.
   [[nodiscard]] bool await(pool_thread& t, future_state& s, char const* why,

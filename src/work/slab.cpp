@@ -9,9 +9,11 @@
 #include "rubato/detail/task.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #if !defined(__has_feature)
 #define __has_feature(feature) 0
@@ -28,116 +30,165 @@ constexpr bool recycles = false;
 constexpr bool recycles = true;
 #endif
 
-constexpr std::size_t line = 64, classes = 4, magazine_size = 64;
-constexpr std::size_t largest = line << (classes - 1);
+// The size of a type is a multiple of its alignment; so what is aligned to 64 bytes gets blocks that are.
+constexpr std::size_t step = 32, classes = 16, alignment = 64;
+constexpr std::size_t largest = step * classes, magazine_size = 64, chunk_size = 64 * 1024;
 
 struct block {
   block* next;
 };
 
-/// A stack of blocks; full ones are linked in the depot through their first block.
+/// A stack of blocks. In the depot it is linked through its first one.
 struct magazine {
   block* top = nullptr;
   std::size_t count = 0;
 
-  void push(block* b) noexcept {
+  void push(void* memory) noexcept {
+    auto* const b = ::new (memory) block;
     b->next = top;
     top = b;
     ++count;
   }
-  block* pop() noexcept {
+  /// It has one.
+  [[nodiscard]] void* pop() noexcept {
     block* const b = top;
-    if (b == nullptr) return nullptr;
     top = b->next;
     --count;
     return b;
   }
 };
 
-struct full_magazine : block {
-  full_magazine* below; // in the depot
+struct stored_magazine : block {
+  stored_magazine* below;
+  std::size_t count;
 };
+static_assert(sizeof(stored_magazine) <= step);
 
-struct depot {
+class depot {
+  stored_magazine* top_ = nullptr; // guarded by lock
+
+public:
   mutex lock;
-  full_magazine* full = nullptr;
+
+  void give(magazine& m) noexcept {
+    auto* const stored = static_cast<stored_magazine*>(m.top);
+    stored->count = m.count;
+    m = {};
+    std::lock_guard const guard(lock);
+    stored->below = std::exchange(top_, stored);
+  }
+  [[nodiscard]] bool get(magazine& m) noexcept {
+    std::lock_guard const guard(lock);
+    if (top_ == nullptr) return false;
+    m = {top_, top_->count};
+    top_ = top_->below;
+    return true;
+  }
 };
 
 // Never destroyed: tasks are freed by whoever comes last in the process.
 constinit std::array<depot, classes> depots;
 
-void give(depot& d, magazine& m) noexcept {
-  auto* const f = static_cast<full_magazine*>(m.top);
-  std::lock_guard const guard(d.lock);
-  f->below = d.full;
-  d.full = f;
-  m = {};
-}
-
-bool get(depot& d, magazine& m) noexcept {
-  std::lock_guard const guard(d.lock);
-  if (d.full == nullptr) return false;
-  m.top = d.full;
-  m.count = magazine_size;
-  d.full = d.full->below;
-  return true;
-}
-
-std::size_t class_of(std::size_t bytes) noexcept {
-  std::size_t c = 0;
-  while ((line << c) < bytes) ++c;
-  return c;
-}
-
-void* fresh(std::size_t bytes) { return ::operator new(bytes, std::align_val_t{line}); }
-
-/// Two magazines, so that a thread at the border does not run to the depot each time.
-struct cache {
-  std::array<std::array<magazine, 2>, classes> shelves;
-  ~cache();
+/// Of one thread and one class. Two magazines, so that a thread at the border does not run to the depot each
+/// time; and memory that was never used.
+struct shelf {
+  magazine first, second;
+  std::byte* fresh = nullptr;
+  std::byte* end = nullptr;
 };
 
-thread_local constinit bool cache_gone = false;
-thread_local cache mine;
+/// A part of its thread, without a destructor: it can be used until the very end.
+struct cache {
+  std::array<shelf, classes> shelves;
+  enum class state : unsigned char { new_, in_use, over } now = state::new_;
+};
+[[gnu::tls_model("initial-exec")]] thread_local constinit cache mine;
 
-cache::~cache() {
-  // Odd numbers of blocks go back to the system: the depot knows full magazines only.
-  for (auto& shelf : shelves)
-    for (std::size_t c = static_cast<std::size_t>(&shelf - shelves.data()); magazine & m : shelf) {
-      if (m.count == magazine_size) give(depots[c], m);
-      while (block* b = m.pop()) ::operator delete(b, std::align_val_t{line});
+[[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes - 1) / step; }
+[[nodiscard]] constexpr std::size_t size_of_class(std::size_t c) noexcept { return (c + 1) * step; }
+
+/// Everything goes to the depot when the thread ends.
+struct at_end_of_thread {
+  at_end_of_thread() noexcept = default;
+  at_end_of_thread(at_end_of_thread const&) = delete;
+  at_end_of_thread& operator=(at_end_of_thread const&) = delete;
+  ~at_end_of_thread() {
+    mine.now = cache::state::over;
+    for (std::size_t c = 0; c != classes; ++c) {
+      shelf& s = mine.shelves[c];
+      for (; s.fresh != s.end; s.fresh += size_of_class(c)) s.first.push(s.fresh);
+      if (s.first.count != 0) depots[c].give(s.first);
+      if (s.second.count != 0) depots[c].give(s.second);
     }
-  cache_gone = true;
+  }
+};
+
+[[gnu::noinline]] void begin_use() {
+  static thread_local at_end_of_thread const here;
+  static_cast<void>(here);
+  mine.now = cache::state::in_use;
+}
+
+[[nodiscard]] void* from_system(std::size_t bytes) {
+  return ::operator new(bytes, std::align_val_t{alignment});
+}
+
+/// The first magazine is empty.
+[[gnu::noinline]] void* allocate_slowly(std::size_t c) {
+  if (mine.now == cache::state::over) return from_system(size_of_class(c));
+  if (mine.now == cache::state::new_) begin_use();
+  shelf& s = mine.shelves[c];
+  if (s.second.count != 0 || depots[c].get(s.second)) {
+    std::swap(s.first, s.second);
+    return s.first.pop();
+  }
+  if (s.fresh == s.end) {
+    s.fresh = static_cast<std::byte*>(from_system(chunk_size));
+    s.end = s.fresh + chunk_size / size_of_class(c) * size_of_class(c);
+  }
+  return std::exchange(s.fresh, s.fresh + size_of_class(c));
+}
+
+/// The first magazine is full, or there is none yet, or none any more.
+[[gnu::noinline]] void deallocate_slowly(void* memory, std::size_t c) noexcept {
+  if (mine.now == cache::state::over) {
+    magazine single;
+    single.push(memory);
+    depots[c].give(single);
+    return;
+  }
+  if (mine.now == cache::state::new_) begin_use();
+  shelf& s = mine.shelves[c];
+  if (s.first.count >= magazine_size) {
+    if (s.second.count >= magazine_size) depots[c].give(s.second);
+    std::swap(s.first, s.second);
+  }
+  s.first.push(memory);
 }
 
 } // namespace
 
 void* allocate(std::size_t bytes) {
-  if (recycles && bytes <= largest && !cache_gone) {
-    std::size_t const c = class_of(bytes);
-    auto& shelf = mine.shelves[c];
-    if (block* b = shelf[0].pop()) return b;
-    if (shelf[1].count != 0 || get(depots[c], shelf[1])) {
-      std::swap(shelf[0], shelf[1]);
-      return shelf[0].pop();
-    }
-    return fresh(line << c);
-  }
-  return fresh(bytes);
+  if (!recycles || bytes > largest) [[unlikely]]
+    return from_system(bytes);
+  std::size_t const c = class_of(bytes);
+  magazine& m = mine.shelves[c].first;
+  if (m.top == nullptr) [[unlikely]]
+    return allocate_slowly(c);
+  return m.pop();
 }
 
 void deallocate(void* memory, std::size_t bytes) noexcept {
-  if (recycles && bytes <= largest && !cache_gone) {
-    std::size_t const c = class_of(bytes);
-    auto& shelf = mine.shelves[c];
-    if (shelf[0].count == magazine_size) {
-      if (shelf[1].count == magazine_size) give(depots[c], shelf[1]);
-      std::swap(shelf[0], shelf[1]);
-    }
-    shelf[0].push(::new (memory) block);
+  if (!recycles || bytes > largest) [[unlikely]] {
+    ::operator delete(memory, std::align_val_t{alignment});
     return;
   }
-  ::operator delete(memory, std::align_val_t{line});
+  std::size_t const c = class_of(bytes);
+  magazine& m = mine.shelves[c].first;
+  if (m.count >= magazine_size || mine.now != cache::state::in_use) [[unlikely]]
+    deallocate_slowly(memory, c);
+  else
+    m.push(memory);
 }
 
 void lock_slabs() noexcept {

@@ -29,7 +29,7 @@ struct future_access {
     return shared_future<T>(std::move(s));
   }
   template<class Future>
-  [[nodiscard]] static state_ref& state(Future& f) noexcept {
+  [[nodiscard]] static auto& state(Future& f) noexcept {
     return f.state_;
   }
 };
@@ -157,13 +157,13 @@ class continuation final : public Job {
     continuation& self;
     explicit pending(continuation& c) noexcept
         : self(c) {}
-    [[nodiscard]] bool withdraw() noexcept override { return self.source().waiters.remove(self.relay_); }
+    [[nodiscard]] bool withdraw() noexcept override { return self.leave_source(); }
     [[nodiscard]] future_state& work() noexcept override { return self; }
   };
 
   relay_waiter relay_{&fire, this};
   pending pending_{*this};            // if it is wanted somewhere
-  std::atomic<future_state*> source_; // a hold on it, until it begins; null for an instant in cancel_inputs()
+  std::atomic<future_state*> source_; // a hold on it, until it begins; null for an instant in with_source()
   pool_core* const wanted_;           // where it is to run, if it says so or cannot tell by the source
   bool const chosen_;                 // it says so
   bool const owns_;                   // the source was a future, not a shared one
@@ -182,9 +182,23 @@ class continuation final : public Job {
   /// Before it begins.
   [[nodiscard]] future_state& source() const noexcept {
     future_state* s = nullptr;
-    // acquire: pairs with cancel_inputs().
+    // acquire: pairs with with_source().
     while ((s = source_.load(std::memory_order_acquire)) == nullptr) std_policy::pause();
     return *s;
+  }
+  /// Does f(source) unless the source is gone, or somebody else does that at this moment.
+  template<class F>
+  void with_source(F f) noexcept {
+    if (future_state* const s = source_.exchange(nullptr, std::memory_order_acq_rel)) {
+      f(*s);
+      source_.store(s, std::memory_order_release); // pairs with source()
+    }
+  }
+  /// False: the source is there, or about to be looked at by somebody else.
+  [[nodiscard]] bool leave_source() noexcept {
+    bool left = false;
+    with_source([&](future_state& s) { left = s.waiters.remove(relay_); });
+    return left;
   }
   [[nodiscard]] state_ref take_source() noexcept {
     future_state* s = &source();
@@ -221,11 +235,7 @@ public:
     Job::drop();
   }
   void cancel_inputs(cancellation& all) noexcept override {
-    if (owns_)
-      if (future_state* const s = source_.exchange(nullptr, std::memory_order_acq_rel)) {
-        all.add(*s);
-        source_.store(s, std::memory_order_release); // pairs with source()
-      }
+    if (owns_) with_source([&](future_state& s) { all.add(s); });
     Job::cancel_inputs(all);
   }
   void dispose() noexcept override { dispose_state(this); }

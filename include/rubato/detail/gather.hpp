@@ -234,7 +234,8 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
       race_->request_stop();
       return;
     }
-    for (std::size_t i = 0; i != this->inputs_.size(); ++i) {
+    // The newest waiter first: many copies of one shared future are many waiters in one list.
+    for (std::size_t i = this->inputs_.size(); i-- != 0;) {
       gathered& g = this->inputs_[i];
       if (i == winner) continue;
       if (g.owned) g.source->cancel();

@@ -38,6 +38,11 @@ public:
     return (bits_.load(std::memory_order_relaxed) & ready) != 0;
   }
 
+  /// By whoever runs it: it was claimed, and its entry has not been come across yet.
+  [[nodiscard]] bool is_queued() const noexcept {
+    return (bits_.load(std::memory_order_relaxed) & queued) != 0;
+  }
+
   struct taken {
     bool ready; ///< the caller runs it
     bool stale; ///< it was claimed while it was queued: the queue's own hold on it ends

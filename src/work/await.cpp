@@ -1,0 +1,308 @@
+// How a thread waits for a result: it runs the work itself, leaves its seat, drives the pool, or just sleeps.
+// docs/design/futures.md
+#include "rubato/detail/future_state.hpp"
+#include "rubato/detail/mutex.hpp"
+#include "work/park.hpp"
+#include "work/pool_core.hpp"
+#include "work/visit.hpp"
+#include "work/watch.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr unsigned most_claims = 64; // nested in each other on one stack
+
+/// A thread that waits; it stays in its frame until it has been fired or removed.
+class thread_waiter : public future_waiter {
+  std::atomic<bool> fired_{false};
+
+protected:
+  using future_waiter::future_waiter;
+  /// release: pairs with was_fired(). The frame may be gone right afterwards.
+  void set_fired() noexcept { fired_.store(true, std::memory_order_release); }
+
+public:
+  [[nodiscard]] bool was_fired() const noexcept { return fired_.load(std::memory_order_acquire); }
+  /// It could not be removed: it is being fired at this moment.
+  void await_firing() const noexcept {
+    while (!was_fired()) std::this_thread::yield();
+  }
+};
+
+/// A thread of a pool, on its parker.
+class inside_waiter final : public thread_waiter {
+  pool_thread& thread_;
+  static void wake(future_waiter& base, completions& /*more*/) noexcept {
+    auto& self = static_cast<inside_waiter&>(base);
+    pool_thread& t = self.thread_; // lives as long as the pool, which is ours or visited
+    std::optional<visit> here;
+    if (current->core != t.core) here.emplace(*t.core);
+    self.set_fired();
+    t.parker.unpark();
+  }
+
+public:
+  explicit inside_waiter(pool_thread& t) noexcept
+      : thread_waiter(&wake)
+      , thread_(t) {}
+};
+
+/// A thread outside any pool, on a parker in its frame; in a list, for its pool to call when it has no
+/// workers any more.
+class outside_waiter final : public thread_waiter {
+  static constinit mutex list_mutex_;
+  static constinit outside_waiter* first_; // guarded by list_mutex_, as are the links
+  outside_waiter* next_ = nullptr;
+  outside_waiter* previous_ = nullptr;
+  pool_core const* const owner_; // never followed: it may be gone
+  parker parker_;
+
+  static void wake(future_waiter& base, completions& /*more*/) noexcept {
+    auto& self = static_cast<outside_waiter&>(base);
+    self.parker_.unpark();
+    self.set_fired(); // last: the parker goes with the frame
+  }
+
+public:
+  explicit outside_waiter(pool_core const* owner) noexcept
+      : thread_waiter(&wake)
+      , owner_(owner) {
+    std::lock_guard const guard(list_mutex_);
+    next_ = first_;
+    if (first_ != nullptr) first_->previous_ = this;
+    first_ = this;
+  }
+  outside_waiter(outside_waiter const&) = delete;
+  outside_waiter& operator=(outside_waiter const&) = delete;
+  ~outside_waiter() {
+    std::lock_guard const guard(list_mutex_);
+    (previous_ != nullptr ? previous_->next_ : first_) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+  }
+  /// Until fired, called, or then.
+  void park(std::chrono::steady_clock::time_point until) noexcept {
+    static_cast<void>(parker_.park_until(until));
+  }
+  static void call(pool_core const& owner) noexcept {
+    std::lock_guard const guard(list_mutex_);
+    for (outside_waiter* w = first_; w != nullptr; w = w->next_)
+      if (w->owner_ == &owner) w->parker_.unpark();
+  }
+};
+constinit mutex outside_waiter::list_mutex_;
+constinit outside_waiter* outside_waiter::first_ = nullptr;
+
+/// Becomes a guest of the pool for as long as it waits; not, if the pool is gone, ends or is full.
+class guest {
+  member* const before_ = current;
+  pool_thread* mine_ = nullptr;
+
+public:
+  explicit guest(pool_core* core) noexcept {
+    std::optional<visit> here;
+    if (!visit_if_there(core, here) || core->is_ending()) return;
+    try {
+      mine_ = core->enter(true);
+    } catch (std::exception const&) { // too many, or no memory: it waits outside
+      return;
+    }
+    mine_->outer = before_;
+    current = mine_;
+  }
+  guest(guest const&) = delete;
+  guest& operator=(guest const&) = delete;
+  ~guest() {
+    if (mine_ == nullptr) return;
+    current = before_;
+    mine_->core->leave_pool(*mine_);
+  }
+  [[nodiscard]] pool_thread* thread() const noexcept { return mine_; }
+};
+
+/// Is the pool one that only those drive who wait?
+bool is_driven_by_waiters(pool_core* core) noexcept {
+  std::optional<visit> here;
+  return visit_if_there(core, here) && core->size() == 0;
+}
+
+template<class Done>
+void spin(os::ticks how_long, Done done) noexcept {
+  os::ticks const until = os::now() + how_long;
+  while (!done() && os::now() < until)
+    for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+}
+
+} // namespace
+
+bool pool_core::may_claim(pool_thread const& t, future_state const& s, bool stranded) const noexcept {
+  return s.entry.is_ready() && s.home() == this && t.claims < most_claims &&
+         (stranded || s.seat == future_state::any_seat);
+}
+
+bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {
+  if (!may_claim(t, s, stranded)) return false;
+  switch (s.entry.claim()) {
+  case ticket::claimed::no:
+    return false;
+  case ticket::claimed::first:
+    s.hold(); // the queue's
+    break;
+  case ticket::claimed::again:
+    break;
+  }
+  t.bump(counted::executed);
+  ++t.claims;
+  s.resume(t);
+  --t.claims;
+  sweep(t);
+  return true;
+}
+
+/// Entries that were claimed stay in their queues until somebody comes across them; a task that spawns and
+/// waits without end would leave ever more. So they are looked for once they may be as many as the others.
+void pool_core::sweep(pool_thread& t) noexcept {
+  if (++t.stale < t.stale_enough) return;
+  t.stale = 0;
+  seat* const s = t.sits_on();
+  std::size_t left = 0;
+  {
+    in_transit const moving(*this);
+    auto const keep = [](task* k) {
+      return k->exec != &future_state::exec_entry || !static_cast<future_state*>(k)->drop_if_stale();
+    };
+    for (std::size_t n = s != nullptr ? s->queue.size() : 0; n != 0; --n) {
+      task* const k = s->queue.pop();
+      if (k == nullptr) break;
+      if (!keep(k)) continue;
+      ++left;
+      if (!s->queue.push(k)) push_entry(k);
+    }
+    for (std::size_t n = queued(); n != 0; --n) {
+      task* const k = pull(nullptr);
+      if (k == nullptr) break;
+      if (!keep(k)) continue;
+      ++left;
+      push_entry(k);
+    }
+  }
+  t.stale_enough = std::max(pool_thread::stale_at_least, left);
+  if (left != 0) notify();
+  on_quiet();
+}
+
+bool pool_core::await(pool_thread& t, future_state& s, char const* why,
+                      std::chrono::steady_clock::time_point deadline, bool as_guest) noexcept {
+  bool const timed = deadline != std::chrono::steady_clock::time_point::max();
+  auto const leaves = [&] { return as_guest && is_ending(); };
+  if (!timed && !as_guest && size() != 0 && claim(t, s) && s.done()) return true;
+  if (size() != 0)
+    spin(search_ticks_, [&] { return s.done(); });
+  else // nobody else will
+    while (size() == 0 && !s.done() && !leaves() && (!timed || std::chrono::steady_clock::now() < deadline) &&
+           run_one(t)) {
+    }
+  inside_waiter self(t);
+  if (!s.waiters.add(self)) return true;
+  auto const fired = [&] { return self.was_fired(); };
+  auto const expired = [&] { return timed && std::chrono::steady_clock::now() >= deadline; };
+  // Only of a closure that is in this pool's queue or on its stacks can it be said that nobody else will end
+  // it.
+  bool const by_anybody = s.home() != this || !s.runs_to_end();
+  if (by_anybody) count_outside_wait(1);
+  // With nobody left to run what is ready, whoever waits for it does.
+  bool stranded = false;
+  auto const is_mine = [&] { return stranded = !timed && may_claim(t, s, true) && is_stranded(); };
+  while (!fired() && !expired() && !leaves()) {
+    park_until(t, why, nullptr, [&] { return fired() || expired() || leaves() || is_mine(); }, deadline);
+    if (!fired() && std::exchange(stranded, false)) static_cast<void>(claim(t, s, true));
+  }
+  if (by_anybody) count_outside_wait(-1);
+  if (fired()) return true;
+  if (s.waiters.remove(self)) return false;
+  self.await_firing();
+  return true;
+}
+
+namespace {
+
+/// Waits as a guest of the pool. `t`: who the thread is in another one, or null. False: the result is not
+/// there; the deadline has passed, or the pool has no room for guests, or ends, or is gone.
+bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, char const* why,
+                     std::chrono::steady_clock::time_point deadline) noexcept {
+  // Our own seat must not stay taken while we drive another pool.
+  seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
+  {
+    guest const g(owner);
+    if (pool_thread* const in = g.thread()) static_cast<void>(in->core->await(*in, s, why, deadline, true));
+  }
+  if (t != nullptr) t->core->come_back(*t, left);
+  return s.done();
+}
+
+/// On a thread that belongs to no pool. Returns early when its owner has lost its workers. False: the result
+/// is not there.
+bool await_outside(pool_core* owner, future_state& s,
+                   std::chrono::steady_clock::time_point deadline) noexcept {
+  outside_waiter self(owner);
+  if (!s.waiters.add(self)) return true;
+  if (!is_driven_by_waiters(owner)) self.park(deadline);
+  if (!s.done() && s.waiters.remove(self)) return false;
+  self.await_firing();
+  return true;
+}
+
+/// The same, all of it.
+bool await_from_outside(pool_core* owner, future_state& s, char const* why,
+                        std::chrono::steady_clock::time_point deadline) noexcept {
+  constexpr std::int64_t spin_us = 20; // less than a wake costs
+  while (!s.done()) {
+    if (is_driven_by_waiters(owner)) {
+      if (await_elsewhere(owner, nullptr, s, why, deadline)) return true;
+      owner = nullptr; // it ends, or is driven by many
+    } else if (owner != nullptr) {
+      spin(spin_us * ticks_per_us(), [&] { return s.done(); });
+    }
+    if (await_outside(owner, s, deadline)) return true;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+  }
+  return true;
+}
+
+bool await_anywhere(future_state& s, char const* why,
+                    std::chrono::steady_clock::time_point deadline) noexcept {
+  if (s.done()) return true;
+  pool_core* const owner = s.home();
+  if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
+    s.drop();
+    return true;
+  }
+  if (current->core != nullptr) {
+    pool_thread& t = thread_of(*current);
+    if (owner != nullptr && owner != t.core && is_driven_by_waiters(owner) &&
+        await_elsewhere(owner, &t, s, why, deadline))
+      return true;
+    return t.core->await(t, s, why, deadline);
+  }
+  return await_from_outside(owner, s, why, deadline);
+}
+
+} // namespace
+
+void call_outside_waiters(pool_core const& c) noexcept { outside_waiter::call(c); }
+
+void future_state::wait(char const* why) noexcept {
+  static_cast<void>(await_anywhere(*this, why, std::chrono::steady_clock::time_point::max()));
+}
+
+bool future_state::wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
+  return await_anywhere(*this, "timed wait", deadline);
+}
+
+} // namespace rubato::detail
