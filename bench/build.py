@@ -46,7 +46,7 @@ class Builder:
         if key in self.programs or key in self.reasons:
             return
         print(f"building {contender.program} ({contender.toolchain})", file=sys.stderr, flush=True)
-        make = self._with_cargo if contender.toolchain == "cargo" else self._with_cmake
+        make = {"cargo": self._with_cargo, "peer": self._of_peer}.get(contender.toolchain, self._with_cmake)
         program, why = make(contender)
         if program:
             self.programs[key] = program
@@ -63,9 +63,12 @@ class Builder:
         built = run(["cmake", "--build", folder, "--target", target, "-j", os.cpu_count() or 1])
         if built.returncode != 0:
             missing = {"onetbb": "no oneTBB: neither PyPI's tbb-devel nor an installed package",
-                       "openmp": "the compiler has no OpenMP", "asio": "no Asio headers (libasio-dev)"}
-            if re.search("unknown target|No rule to make target", built.stdout) and contender.program in missing:
-                return None, missing[contender.program]
+                       "openmp": "the compiler has no OpenMP", "asio": "no Asio headers (libasio-dev)",
+                       "asio-onetbb-pipeline": "no Asio headers (libasio-dev), no oneTBB, or no zlib (zlib1g-dev)",
+                       **dict.fromkeys(("serial-pipeline", "rubato-pipeline"), "no zlib (zlib1g-dev)")}
+            unknown = re.search("unknown target|No rule to make target", built.stdout)
+            if unknown and (why := missing.get(contender.program) or missing.get(contender.program.split("-")[0])):
+                return None, why
             return None, reason(built.stdout)
         return next(iter(folder.glob(f"**/{target}"))), None
 
@@ -83,6 +86,15 @@ class Builder:
         done = run(command)
         self.configured[toolchain] = None if done.returncode == 0 else reason(done.stdout)
         return self.configured[toolchain]
+
+    @staticmethod
+    def _of_peer(contender):
+        """What is not built here: README.md says what such a program has to do."""
+        folder = os.environ.get("RUBATO_PEERS_DIR", "")
+        if not folder:
+            return None, "RUBATO_PEERS_DIR names no folder with its program"
+        program = Path(folder).absolute() / f"bench-{contender.program}"
+        return (program, None) if program.exists() else (None, f"no {program.name} in RUBATO_PEERS_DIR")
 
     def _with_cargo(self, contender):
         if not shutil.which("cargo"):

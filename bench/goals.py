@@ -35,6 +35,16 @@ class Rows:
             raise LookupError
         return min(found, key=lambda r: r["median_ns"])
 
+    def pairs(self, own, prefix, others):
+        """Each row of the scenarios, with the best of the others at as many workers, if there is one."""
+        for row in self.rows:
+            if not row["scenario"].startswith(prefix) or row["contender"] != own:
+                continue
+            try:
+                yield row, self.best_other(row["scenario"], others, row["workers"])
+            except LookupError:
+                pass
+
 
 def verdict(met, text):
     return f"{'met' if met else 'MISSED'}: {text}"
@@ -64,9 +74,30 @@ def worst(verdicts):
 def crowded(rows, own):
     """The time with twice the workers by the time with one per core."""
     for row in rows.rows:
-        if row["contender"] != own or row["workers"] != 2 * rows.cpus or row["scenario"] == "enqueue":
+        if row["contender"] != own or row["workers"] != 2 * rows.cpus or row["scenario"] == "enqueue" or row["suite"]:
             continue
         yield row["scenario"], at_most(row, {**rows.find(row["scenario"], own), "contender": "fewer"}, 1.2)
+
+
+PEERS = ("onetbb", "asio", "minirts", "concurrencpp", "toomanycooks", "libcoro", "cppcoro", "std-async")
+
+
+def by_workers(rows, own, scenario, bar, others=PEERS):
+    """At most `bar` times the best of the others, whatever the number of workers."""
+    for row, best in rows.pairs(own, scenario, others):
+        if row["scenario"] == scenario:
+            yield f"{row['workers']} workers", at_most(row, best, bar)
+
+
+def every(rows, own, prefix, others=PEERS):
+    """Not worse than the best of the others."""
+    for row, best in rows.pairs(own, prefix, others):
+        yield f"{row['scenario']}, {row['workers']} workers", not_worse(row, best)
+
+
+def beyond(bytes_each, used, bar):
+    """Bytes beyond what is used anyway."""
+    return verdict(bytes_each - used <= bar, f"{bytes_each - used:.0f} B")
 
 
 def instructions(results, own, form, bar):
@@ -117,6 +148,31 @@ def goals(results):
         ("enqueue, 2, 4, 8 workers", "<= 1.5 x the same with 1",
          lambda own, plain: worst((f"{w} workers", at_most(rows.find("enqueue", own, w), rows.find("enqueue", own, 1), 1.5))
                                   for w in (2, 4, 8))),
+        ("enqueue, 1 worker", "<= 1/2 of MiniRTS",
+         lambda own, plain: at_most(rows.find("enqueue-1-4", own, 1), rows.find("enqueue-1-4", "minirts", 1), 1 / 2)),
+        ("spawn and get", "<= 1/3 of MiniRTS", lambda own, plain: worst(by_workers(rows, own, "spawn", 1 / 3, ("minirts",)))),
+        ("spawn and get", "<= 1/2 of the best", lambda own, plain: worst(by_workers(rows, own, "spawn", 1 / 2))),
+        ("then, per link", "<= 100 ns", lambda own, plain: worst(
+            (f"{r['scenario']}, {r['workers']} workers", verdict(r["median_ns"] <= 100, f"{r['median_ns']:.0f} ns"))
+            for r in rows.rows if r["scenario"].startswith("then") and r["contender"] == own)),
+        ("then, per link", "<= 1/5 of MiniRTS", lambda own, plain: worst(
+            v for kind in ("thenfirst", "thenlast") for v in by_workers(rows, own, kind, 1 / 5, ("minirts",)))),
+        ("one task there and back", "not worse than the best that sleeps when idle", lambda own, plain: worst(
+            every(rows, own, "latency", tuple(p for p in PEERS if p != "minirts")))),
+        ("tasks of 1 us, overhead", "<= 1/2 of MiniRTS", lambda own, plain: worst(
+            v for kind in ("enqueue1us", "spawn1us") for v in by_workers(rows, own, kind, 1 / 2, ("minirts",)))),
+        ("call of a coroutine", "not worse than cppcoro and TooManyCooks", lambda own, plain: worst(
+            every(rows, own, "call", ("cppcoro", "toomanycooks")))),
+        ("frame of a coroutine", "not larger than cppcoro's and TooManyCooks's", lambda own, plain: worst(
+            by_workers(rows, own, "framememory", 1, ("cppcoro", "toomanycooks")))),
+        ("fib and skynet of coroutines", "not worse than TooManyCooks", lambda own, plain: worst(
+            v for kind in ("cofib", "coskynet") for v in every(rows, own, kind, ("toomanycooks",)))),
+        ("channel, mutex, semaphore", "not worse than the best", lambda own, plain: worst(
+            v for kind in ("channel", "mutex", "semaphore") for v in every(rows, own, kind))),
+        ("memory of a pending future", "<= 128 B beyond the result",
+         lambda own, plain: beyond(rows.find("promisememory", own, 1)["median_ns"], 8, 128)),
+        ("memory of a waiting coroutine", "<= 128 B beyond its frame",
+         lambda own, plain: (lambda r: beyond(r["median_ns"], r["frame_bytes"], 128))(rows.find("suspendedmemory", own, 1))),
         ("idle", "no wake-up after 3 ms",
          lambda own, plain: (lambda n: verdict(n == 0, f"{n:.0f}"))(rows.find("idle", own)["switches"])),
         ("wake of a sleeping pool, p50", "<= 1.2 x a bare futex",
@@ -126,6 +182,8 @@ def goals(results):
          lambda own, plain: (lambda ns: verdict(ns <= 2e5, f"{ns / 1e3:.0f} us"))(rows.find("hidden", own, 2)["start_p50_ns"])),
         ("hidden job, idle core to start, p99", "<= 1 ms",
          lambda own, plain: (lambda ns: verdict(ns <= 1e6, f"{ns / 1e3:.0f} us"))(rows.find("hidden", own, 2)["start_p99_ns"])),
+        ("examples/pipeline", "<= 0.9 x Asio and oneTBB",
+         lambda own, plain: at_most(rows.find("pipeline", own), rows.find("pipeline", "asio-onetbb"), 0.9)),
         ("twice as many workers as cores", "<= 1.2 x one per core", lambda own, plain: worst(crowded(rows, own))),
     ]
 

@@ -48,6 +48,7 @@ def row_of(scenario, entry, answers):
     ns = [a["ns"] * entry.scale for a in answers]
     row = {
         "scenario": scenario.name,
+        "suite": scenario.suite,
         "contender": entry.contender.name,
         "workers": entry.workers,
         "median_ns": statistics.median(ns),

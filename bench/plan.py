@@ -1,12 +1,13 @@
 """What is measured: the scenarios, who takes part, with how many workers and at which size.
 
 A scenario's `kind` and `size` are what the programs get on their command lines; its name is what people read. `P` stands
-for the CPUs that this process may use, "2P" for a pool twice that size.
+for the CPUs that this process may use, "2P" for a pool twice that size. The scenarios of a `suite` are in programs of their
+own.
 """
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 def usable_cpus():
@@ -17,7 +18,7 @@ def usable_cpus():
 class Contender:
     name: str
     program: str  # bench-<program>
-    toolchain: str  # gcc, clang or cargo
+    toolchain: str  # gcc, clang, cargo; peer: a program that somebody else has built, see RUBATO_PEERS_DIR
     forms: dict = field(default_factory=dict, hash=False)  # kind -> the kind that this form of it goes by
 
 
@@ -33,9 +34,17 @@ CONTENDERS = {c.name: c for c in [
     Contender("openmp", "openmp", "gcc"),
     Contender("mutex-queue", "mutex-queue", "gcc"),
     Contender("asio", "asio", "gcc"),
+    Contender("asio-onetbb", "asio-onetbb", "gcc"),
     Contender("rayon", "rayon", "cargo"),
     Contender("chili", "chili", "cargo"),
     Contender("forte", "forte", "cargo"),
+    Contender("std-async", "std-async", "gcc"),
+    Contender("rubato-when-all", "rubato", "gcc", {"cofib": "cofiball", "coskynet": "coskynetall"}),
+    Contender("minirts", "minirts", "peer"),
+    Contender("concurrencpp", "concurrencpp", "peer"),
+    Contender("toomanycooks", "toomanycooks", "peer"),
+    Contender("libcoro", "libcoro", "peer"),
+    Contender("cppcoro", "cppcoro", "peer"),
 ]}
 
 RUBATO = ("rubato", "rubato-clang")
@@ -45,6 +54,8 @@ SERIAL = ("serial", "serial-clang")
 FORKING_PEERS = ("onetbb", "openmp", "rayon", "chili", "forte")
 FORKING = SERIAL + RUBATO + FORKING_PEERS
 QUEUEING = RUBATO + ("onetbb", "rayon", "forte", "mutex-queue", "asio")
+FUTURES = RUBATO + ("onetbb", "asio", "minirts", "concurrencpp", "toomanycooks")  # results of tasks
+COROUTINES = RUBATO + ("asio", "concurrencpp", "toomanycooks", "libcoro", "cppcoro")
 
 
 @dataclass
@@ -62,6 +73,9 @@ class Scenario:
     forks: object = None  # size -> forks; what was measured at a smaller size is scaled up by it
     left_out: dict = field(default_factory=dict)  # contender -> why
     memory: int = 0  # bytes
+    suite: str = ""  # its programs are bench-<program>-<suite>
+    at_most: dict = field(default_factory=dict)  # contender -> the most workers it can do it with
+    unit: str = "ns"  # or "bytes"
 
 
 @dataclass(frozen=True)
@@ -141,11 +155,73 @@ def scenarios(quick):
                    QUEUEING, workers=(1, 2, 4, 8), own_workers=(1, 2, 4, 8), reference="mutex-queue")
     yield Scenario("wake", "wake", 40 if quick else 150, "From enqueue to the start of the task, all workers asleep; median",
                    QUEUEING, own_workers=("P",), reference="futex")
+    yield from futures(quick)
+    yield from coroutines(quick)
     yield Scenario("hidden", "hidden", 3 if quick else 5, "Forty jobs of 1 ms, latent behind a leaf of 60 ms",
                    ("serial",) + RUBATO + FORKING_PEERS, workers=(2,), own_workers=(2,))
+    files = 1000 if quick else 4000
+    yield Scenario("pipeline", "pipeline", files, f"examples/pipeline: {files:,} files read, inflated, summed up and sorted",
+                   SERIAL + RUBATO + ("asio-onetbb",), suite="pipeline", reference="asio-onetbb", workers=(1, "P", "2P"),
+                   own_workers=(1, "P", "2P"))
     seconds = 1 if quick else 10
     yield Scenario("idle", "idle", seconds * 1000, f"CPU time of a pool with nothing to do, in {seconds} s",
                    RUBATO + FORKING_PEERS + ("mutex-queue", "asio"), own_workers=("P",), reference="", rounds=1)
+
+
+def futures(quick):
+    """What has results. With one worker more than there are cores MiniRTS, which spins, takes minutes."""
+    tasks, cpus = 10**5 if quick else 10**6, usable_cpus()
+    many = {"suite": "futures", "workers": (1, 2, 3, 4), "own_workers": (1, 2, 3, 4)}
+    spinning = {"minirts": max(1, cpus - 1)}
+    yield Scenario("enqueue-1-4", "enqueue", tasks, f"{tasks:,} empty tasks from one outside thread until all have run; per task",
+                   FUTURES, reference="", **many)
+    yield Scenario("spawn", "spawn", tasks, f"{tasks:,} empty tasks, then all their results; per task",
+                   FUTURES + ("std-async",), smaller={"std-async": 10**4}, at_most={"std-async": 1}, reference="", **many)
+    for kind, when in (("thenfirst", "before the chain is made"), ("thenlast", "when the chain is complete")):
+        yield Scenario(kind, kind, tasks, f"{tasks:,} continuations of each other, the value comes {when}; per link",
+                       RUBATO + ("minirts",), reference="", **many)
+    fib = 20 if quick else 25
+    yield Scenario(f"futurefib{fib}", "futurefib", fib,
+                   f"fib({fib}), a spawn at every leaf, when_all and then at every node; per call",
+                   RUBATO + ("minirts",), reference="", **many)
+    trips = 10**4 if quick else 10**5
+    for kind, what in (("latency", "watched by the caller"), ("spawnget", "asked for by get()")):
+        yield Scenario(kind, kind, trips, f"One task there and back, its end {what}; median",
+                       FUTURES + (("std-async",) if kind == "spawnget" else ()), at_most={"std-async": 1, **spinning},
+                       smaller={"std-async": 10**4}, reference="", **many)
+    bodies = 5 * 10**4 if quick else 2 * 10**5
+    for kind in ("enqueue1us", "spawn1us"):
+        yield Scenario(kind, kind, bodies, f"{bodies:,} tasks of 1 us each; what they cost beyond that, per task",
+                       FUTURES, reference="", **many)
+    yield Scenario("promisememory", "promisememory", tasks, "Memory of a future that waits for its promise; each",
+                   RUBATO + ("onetbb", "minirts", "concurrencpp"), workers=(1,), own_workers=(1,), reference="", rounds=1,
+                   suite="futures", unit="bytes")
+
+
+def coroutines(quick):
+    one = {"suite": "coroutines", "workers": (1,), "own_workers": (1,), "reference": ""}
+    some = {"suite": "coroutines", "workers": (1, 2, 4), "own_workers": (1, 2, 4), "reference": ""}
+    many = 10**5 if quick else 10**6
+    yield Scenario("call", "call", 10 * many, "A coroutine calls another, which returns at once; per call", COROUTINES, **one)
+    fib, levels = (18, 4) if quick else (25, 6)
+    forks = {"forks": fib_forks, "smaller": {"asio": min(fib, 20)}}
+    yield Scenario(f"cofib{fib}", "cofib", fib, f"fib({fib}) of coroutines, two that may run at once at every call",
+                   COROUTINES + ("rubato-when-all",), **forks, **some)
+    yield Scenario("coskynet", "coskynet", levels, f"Skynet of coroutines: ten children per node, 10^{levels} leaves",
+                   COROUTINES + ("rubato-when-all",), forks=lambda n: 10**n, smaller={"asio": min(levels, 4)}, **some)
+    yield Scenario("mutex", "mutex", many, "Eight coroutines lock and unlock the same mutex; per lock",
+                   RUBATO + ("concurrencpp", "toomanycooks", "libcoro", "cppcoro"), **some)
+    yield Scenario("semaphore", "semaphore", many, "Eight coroutines acquire and release one of two permits; per permit",
+                   RUBATO + ("toomanycooks", "libcoro"), **some)
+    for ends in (1, 4):
+        for capacity in (1, 64):
+            yield Scenario(f"channel-{ends}-{capacity}", f"channel{ends}x{capacity}", many,
+                           f"{ends} to {ends} coroutines through a channel of capacity {capacity}; per value",
+                           RUBATO + ("asio", "toomanycooks", "libcoro"), **some)
+    for kind, what, who in (("framememory", "Memory of a coroutine that has not begun", COROUTINES),
+                            ("suspendedmemory", "Memory of a coroutine that waits for a semaphore, all told",
+                             RUBATO + ("toomanycooks", "libcoro"))):
+        yield Scenario(kind, kind, many // 10, f"{what}; each", who, rounds=1, unit="bytes", **one)
 
 
 def selected(only, scenario, contender):
@@ -165,9 +241,11 @@ def entries(scenario, only, workers):
     amount = {"P": cpus, "2P": 2 * cpus}
     for name in scenario.contenders:
         contender = CONTENDERS[name]
+        if scenario.suite:
+            contender = replace(contender, program=f"{contender.program}-{scenario.suite}")
         if name in left_out:
             continue
-        spec = scenario.own_workers if name in RUBATO + CONTEXT + LOOP else scenario.workers
+        spec = scenario.own_workers if name in RUBATO + CONTEXT + LOOP + ("rubato-when-all",) else scenario.workers
         if name in SERIAL:
             spec = (1,)
         elif workers:
@@ -175,7 +253,7 @@ def entries(scenario, only, workers):
         size = scenario.smaller.get(name, scenario.size)
         scale = scenario.forks(scenario.size) / scenario.forks(size) if scenario.forks else 1.0
         kind = contender.forms.get(scenario.kind, scenario.kind)
-        for w in sorted({amount.get(w, w) for w in spec}):
+        for w in sorted({min(amount.get(w, w), scenario.at_most.get(name, 1024)) for w in spec}):
             todo.append(Entry(contender, w, kind, size, scale))
     todo = [e for e in todo if selected(only, scenario.name, e.contender.name)]
     left_out = {c: why for c, why in left_out.items() if selected(only, scenario.name, c)}

@@ -16,6 +16,13 @@ def duration(ns):
     return f"{ns:.3g} ns" if ns < 999.5 else f"{ns:,.0f} ns"
 
 
+def amount(scenario, value):
+    """In the unit of the scenario."""
+    if value is None or scenario.unit == "ns":
+        return duration(value)
+    return f"{value:,.0f} B"
+
+
 def reference_of(scenario, row, rows):
     """What a row's ratio is against: a time, or None."""
     if scenario.reference == "futex":
@@ -38,6 +45,12 @@ def remarks(row):
                      f"p99 {duration(row['futex_p99_ns'])}")
     if "start_p50_ns" in row:
         notes.append(f"idle core to job: p50 {duration(row['start_p50_ns'])}, p99 {duration(row['start_p99_ns'])}")
+    if "mean_ns" in row:
+        notes.append(f"mean {duration(row['mean_ns'])}, p99 {duration(row['p99_ns'])}")
+    if "body_ns" in row:
+        notes.append(f"body {duration(row['body_ns'])}; CPU time beyond it {row['cpu_overhead_ns']:.0f} ns")
+    if "frame_bytes" in row:
+        notes.append(f"frame {row['frame_bytes']:.0f} B")
     if "switches" in row:
         notes.append(f"{row['switches']:.0f} context switches")
     return "; ".join(notes)
@@ -54,8 +67,8 @@ def cells(scenario, rows):
             yield (name, workers, "-", "-", "-", "-", "-", "-", remarks(row))
             continue
         base = reference_of(scenario, row, rows)
-        busy = scenario.kind not in ("wake", "idle")
-        yield (name, workers, duration(row["median_ns"]), duration(row["min_ns"]), duration(row["max_ns"]),
+        busy = scenario.kind not in ("wake", "idle", "latency", "spawnget", "enqueue1us", "spawn1us") and row["cpu_ns"]
+        yield (name, workers, *(amount(scenario, row[key]) for key in ("median_ns", "min_ns", "max_ns")),
                f"{row['median_ns'] / base:.2f}" if base else "-",
                f"{row['cpu_ns'] / row['median_ns']:.2f}" if busy and row["median_ns"] else "-",
                f"{row['max_rss_kb'] / 1024:.0f}", remarks(row))

@@ -23,13 +23,7 @@
 #include "../scenarios/skynet.hpp"
 #include "../scenarios/tree.hpp"
 #include "../scenarios/wake.hpp"
-#include "measure.hpp"
-
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <optional>
-#include <string_view>
+#include "main.hpp"
 
 namespace bench {
 
@@ -93,23 +87,9 @@ std::optional<measurement> perform(R& r, std::string_view scenario, std::uint64_
 
 template<class R>
 int drive(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: bench-%s SCENARIO WORKERS SIZE\n", R::name);
-    return 2;
-  }
-  try {
-    R runtime(static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)));
-    const auto measured = perform(runtime, argv[1], std::strtoull(argv[3], nullptr, 10));
-    if (!measured) {
-      std::fprintf(stderr, "%s has no scenario %s\n", R::name, argv[1]);
-      return 3;
-    }
-    print_json(R::name, R::version(), *measured);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
-  return 0;
+  return run_scenario<R>(argc, argv, [](R& r, std::string_view scenario, unsigned, std::uint64_t size) {
+    return perform(r, scenario, size);
+  });
 }
 
 } // namespace bench

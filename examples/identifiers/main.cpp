@@ -2,7 +2,7 @@
 #include "census.hpp"
 #include "options.hpp"
 #include "report.hpp"
-#include "system.hpp"
+#include "shared/system.hpp"
 
 #include <rubato/pool.hpp>
 
@@ -41,7 +41,7 @@ void compare(rubato::pool& pool, const options& asked, report& all) {
 }
 
 exit_status run(const options& asked) {
-  raise_open_file_limit();
+  example::raise_open_file_limit();
   rubato::pool pool(rubato::pool_options().workers(asked.workers).name("identifiers"));
   report all;
   all.paths = asked.paths;

@@ -19,7 +19,7 @@ auto counting(tally& mine) {
 }
 
 /// Counts the identifiers of the runs that begin at `first` or later and before `last`.
-void scan_piece(const descriptor& file, std::uint64_t first, std::uint64_t last, tally& mine,
+void scan_piece(const example::descriptor& file, std::uint64_t first, std::uint64_t last, tally& mine,
                 progress& meter) {
   auto tokens = counting(mine);
   const auto read = [&](std::uint64_t offset, std::uint64_t limit) {
@@ -58,7 +58,7 @@ void scan_piece(const descriptor& file, std::uint64_t first, std::uint64_t last,
 
 } // namespace
 
-void scan_stream(const descriptor& file, per_thread<tally>& tallies, progress& meter) {
+void scan_stream(const example::descriptor& file, per_thread<tally>& tallies, progress& meter) {
   tally& mine = tallies.local();
   auto tokens = counting(mine);
   while (const std::size_t size = read_next(file, mine.buffer)) {
@@ -69,7 +69,8 @@ void scan_stream(const descriptor& file, per_thread<tally>& tallies, progress& m
   tokens.finish();
 }
 
-void scan_file(const descriptor& file, std::uint64_t size, per_thread<tally>& tallies, progress& meter) {
+void scan_file(const example::descriptor& file, std::uint64_t size, per_thread<tally>& tallies,
+               progress& meter) {
   if (size <= piece_size) return scan_stream(file, tallies, meter);
   const std::uint64_t pieces = (size - 1) / piece_size + 1;
   rubato::for_index(std::uint64_t{0}, pieces, [&](std::uint64_t i) {

@@ -3,7 +3,7 @@
 
 #include "per_thread.hpp"
 #include "progress.hpp"
-#include "system.hpp"
+#include "shared/system.hpp"
 #include "tally.hpp"
 
 #include <cstdint>
@@ -12,9 +12,10 @@ namespace identifiers {
 
 /// Reads a regular file; a large one in pieces side by side. `size` is a hint: the file may grow or shrink
 /// meanwhile. Throws std::system_error if it cannot be read.
-void scan_file(const descriptor& file, std::uint64_t size, per_thread<tally>& tallies, progress& meter);
+void scan_file(const example::descriptor& file, std::uint64_t size, per_thread<tally>& tallies,
+               progress& meter);
 
 /// Reads what comes, to its end.
-void scan_stream(const descriptor& file, per_thread<tally>& tallies, progress& meter);
+void scan_stream(const example::descriptor& file, per_thread<tally>& tallies, progress& meter);
 
 } // namespace identifiers

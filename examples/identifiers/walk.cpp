@@ -1,7 +1,8 @@
 #include "walk.hpp"
 
 #include "scan.hpp"
-#include "system.hpp"
+#include "shared/path.hpp"
+#include "shared/system.hpp"
 
 #include <rubato/algorithm.hpp>
 #include <rubato/pool.hpp>
@@ -13,14 +14,7 @@
 namespace identifiers {
 namespace {
 
-std::string join_path(const std::string& directory, const std::string& name) {
-  std::string joined;
-  joined.reserve(directory.size() + 1 + name.size());
-  joined += directory;
-  if (!joined.ends_with('/')) joined += '/';
-  joined += name;
-  return joined;
-}
+using namespace example;
 
 /// Each directory is a child of one flat scope, so a deep tree nests no deeper than a shallow one; within a
 /// directory its files are a loop, and within a large file its pieces are.

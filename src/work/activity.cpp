@@ -170,7 +170,8 @@ void suspension::stop_requested() noexcept {
 }
 
 bool suspension::retire() noexcept {
-  if (who_ != nullptr) who_->stop.remove(*this);
+  // Once: afterwards the activity may end before this does.
+  if (activity* const a = std::exchange(who_, nullptr)) a->stop.remove(*this);
   return stopped_;
 }
 

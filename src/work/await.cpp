@@ -136,7 +136,7 @@ template<class Done>
 void spin(os::ticks how_long, Done done) noexcept {
   os::ticks const until = os::now() + how_long;
   while (!done() && os::now() < until)
-    for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+    for (unsigned i = 0; i != 16 && !done(); ++i) std_policy::pause();
 }
 
 } // namespace

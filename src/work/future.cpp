@@ -97,7 +97,7 @@ void queue_pending(future_state& c, resident& r, pool_core& wanted, bool chosen)
 
 void spawn_state(pool_core& c, future_state& s) noexcept {
   s.settle(&c);
-  static_cast<void>(s.entry.offer());
+  s.entry.offer_new();
   if (s.seat != future_state::any_seat)
     c.enqueue_on(s.seat, &s);
   else

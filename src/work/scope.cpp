@@ -164,7 +164,7 @@ bool scope_core::admit(scope_member& m) noexcept {
 void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept {
   auto& m = static_cast<scope_member&>(w);
   scope_core& s = *m.scope;
-  if (std::exception_ptr e = m.error(); e != nullptr && !(is_cancelled(e) && s.stop_.stop_requested()))
+  if (std::exception_ptr e = m.take_error(); e != nullptr && !(is_cancelled(e) && s.stop_.stop_requested()))
     s.fail(std::move(e));
   std::lock_guard const guard(s.mutex_);
   (m.previous != nullptr ? m.previous->next : s.members_) = m.next;

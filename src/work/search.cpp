@@ -192,7 +192,7 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
     if (!searching) searching = begin_search();
     if (s.closed.load(std::memory_order_relaxed)) return false;
     if (!searching) return false; // enough others look around; they will be told
-    for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+    for (unsigned i = 0; i != 16 && entry.empty(); ++i) std_policy::pause();
   } while (os::now() < deadline);
   // What was to stay hot on its seat has not been run all the time.
   if (hot.where == nullptr || hot.where->counts[counted::executed] != hot.executed) return false;

@@ -31,8 +31,11 @@ void stop_scope::request(stop_level level) noexcept {
   token_state* state = nullptr;
   {
     std::lock_guard const guard(mutex_);
-    if (requested_.load(std::memory_order_relaxed) < level)
+    if (requested_.load(std::memory_order_relaxed) < level) {
       requested_.store(level, std::memory_order_relaxed);
+      // release: pairs with level(). Under the lock: a link that add() refuses was refused after this.
+      stop_requests.fetch_add(1, std::memory_order_release);
+    }
     state = state_.get();
   }
   // Outside the lock: callbacks are user code.

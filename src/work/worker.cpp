@@ -199,7 +199,9 @@ task* pool_core::any_task() noexcept {
 void pool_core::run(pool_thread& t, task& k) noexcept {
   t.bump(counted::executed);
   if (k.holds_room) release_room();
-  k.exec(k, &t);
+  // What queues itself again and again must not outrun discard_queued(). relaxed: a moment later does as
+  // well.
+  k.exec(k, ending_.load(std::memory_order_relaxed) != ending::discard ? &t : nullptr);
 }
 
 void pool_core::drop(task& k) noexcept {

@@ -56,7 +56,7 @@ public:
 
 /// So long that two threads meet at every point of what they do, in one of many rounds.
 inline void delay(unsigned steps) {
-  for (unsigned volatile i = 0; i < steps; i = i + 1) continue;
+  for (unsigned volatile i = 0; i < steps;) i = i + 1;
 }
 
 } // namespace async_test

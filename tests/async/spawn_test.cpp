@@ -217,7 +217,10 @@ TEST_P(spawning, submit_brings_a_std_future) {
   EXPECT_EQ(get(pool.submit([](std::stop_token, int i) { return i; }, 5)), 5);
   EXPECT_EQ(get(pool.submit([]() -> rubato::task<int> { co_return 6; })), 6);
   EXPECT_EQ(get(pool.submit([&] { return pool.spawn([] { return 7; }); })), 7);
-  EXPECT_EQ(failure_of([&] { get(pool.submit([] { throw failure(8); })); }), 8);
+  // The standard library counts the references to an exception where ThreadSanitizer does not see it.
+  if (!under_tsan) {
+    EXPECT_EQ(failure_of([&] { get(pool.submit([] { throw failure(8); })); }), 8);
+  }
   get(pool.submit([] {}));
 }
 

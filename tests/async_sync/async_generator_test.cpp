@@ -51,7 +51,7 @@ TEST_P(async_generator, may_await_whatever_a_task_may) {
     for (int i = 0; i != n; ++i) {
       auto const lock = co_await m.scoped_lock();
       co_await rubato::yield();
-      int const a = co_await rubato::spawn([i] { return i * i; });
+      int const a = co_await rubato::spawn([](int x) { return x * x; }, i);
       auto zero = []() -> rubato::task<int> { co_return 0; };
       int const b = co_await zero();
       bool const sent = co_await c.send(a);

@@ -146,7 +146,7 @@ TEST_P(channel_values, may_be_nothing) {
   EXPECT_FALSE(pool.block_on(c.receive()).has_value());
 }
 
-struct alignas(128) wide {
+struct alignas(128) wide { // never in a coroutine
   int value;
   explicit wide(int v)
       : value(v) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -72,6 +73,10 @@ public:
   child& operator=(const child&) = delete;
   ~child() {
     if (process_ > 0) wait();
+  }
+
+  void send(int signal) const {
+    if (process_ > 0) ::kill(process_, signal); // -1 would be everybody
   }
 
   outcome wait() {

@@ -61,8 +61,14 @@ value_of<T> value_from(gathered& g) {
 }
 
 template<class T>
+[[nodiscard]] bool has_failed(gathered const& g) noexcept {
+  return result_of<T>(*g.source.get()).error() != nullptr;
+}
+/// Moved out of a future, copied out of a shared one.
+template<class T>
 [[nodiscard]] std::exception_ptr error_of(gathered const& g) noexcept {
-  return result_of<T>(*g.source.get()).error();
+  auto& slot = result_of<T>(*g.source.get());
+  return g.owned ? slot.take_error() : slot.error();
 }
 
 /// Inputs of different types.
@@ -82,6 +88,11 @@ struct tuple_inputs {
     return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
       return all_type{value_from<Ts>(all[I])...};
     }(std::index_sequence_for<Ts...>());
+  }
+  [[nodiscard]] bool failed(std::size_t i) const noexcept {
+    using function = bool (*)(gathered const&) noexcept;
+    static constexpr function table[] = {&has_failed<Ts>...};
+    return table[i](all[i]);
   }
   [[nodiscard]] std::exception_ptr error(std::size_t i) noexcept {
     using function = std::exception_ptr (*)(gathered const&) noexcept;
@@ -116,6 +127,7 @@ struct range_inputs {
     for (std::size_t i = 0; i != count; ++i) made.push_back(value_from<T>(all[i]));
     return made;
   }
+  [[nodiscard]] bool failed(std::size_t i) const noexcept { return has_failed<T>(all[i]); }
   [[nodiscard]] std::exception_ptr error(std::size_t i) noexcept { return error_of<T>(all[i]); }
   [[nodiscard]] any_type value(std::size_t i) { return value_from<T>(all[i]); }
 };
@@ -158,7 +170,7 @@ class all_state final : public gathering_state<typename Inputs::all_type, Inputs
   }
 
   void note(gathered& g) noexcept {
-    if (this->inputs_.error(g.index) == nullptr) return;
+    if (!this->inputs_.failed(g.index)) return;
     std::size_t expected = none;
     failed_.compare_exchange_strong(expected, g.index,
                                     std::memory_order_relaxed); // ordered by the count
@@ -216,7 +228,7 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
   /// True: it has its result.
   [[nodiscard]] bool note(gathered& g) noexcept {
     std::size_t expected = none;
-    bool const failed = this->inputs_.error(g.index) != nullptr;
+    bool const failed = this->inputs_.failed(g.index);
     bool const wins =
         !failed && winner_.compare_exchange_strong(expected, g.index, std::memory_order_relaxed); // see below
     if (wins) {

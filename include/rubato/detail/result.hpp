@@ -88,6 +88,8 @@ public:
   }
   void fail(std::exception_ptr e) noexcept { error_ = std::move(e); }
   [[nodiscard]] std::exception_ptr const& error() const noexcept { return error_; }
+  /// For whoever passes it on and leaves the slot to be destroyed by others: they do not free the exception.
+  [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
   [[nodiscard]] bool has_value() const noexcept { return has_value_; }
   /// The value where it is, or the exception, thrown. Any number of times, by any thread, after fill().
   std::add_lvalue_reference_t<std::add_const_t<value_type>> look() const {

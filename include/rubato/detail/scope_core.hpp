@@ -48,7 +48,7 @@ struct scope_member : future_waiter {
 
   scope_member(scope_core& s, future_state& j) noexcept;
   /// Why the job has failed, if it has.
-  [[nodiscard]] virtual std::exception_ptr error() noexcept = 0;
+  [[nodiscard]] virtual std::exception_ptr take_error() noexcept = 0;
 
 protected:
   ~scope_member() = default;
@@ -170,7 +170,9 @@ template<class F>
 class member_job final : link_holder, public job_for<F>::type, scope_member {
   using job_type = typename job_for<F>::type;
   using result_type = typename flattened<call_result_t<F>>::type;
-  [[nodiscard]] std::exception_ptr error() noexcept override { return result_of<result_type>(*this).error(); }
+  [[nodiscard]] std::exception_ptr take_error() noexcept override {
+    return result_of<result_type>(*this).take_error();
+  }
 
 public:
   template<class G>

@@ -4,6 +4,7 @@
 #include "rubato/detail/mutex.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -61,6 +62,10 @@ public:
   }
 };
 
+/// How many stop requests there have been in the process. While it stands still, nobody has to look upwards
+/// twice.
+inline constinit std::atomic<std::uint64_t> stop_requests{1};
+
 /// Thread-safe.
 class stop_scope {
   friend class stop_link;
@@ -75,6 +80,8 @@ class stop_scope {
   };
 
   std::atomic<stop_level> requested_{stop_level::none};
+  mutable std::atomic<std::uint64_t> clear_at_{
+      0}; ///< so many requests ago nothing was requested from here up
   mutable mutex mutex_;
   stop_link* up_ = nullptr;
   stop_listener* first_ = nullptr;             // guarded by mutex_
@@ -99,11 +106,16 @@ public:
   void request_stop() noexcept { request(stop_level::stopped); }
   /// The pool ends: what waits for time or for the world outside ends early.
   void request_drain() noexcept { request(stop_level::draining); }
-  /// This scope's or an outer one's. relaxed: whoever stops early orders nothing by it.
+  /// This scope's or an outer one's. O(1) unless there was a request since the scope around was asked.
   [[nodiscard]] stop_level level() const noexcept {
+    // acquire: pairs with request(), because what was requested before the count rose is read next.
+    std::uint64_t const now = stop_requests.load(std::memory_order_acquire);
     stop_level most = stop_level::none;
-    for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent())
+    for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent()) {
       if (stop_level const l = s->requested_.load(std::memory_order_relaxed); l > most) most = l;
+      if (s->clear_at_.load(std::memory_order_relaxed) == now) break;
+    }
+    if (most == stop_level::none) clear_at_.store(now, std::memory_order_relaxed);
     return most;
   }
   /// Is everything here to end, whatever it waits for?

@@ -20,6 +20,9 @@ public:
     return (bits_.fetch_or(queued | ready, std::memory_order_acq_rel) & queued) == 0;
   }
 
+  /// The same for what nobody else knows yet; queuing it publishes it.
+  void offer_new() noexcept { bits_.store(queued | ready, std::memory_order_relaxed); }
+
   enum class claimed : std::uint8_t { no, first, again };
   /// Runs it without taking it out of its queue. no: somebody else does, or it is not ready. first: the queue
   /// needs a hold on it of its own from now on.

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace identifiers {
+namespace example {
 
 namespace detail {
 
@@ -55,4 +55,4 @@ void parallel_sort(std::vector<T>& items, const Less& less) {
   detail::sort_into(std::span(items), std::span(other), false, less);
 }
 
-} // namespace identifiers
+} // namespace example

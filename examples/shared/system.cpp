@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace identifiers {
+namespace example {
 namespace {
 
 [[noreturn]] void fail() { throw std::system_error(errno, std::generic_category()); }
@@ -145,7 +145,23 @@ std::size_t read_at(const descriptor& file, std::span<char> buffer, std::uint64_
       [&] { return ::pread(file.number(), buffer.data(), buffer.size(), static_cast<off_t>(offset)); }));
 }
 
+descriptor create_file(const std::string& path) {
+  constexpr mode_t all_that_umask_permits = 0666;
+  return descriptor(checked(
+      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, all_that_umask_permits); }));
+}
+
+descriptor open_for_writing(const std::string& path) { return open_path(path, O_WRONLY); }
+
+void write_all(const descriptor& file, std::string_view bytes) {
+  while (!bytes.empty())
+    bytes.remove_prefix(static_cast<std::size_t>(
+        checked([&] { return ::write(file.number(), bytes.data(), bytes.size()); })));
+}
+
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
+
+long process_id() { return ::getpid(); }
 
 void raise_open_file_limit() {
   rlimit limit{};
@@ -155,4 +171,4 @@ void raise_open_file_limit() {
               &limit); // if it fails the old limit serves, and a file too many is reported as unreadable
 }
 
-} // namespace identifiers
+} // namespace example

@@ -1,4 +1,4 @@
-// Every system call of the program: directories, files, and what the process may use.
+// The system calls of the examples: directories, files, and what the process may use.
 //
 // Not std::filesystem: a tree may be nested deeper than the longest path that the kernel takes, a file may
 // have become a FIFO since its directory was read, and links must not be followed, all of which needs openat
@@ -13,11 +13,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-namespace identifiers {
+namespace example {
 
 /// An open file; closed with its last owner gone.
 class descriptor {
@@ -79,8 +80,15 @@ descriptor open_file(const std::string& path);
 std::size_t read_next(const descriptor& file, std::span<char> buffer);
 std::size_t read_at(const descriptor& file, std::span<char> buffer, std::uint64_t offset);
 
+/// Makes a file that is not there yet, for writing.
+descriptor create_file(const std::string& path);
+/// Opens what is there, for writing.
+descriptor open_for_writing(const std::string& path);
+void write_all(const descriptor& file, std::string_view bytes);
+
 bool is_terminal(std::FILE* stream);
+long process_id();
 /// Many workers hold many files open: asks for as many as the system allows.
 void raise_open_file_limit();
 
-} // namespace identifiers
+} // namespace example

@@ -1,0 +1,45 @@
+// What the manifest says of a file, from its bytes.
+#pragma once
+
+#include "catalogue.hpp"
+#include "tree.hpp"
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace pipeline {
+
+/// Inflates what begins as gzip does, whatever the file is called, and sums up the rest as it is. One after
+/// the other: begin(), feed() for each part, end().
+class digest {
+  enum class state { unknown, plain, in_member, between_members, failed };
+
+  state state_ = state::unknown;
+  std::uint64_t size_ = 0;
+  std::uint64_t inflated_ = 0;
+  unsigned long crc_ = 0;
+  std::string failure_;
+  z_stream stream_{};
+  std::vector<unsigned char> out_ = std::vector<unsigned char>(64 * 1024);
+
+  void sum_up(std::span<const unsigned char> bytes);
+  void inflate_all(std::span<const unsigned char> bytes);
+  void fail(std::string why);
+
+public:
+  digest();
+  digest(const digest&) = delete;
+  digest& operator=(const digest&) = delete;
+  ~digest();
+
+  void begin();
+  /// False: it has failed, and more parts would change nothing.
+  bool feed(const part& next);
+  outcome end(std::string path);
+};
+
+} // namespace pipeline

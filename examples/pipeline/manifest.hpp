@@ -1,0 +1,20 @@
+// What the program writes.
+#pragma once
+
+#include "catalogue.hpp"
+
+#include <string>
+
+namespace pipeline {
+
+/// A line per file: checksum, size, inflated size, path. A backslash in a path is written \\ and a newline
+/// \n, so that a line is a file.
+std::string manifest_text(const catalogue& all);
+/// The same as JSON, with all problems. Bytes of a path that are no UTF-8 become replacement characters.
+std::string manifest_json(const catalogue& all);
+
+/// Writes a file that is there as a whole or, if this throws, as it was: under another name first. What is no
+/// regular file, such as a device, is written directly. Throws std::system_error.
+void replace_file(const std::string& path, const std::string& content);
+
+} // namespace pipeline
