@@ -13,17 +13,32 @@ namespace {
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit trampoline mine;
 
-/// Stands in a queue for an activity whose own entry is in one already.
-class second_entry final : public task {
-  activity& of_;
+} // namespace
 
+[[gnu::noinline]] trampoline& this_trampoline() noexcept { return mine; }
+
+/// Stands in a queue for an activity whose own entry is in one already. May be claimed like that one; then it
+/// stands for nothing until somebody comes across it.
+class second_entry final : public task {
+  activity& of_; // held
+
+  [[nodiscard]] bool is_stale() const noexcept { return of_.second_.load(std::memory_order_relaxed) != this; }
+  void dispose() noexcept {
+    of_.release();
+    deallocate(this, sizeof(second_entry));
+  }
   static void run(task& base, member* runner) noexcept {
-    activity& a = static_cast<second_entry&>(base).of_;
-    deallocate(&base, sizeof(second_entry));
-    if (runner != nullptr)
-      a.resume(*runner);
-    else
-      a.drop();
+    auto& self = static_cast<second_entry&>(base);
+    task* expected = &self;
+    // acquire: pairs with make().
+    if (self.of_.second_.compare_exchange_strong(expected, nullptr, std::memory_order_acquire,
+                                                 std::memory_order_relaxed)) {
+      if (runner != nullptr)
+        self.of_.resume(*runner);
+      else
+        self.of_.drop();
+    }
+    self.dispose();
   }
 
 public:
@@ -31,20 +46,30 @@ public:
       : task(&run)
       , of_(a) {
     holds_room = false;
+    a.hold();
   }
   /// The activity itself, if there is no memory: then it goes on where it stands.
   [[nodiscard]] static task* make(activity& a) noexcept {
     try {
-      return ::new (allocate(sizeof(second_entry))) second_entry(a);
+      task* const made = ::new (allocate(sizeof(second_entry))) second_entry(a);
+      a.second_.store(made, std::memory_order_release); // pairs with whoever claims it
+      return made;
     } catch (std::bad_alloc const&) {
       return &a;
     }
   }
+  /// False: it is none, or not stale.
+  [[nodiscard]] static bool drop_if_stale(task& k) noexcept {
+    if (k.exec != &run || !static_cast<second_entry&>(k).is_stale()) return false;
+    static_cast<second_entry&>(k).dispose();
+    return true;
+  }
 };
 
-} // namespace
-
-[[gnu::noinline]] trampoline& this_trampoline() noexcept { return mine; }
+bool drop_stale_entry(task& k) noexcept {
+  return k.exec == &future_state::exec_entry ? static_cast<future_state&>(k).drop_if_stale()
+                                             : second_entry::drop_if_stale(k);
+}
 
 void activity::resume(member& runner) noexcept {
   bool finished = false;

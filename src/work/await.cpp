@@ -142,7 +142,7 @@ void spin(os::ticks how_long, Done done) noexcept {
 } // namespace
 
 bool pool_core::may_claim(pool_thread const& t, future_state const& s, bool stranded) const noexcept {
-  return s.entry.is_ready() && s.home() == this && t.claims < most_claims &&
+  return (s.entry.is_ready() || s.is_ready_elsewhere()) && s.home() == this && t.claims < most_claims &&
          (stranded || s.seat == future_state::any_seat);
 }
 
@@ -150,7 +150,8 @@ bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {
   if (!may_claim(t, s, stranded)) return false;
   switch (s.entry.claim()) {
   case ticket::claimed::no:
-    return false;
+    if (!s.claim_elsewhere()) return false;
+    break;
   case ticket::claimed::first:
     s.hold(); // the queue's
     break;
@@ -174,9 +175,7 @@ void pool_core::sweep(pool_thread& t) noexcept {
   std::size_t left = 0;
   {
     in_transit const moving(*this);
-    auto const keep = [](task* k) {
-      return k->exec != &future_state::exec_entry || !static_cast<future_state*>(k)->drop_if_stale();
-    };
+    auto const keep = [](task* k) { return !drop_stale_entry(*k); };
     for (std::size_t n = s != nullptr ? s->queue.size() : 0; n != 0; --n) {
       task* const k = s->queue.pop();
       if (k == nullptr) break;

@@ -34,6 +34,9 @@ class activity : public future_state, resident {
 
   std::coroutine_handle<> leaf_; // resumed next
   std::atomic<suspension*> waits_on_{nullptr};
+  std::atomic<task*> second_{
+      nullptr}; ///< its entry in a queue, if its own was claimed and is left in another place
+  friend class second_entry;
 
   [[nodiscard]] bool withdraw() noexcept override;
   [[nodiscard]] future_state& work() noexcept override { return *this; }
@@ -52,6 +55,13 @@ protected:
 public:
   void resume(member& runner) noexcept override;
   void drop() noexcept override;
+  [[nodiscard]] bool is_ready_elsewhere() const noexcept override {
+    return second_.load(std::memory_order_relaxed) != nullptr;
+  }
+  [[nodiscard]] bool claim_elsewhere() noexcept override {
+    // acquire: pairs with requeue().
+    return second_.exchange(nullptr, std::memory_order_acquire) != nullptr;
+  }
 
   /// From await_suspend of what is not ours: what is resumed next, by somebody who calls offer().
   void suspend_elsewhere(std::coroutine_handle<> h) noexcept;

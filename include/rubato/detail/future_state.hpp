@@ -112,6 +112,10 @@ public:
   virtual void resume(member& runner) noexcept;
   /// Once it has begun it ends without having to be resumed.
   [[nodiscard]] virtual bool runs_to_end() const noexcept { return false; }
+  /// It is ready, and queued by an entry other than its own; see activity::requeue().
+  [[nodiscard]] virtual bool is_ready_elsewhere() const noexcept { return false; }
+  /// The caller runs it without taking that out of its queue. False: it is not, or somebody else does.
+  [[nodiscard]] virtual bool claim_elsewhere() noexcept { return false; }
   /// It will never be run: whoever waits gets a broken promise.
   virtual void drop() noexcept;
   /// Destroys and frees it.
@@ -160,6 +164,10 @@ inline future_state* cancellation::pop() noexcept {
   if (s != nullptr) first_ = s->next_to_ask_;
   return s;
 }
+
+/// Whoever has taken an entry out of a queue frees it if it stands for nothing any more: its work was
+/// claimed.
+[[nodiscard]] bool drop_stale_entry(task& k) noexcept;
 
 /// A new job: queues it on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;
