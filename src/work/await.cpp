@@ -142,8 +142,8 @@ void spin(os::ticks how_long, Done done) noexcept {
 } // namespace
 
 bool pool_core::may_claim(pool_thread const& t, future_state const& s, bool stranded) const noexcept {
-  return (s.entry.is_ready() || s.is_ready_elsewhere()) && s.home() == this && t.claims < most_claims &&
-         (stranded || s.seat == future_state::any_seat);
+  return (s.entry.is_ready() || s.is_ready_elsewhere()) && s.home() == this &&
+         (stranded || (t.claims < most_claims && s.seat == future_state::any_seat));
 }
 
 bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {

@@ -97,6 +97,17 @@ TEST_P(async_waiting, without_spares) {
   EXPECT_EQ(small.spawn([&] { return tree(depth); }).get(), 1 << depth);
 }
 
+// Deeper than claims nest as long as somebody else could run what is ready.
+TEST_P(async_waiting, regression_without_spares_in_a_long_chain) {
+  if (pool.size() == 0) return;
+  rubato::pool small(rubato::pool_options().workers(pool.size()).spares(0));
+  std::function<int(int)> const chain = [&](int left) -> int {
+    return left == 0 ? 0 : small.spawn([&, left] { return chain(left - 1); }).get() + 1;
+  };
+  int const depth = under_tsan ? 100 : 400;
+  EXPECT_EQ(small.spawn([&] { return chain(depth); }).get(), depth);
+}
+
 TEST_P(async_waiting, without_spares_for_a_coroutine_that_becomes_ready_later) {
   if (pool.size() == 0) return;
   rubato::pool small(rubato::pool_options().workers(pool.size()).spares(0));
