@@ -26,7 +26,7 @@ enum class placement : unsigned char { free, cores, numa };
 struct stall_report {
   struct waiter {
     unsigned thread;                   ///< its current_worker()
-    char const* waits_in;              ///< "join", "scope", "loop", "broadcast", "enqueue"
+    char const* waits_in;              ///< "join", "scope", "loop", "get", "broadcast", "enqueue"
     std::optional<unsigned> waits_for; ///< the thread that has what it waits for, if one has
   };
   std::string pool;

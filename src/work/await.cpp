@@ -160,6 +160,7 @@ bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {
   }
   t.bump(counted::executed);
   ++t.claims;
+  s.begun_by.store(t.index + 1, std::memory_order_relaxed);
   s.resume(t);
   --t.claims;
   sweep(t);
@@ -215,11 +216,14 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
   // it.
   bool const by_anybody = s.home() != this || !s.runs_to_end();
   if (by_anybody) count_outside_wait(1);
+  // relaxed: for reports.
+  std::uint32_t const runner = by_anybody ? 0 : s.begun_by.load(std::memory_order_relaxed);
+  member const* const whom = runner != 0 ? thread(runner - 1) : nullptr;
   // With nobody left to run what is ready, whoever waits for it does.
   bool stranded = false;
   auto const is_mine = [&] { return stranded = !timed && may_claim(t, s, true) && is_stranded(); };
   while (!fired() && !expired() && !leaves()) {
-    park_until(t, why, nullptr, [&] { return fired() || expired() || leaves() || is_mine(); }, deadline);
+    park_until(t, why, whom, [&] { return fired() || expired() || leaves() || is_mine(); }, deadline);
     if (!fired() && std::exchange(stranded, false)) static_cast<void>(claim(t, s, true));
   }
   if (by_anybody) count_outside_wait(-1);

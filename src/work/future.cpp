@@ -19,10 +19,12 @@ void future_state::exec_entry(task& base, member* runner) noexcept {
   s.holds_room = false; // the room has been given back
   ticket::taken const t = s.entry.take();
   if (t.ready) {
-    if (runner != nullptr)
+    if (runner != nullptr) {
+      s.begun_by.store(runner->index + 1, std::memory_order_relaxed);
       s.resume(*runner);
-    else
+    } else {
       s.drop();
+    }
   }
   if (t.stale) s.release();
 }

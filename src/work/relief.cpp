@@ -184,7 +184,7 @@ void pool_core::report_stall() noexcept {
   }
   std::string text = "rubato: pool '" + report.pool + "' has stalled: every thread waits for another\n";
   for (auto const& w : report.waiters) {
-    text += "  thread " + std::to_string(w.thread) + " waits in a " + w.waits_in;
+    text += "  thread " + std::to_string(w.thread) + " waits in " + w.waits_in;
     if (w.waits_for) text += " for thread " + std::to_string(*w.waits_for);
     text += '\n';
   }

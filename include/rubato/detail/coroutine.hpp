@@ -86,10 +86,7 @@ public:
   template<class U>
     requires std::convertible_to<U&&, T>
   void return_value(U&& value) {
-    if constexpr (std::is_arithmetic_v<T>)
-      result.emplace(static_cast<T>(value)); // a literal loses its constancy on the way here
-    else
-      result.emplace(std::forward<U>(value));
+    result.emplace(std::forward<U>(value));
   }
 };
 template<class T>

@@ -84,9 +84,10 @@ private:
   future_state* next_to_ask_ = nullptr;
 
 public:
-  ticket entry;                   ///< in a queue, ready
-  std::atomic<bool> asked{false}; ///< to stop, with what it consumes
-  std::uint16_t seat = any_seat;  ///< where it must run
+  ticket entry;                           ///< in a queue, ready
+  std::atomic<bool> asked{false};         ///< to stop, with what it consumes
+  std::uint16_t seat = any_seat;          ///< where it must run
+  std::atomic<std::uint32_t> begun_by{0}; ///< 1 + the number of the thread that has begun it; for reports
   completion waiters;
   stop_scope stop;
 

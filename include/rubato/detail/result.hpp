@@ -70,6 +70,8 @@ public:
   void emplace(Args&&... args) {
     if constexpr (is_reference)
       std::construct_at(&value_, std::addressof(args)...);
+    else if constexpr (std::is_arithmetic_v<stored> && sizeof...(Args) == 1)
+      value_ = (static_cast<stored>(args), ...); // a literal loses its constancy on the way here
     else
       ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<Args>(args)...);
     has_value_ = true;
