@@ -221,6 +221,7 @@ private:
   void wait_for_room(pool_thread& t) noexcept;
   [[nodiscard]] bool room_or_nobody() noexcept;
   void drop(task& k) noexcept;
+  void drop_late(task* t) noexcept;
   void push_entry(task* t) noexcept;
   void retire_seat(seat& s) noexcept;
   void relieve(pool_thread& t) noexcept;

@@ -39,9 +39,24 @@ void pool_core::push_entry(task* t) noexcept {
   entry.push(t);
 }
 
+/// Dropping one may make another ready, which comes here again: a list in place of a recursion.
+void pool_core::drop_late(task* t) noexcept {
+  static thread_local constinit queue_node* waiting = nullptr;
+  static thread_local constinit bool dropping = false;
+  t->next.store(waiting, std::memory_order_relaxed); // only this thread has it
+  waiting = t;
+  if (std::exchange(dropping, true)) return;
+  while (waiting != nullptr) {
+    auto& k = *static_cast<task*>(waiting);
+    waiting = k.next.load(std::memory_order_relaxed);
+    drop(k);
+  }
+  dropping = false;
+}
+
 void pool_core::enqueue(task* t) noexcept {
   if (closed_.load(std::memory_order_relaxed) && handle_->immortal_) { // the program ends
-    drop(*t);
+    drop_late(t);
     return;
   }
   if (current->core != this) {
