@@ -225,8 +225,9 @@ public:
   /// `e`: an exception or an exception_ptr.
   template<class E>
   void set_exception(E&& e) {
+    std::exception_ptr error = detail::to_exception_ptr(std::forward<E>(e));
     detail::future_state& s = to_set();
-    s.fail(detail::to_exception_ptr(std::forward<E>(e)));
+    s.fail(std::move(error));
     s.complete();
   }
 };

@@ -107,10 +107,16 @@ private:
   template<class T>
   using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<storable<T>>>;
 
-  static rubato::task<void> alarm(std::chrono::steady_clock::time_point t, stop_scope& scope, bool& rang) {
-    co_await sleep_awaiter(t);
+  static rubato::task<void> alarm(std::chrono::steady_clock::time_point t, stop_scope& own, stop_scope& limit,
+                                  bool& rang) {
+    try {
+      co_await sleep_awaiter(t);
+    } catch (cancelled const&) {
+      // Called off; or the pool ends, and no timer with it: then this is the end of the time.
+      if (own.stop_requested()) throw;
+    }
     rang = true;
-    scope.request_stop();
+    limit.request_stop();
   }
   template<class T>
   static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
@@ -119,7 +125,7 @@ private:
     stop_link alarm_around(own_stop());
     stop_scope alarm_scope(alarm_around);
     bool rang = false;
-    future<void> ringing = start_child(alarm_scope, alarm(t, limit, rang));
+    future<void> ringing = start_child(alarm_scope, alarm(t, alarm_scope, limit, rang));
     std::exception_ptr error;
     limited<T> result{};
     future<T> child = start_child(limit, std::move(awaited));

@@ -44,9 +44,12 @@ void timed_start::on_drain() noexcept { static_cast<void>(call_off()); }
 bool timed_start::call_off() noexcept {
   pool_core& core = *self_.home();
   if (!disarm(*this)) return false;
-  visit const here(core); // alive as long as we are listed there
-  core.residing.remove(*this);
-  self_.drop();
+  {
+    visit const here(core); // alive as long as we are listed there
+    core.residing.remove(*this);
+    not_counted();
+  }
+  self_.drop(); // outside: what the callable owns is destroyed, which is user code
   return true;
 }
 

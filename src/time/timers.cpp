@@ -50,7 +50,10 @@ public:
     else
       sink(i, last);
   }
-  void clear() noexcept { timers_.clear(); }
+  void clear() noexcept {
+    for (timer* t : timers_) t->position = timer::idle;
+    timers_.clear();
+  }
 };
 
 // Never destroyed: the watch may outlive static objects.

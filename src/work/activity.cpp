@@ -98,6 +98,9 @@ void activity::resume(member& runner) noexcept {
 
 void activity::drop() noexcept {
   if (is_listed()) home()->residing.remove(*this);
+  // What it waited in may be a part of something that outlives it, as a generator does.
+  if (suspension* const s = waits_on_.exchange(nullptr, std::memory_order_acq_rel))
+    static_cast<void>(s->retire());
   fail(broken_promise());
   end(false);
   complete();

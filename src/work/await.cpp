@@ -90,6 +90,9 @@ public:
   void park(std::chrono::steady_clock::time_point until) noexcept {
     static_cast<void>(parker_.park_until(until));
   }
+  static mutex& list_mutex() noexcept { return list_mutex_; }
+  /// After fork(): the others' threads are not here.
+  static void forget_all() noexcept { first_ = nullptr; }
   static void call(pool_core const& owner) noexcept {
     std::lock_guard const guard(list_mutex_);
     for (outside_waiter* w = first_; w != nullptr; w = w->next_)
@@ -184,7 +187,9 @@ void pool_core::sweep(pool_thread& t) noexcept {
       ++left;
       if (!s->queue.push(k)) push_entry(k);
     }
-    for (std::size_t n = queued(); n != 0; --n) {
+    std::size_t n = queued();
+    for (unsigned i = 0, seats = seats_known(); i != seats; ++i) n -= std::min(n, seat_at(i)->queue.size());
+    for (; n != 0; --n) { // those of the entry, once round
       task* const k = pull(nullptr);
       if (k == nullptr) break;
       if (!keep(k)) continue;
@@ -299,6 +304,9 @@ bool await_anywhere(future_state& s, char const* why,
 } // namespace
 
 void call_outside_waiters(pool_core const& c) noexcept { outside_waiter::call(c); }
+void lock_outside_waiters() noexcept { outside_waiter::list_mutex().lock(); }
+void unlock_outside_waiters() noexcept { outside_waiter::list_mutex().unlock(); }
+void forget_outside_waiters() noexcept { outside_waiter::forget_all(); }
 
 void future_state::wait(char const* why) noexcept {
   static_cast<void>(await_anywhere(*this, why, std::chrono::steady_clock::time_point::max()));

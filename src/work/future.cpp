@@ -67,6 +67,9 @@ void future_state::cancel() noexcept {
 }
 
 void offer(future_state& s) noexcept {
+  // From the offer on somebody may claim it, and its pool end.
+  std::optional<visit> here;
+  if (pool_core* const c = s.home(); c != current->core) here.emplace(*c);
   if (s.entry.offer()) queue_new(s);
 }
 
@@ -93,7 +96,7 @@ void queue_pending(future_state& c, resident& r, pool_core& wanted, bool chosen)
   c.hold();                 // it may run and end meanwhile
   c.settle(chosen || current->core == nullptr ? &wanted : current->core);
   offer(c);
-  wanted.residing.remove(r);
+  wanted.resident_left(r);
   c.release();
 }
 

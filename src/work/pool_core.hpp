@@ -32,6 +32,10 @@ enum class ending : unsigned char { none, drain, discard };
 
 /// Threads outside that wait for the pool's work look whether they must drive it.
 void call_outside_waiters(pool_core const& c) noexcept;
+// Around fork(): the child has none of them.
+void lock_outside_waiters() noexcept;
+void unlock_outside_waiters() noexcept;
+void forget_outside_waiters() noexcept;
 
 class pool_core {
 public:
@@ -142,6 +146,11 @@ public:
   void armed() noexcept { armed_.fetch_add(1, std::memory_order_relaxed); }
   /// By whoever runs in the pool, or has ended the timer: after it has queued what that made ready.
   void disarmed() noexcept;
+  /// It waits here no longer. By anybody.
+  void resident_left(resident& r) noexcept {
+    residing.remove(r);
+    on_quiet();
+  }
 
   // Threads (threads.cpp)
   void call_worker(seat* wanted = nullptr, bool always = false) noexcept;

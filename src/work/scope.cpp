@@ -213,7 +213,18 @@ void scope_core::fail(std::exception_ptr e) noexcept {
 
 void scope_core::request_stop() noexcept {
   stopped_.store(true, std::memory_order_relaxed); // relaxed: read again under the lock
+  if (!async_) {
+    stop_.request_stop(); // whoever waits drops what has not begun
+    return;
+  }
+  { // counted as one that runs, so that nobody is told before the end
+    std::lock_guard const guard(mutex_);
+    ++running_;
+  }
   stop_.request_stop();
+  drop_children();
+  std::lock_guard const guard(mutex_);
+  if (--running_ == 0) tell_waiters();
 }
 
 std::stop_token scope_core::token() const { return stop_.token(core_->stop_token()); }

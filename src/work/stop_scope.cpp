@@ -76,7 +76,7 @@ bool stop_scope::add(stop_listener& l) noexcept {
   if (parent() != nullptr) listen_to_parent();
   std::lock_guard const guard(mutex_);
   stop_level const now = level();
-  if (now == stop_level::stopped || (now == stop_level::draining && l.timed)) return false;
+  if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.stays_)) return false;
   l.told_ = now;
   l.previous_ = nullptr;
   l.next_ = first_;
@@ -86,15 +86,15 @@ bool stop_scope::add(stop_listener& l) noexcept {
   return true;
 }
 
-/// A request from above must be heard from the first listener on. If the parent was stopped already, the
-/// levels say so.
+/// A request from above must be heard from the first listener on.
 void stop_scope::listen_to_parent() noexcept {
   {
     std::lock_guard const guard(mutex_);
     if (up_->listens_) return;
     up_->listens_ = true;
   }
-  static_cast<void>(up_->parent_->add(*up_));
+  // Refused: it has been stopped, and will not tell us. What level() remembers may be older than that.
+  if (!up_->parent_->add(*up_)) request(stop_level::stopped);
 }
 
 void stop_scope::remove(stop_listener& l) noexcept {

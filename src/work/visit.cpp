@@ -1,5 +1,6 @@
 #include "work/visit.hpp"
 
+#include "os/die.hpp"
 #include "rubato/detail/mutex.hpp"
 
 #include <array>
@@ -12,7 +13,7 @@ namespace rubato::detail {
 namespace {
 
 struct visitor {
-  static constexpr unsigned deepest = 4;
+  static constexpr unsigned deepest = 8;
   std::array<std::atomic<pool_core const*>, deepest> visits{};
   unsigned depth = 0;
   bool listed = false;
@@ -61,6 +62,7 @@ void list(visitor& v) noexcept {
 
 visit::visit(pool_core const& core) noexcept {
   if (!mine.listed) list(mine);
+  if (mine.depth == visitor::deepest) os::die("too many pools end within each other");
   // relaxed: whoever waits for the visit knows of it by something that we do during it, and so sees this.
   mine.visits[mine.depth++].store(&core, std::memory_order_relaxed);
 }

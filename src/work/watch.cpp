@@ -113,8 +113,10 @@ void before_fork() {
   lock_slabs();
   lock_visitors();
   lock_timers();
+  lock_outside_waiters();
 }
 void after_fork_in_parent() {
+  unlock_outside_waiters();
   unlock_timers();
   unlock_visitors();
   unlock_slabs();
@@ -122,6 +124,8 @@ void after_fork_in_parent() {
   start_mutex().unlock();
 }
 void after_fork_in_child() {
+  forget_outside_waiters();
+  unlock_outside_waiters();
   forget_timers();
   unlock_timers();
   forget_other_visitors();

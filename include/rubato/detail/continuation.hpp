@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <concepts>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -45,9 +46,10 @@ public:
 
 template<class E>
 [[nodiscard]] std::exception_ptr to_exception_ptr(E&& e) {
-  if constexpr (std::same_as<std::decay_t<E>, std::exception_ptr>)
+  if constexpr (std::same_as<std::decay_t<E>, std::exception_ptr>) {
+    if (e == nullptr) throw std::invalid_argument("rubato: an empty exception_ptr is no exception");
     return std::forward<E>(e);
-  else
+  } else
     return std::make_exception_ptr(std::forward<E>(e));
 }
 
@@ -137,6 +139,16 @@ private:
 
   template<class... Token>
   decltype(auto) with_value(Token&&... token) {
+    if constexpr (!std::is_void_v<T>) {
+      using flat = flattened<std::invoke_result_t<F, Token..., value>>;
+      if constexpr (flat::is_task || flat::is_future) { // the argument lives until that ends, as f_ does
+        auto& kept = result_of<T>(*source.get());
+        if constexpr (is_shared)
+          return std::invoke(std::move(f_), std::forward<Token>(token)..., kept.look());
+        else
+          return std::invoke(std::move(f_), std::forward<Token>(token)..., kept.lend());
+      }
+    }
     state_ref const s = std::move(source);
     auto& slot = result_of<T>(*s.get());
     if constexpr (std::is_void_v<T>) {

@@ -102,6 +102,15 @@ public:
       return value_;
   }
 
+  /// The value, to be moved from where it is, or the exception, thrown.
+  std::add_rvalue_reference_t<value_type> lend() {
+    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+    if constexpr (is_reference)
+      return static_cast<std::add_rvalue_reference_t<value_type>>(*value_);
+    else
+      return std::move(value_);
+  }
+
   /// The value, moved out, or the exception, thrown. Once, after fill(). Nothing is left behind: who has got
   /// the result may count on that, though the slot lives on.
   value_type take() {
