@@ -57,8 +57,8 @@ public:
 /// A thread outside any pool, on a parker in its frame; in a list, for its pool to call when it has no
 /// workers any more.
 class outside_waiter final : public thread_waiter {
-  static constinit mutex list_mutex_;
-  static constinit outside_waiter* first_; // guarded by list_mutex_, as are the links
+  static constinit mutex all_guard;
+  static constinit outside_waiter* first_of_all; // guarded by all_guard, as are the links
   outside_waiter* next_ = nullptr;
   outside_waiter* previous_ = nullptr;
   pool_core const* const owner_; // never followed: it may be gone
@@ -74,33 +74,33 @@ public:
   explicit outside_waiter(pool_core const* owner) noexcept
       : thread_waiter(&wake)
       , owner_(owner) {
-    std::lock_guard const guard(list_mutex_);
-    next_ = first_;
-    if (first_ != nullptr) first_->previous_ = this;
-    first_ = this;
+    std::lock_guard const guard(all_guard);
+    next_ = first_of_all;
+    if (first_of_all != nullptr) first_of_all->previous_ = this;
+    first_of_all = this;
   }
   outside_waiter(outside_waiter const&) = delete;
   outside_waiter& operator=(outside_waiter const&) = delete;
   ~outside_waiter() {
-    std::lock_guard const guard(list_mutex_);
-    (previous_ != nullptr ? previous_->next_ : first_) = next_;
+    std::lock_guard const guard(all_guard);
+    (previous_ != nullptr ? previous_->next_ : first_of_all) = next_;
     if (next_ != nullptr) next_->previous_ = previous_;
   }
   /// Until fired, called, or then.
   void park(std::chrono::steady_clock::time_point until) noexcept {
     static_cast<void>(parker_.park_until(until));
   }
-  static mutex& list_mutex() noexcept { return list_mutex_; }
+  static mutex& guard_of_all() noexcept { return all_guard; }
   /// After fork(): the others' threads are not here.
-  static void forget_all() noexcept { first_ = nullptr; }
+  static void forget_all() noexcept { first_of_all = nullptr; }
   static void call(pool_core const& owner) noexcept {
-    std::lock_guard const guard(list_mutex_);
-    for (outside_waiter* w = first_; w != nullptr; w = w->next_)
+    std::lock_guard const guard(all_guard);
+    for (outside_waiter* w = first_of_all; w != nullptr; w = w->next_)
       if (w->owner_ == &owner) w->parker_.unpark();
   }
 };
-constinit mutex outside_waiter::list_mutex_;
-constinit outside_waiter* outside_waiter::first_ = nullptr;
+constinit mutex outside_waiter::all_guard;
+constinit outside_waiter* outside_waiter::first_of_all = nullptr;
 
 /// Becomes a guest of the pool for as long as it waits; not, if the pool is gone, ends or is full.
 class guest {
@@ -132,7 +132,7 @@ public:
 /// Is the pool one that only those drive who wait?
 bool is_driven_by_waiters(pool_core* core) noexcept {
   std::optional<visit> here;
-  return visit_if_there(core, here) && core->size() == 0;
+  return core != nullptr && visit_if_there(core, here) && core->size() == 0;
 }
 
 template<class Done>
@@ -254,6 +254,7 @@ bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, char con
   return s.done();
 }
 
+// NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): its destructor takes the waiter out of the list
 /// On a thread that belongs to no pool. Returns early when its owner has lost its workers. False: the result
 /// is not there.
 bool await_outside(pool_core* owner, future_state& s,
@@ -265,6 +266,7 @@ bool await_outside(pool_core* owner, future_state& s,
   self.await_firing();
   return true;
 }
+// NOLINTEND(clang-analyzer-core.StackAddressEscape)
 
 /// The same, all of it.
 bool await_from_outside(pool_core* owner, future_state& s, char const* why,
@@ -304,8 +306,8 @@ bool await_anywhere(future_state& s, char const* why,
 } // namespace
 
 void call_outside_waiters(pool_core const& c) noexcept { outside_waiter::call(c); }
-void lock_outside_waiters() noexcept { outside_waiter::list_mutex().lock(); }
-void unlock_outside_waiters() noexcept { outside_waiter::list_mutex().unlock(); }
+void lock_outside_waiters() noexcept { outside_waiter::guard_of_all().lock(); }
+void unlock_outside_waiters() noexcept { outside_waiter::guard_of_all().unlock(); }
 void forget_outside_waiters() noexcept { outside_waiter::forget_all(); }
 
 void future_state::wait(char const* why) noexcept {

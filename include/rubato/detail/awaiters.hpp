@@ -149,7 +149,8 @@ auto make_awaiter(A&& a) {
   if constexpr (is_task<type>::value)
     return task_awaiter<typename type::value_type>(a);
   else if constexpr (is_future<type>::value)
-    return future_awaiter<typename type::value_type, type>(std::move(a));
+    return future_awaiter<typename type::value_type, type>(
+        static_cast<type&&>(a)); // an lvalue is consumed as well
   else if constexpr (is_shared_future<type>::value)
     return future_awaiter<typename type::value_type, type>(a);
   else if constexpr (std::derived_from<type, own_awaitable>)

@@ -80,8 +80,10 @@ public:
                                           std::memory_order_relaxed));
     bool found = first(word) == &w;
     std::uintptr_t left = found ? reinterpret_cast<std::uintptr_t>(w.next) : word;
-    for (waiter* before = first(word); before != nullptr && !found; before = before->next)
-      if ((found = before->next == &w)) before->next = w.next;
+    for (waiter* before = first(word); before != nullptr && !found; before = before->next) {
+      found = before->next == &w;
+      if (found) before->next = w.next;
+    }
     word_.store(left, std::memory_order_release); // pairs with read()
     return found;
   }

@@ -12,7 +12,7 @@
 namespace rubato::detail {
 
 class stop_scope;
-class stop_link;
+class stop_link; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
 
 /// Who asked, and so which waits end early: `draining`, when the pool ends, only those that wait for time or
 /// for the world outside; `stopped` all.

@@ -15,7 +15,9 @@ public:
   token_in_force(latent_chain& c, void* token) noexcept
       : chain_(c)
       , frame_{token} {
-    if (token != nullptr && !(at_base_ = chain_.enter_base(token))) chain_.enter(frame_);
+    if (token == nullptr) return;
+    at_base_ = chain_.enter_base(token);
+    if (!at_base_) chain_.enter(frame_);
   }
   token_in_force(token_in_force const&) = delete;
   token_in_force& operator=(token_in_force const&) = delete;
