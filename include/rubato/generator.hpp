@@ -88,7 +88,9 @@ public:
     requires std::convertible_to<U&&, stored_type>
   [[nodiscard]] passes_control yield_value(U&& value) {
     value_.emplace(std::forward<U>(value));
-    return {std::exchange(continuation, nullptr)};
+    std::coroutine_handle<> const to = continuation();
+    awaited_by(nullptr);
+    return {to};
   }
   void return_void() noexcept {}
   void unhandled_exception() noexcept { error_ = std::current_exception(); }
@@ -104,13 +106,13 @@ public:
 
   [[nodiscard]] bool await_ready() const {
     if (frame_.done()) return true;
-    if (frame_.promise().continuation != nullptr)
+    if (frame_.promise().continuation() != nullptr)
       throw std::logic_error("rubato: next() of an async_generator while another next() is awaited");
     return false;
   }
   template<std::derived_from<detail::own_promise> P>
   void await_suspend(std::coroutine_handle<P> h) const noexcept {
-    frame_.promise().continuation = h;
+    frame_.promise().awaited_by(h);
     detail::this_trampoline().next = frame_;
   }
   [[nodiscard]] std::optional<stored_type> await_resume() const {

@@ -90,8 +90,7 @@ public:
   [[noreturn, gnu::noinline, gnu::cold]] void rethrow(member& me) {
     std::exception_ptr const error = std::move(error_.value);
     std::destroy_at(&error_.value);
-    bool const mine = me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced();
-    if (!mine && !me.chain.pop_slow()) {
+    if (!me.chain.pop_settled()) {
       wait_for(me, departure.value);
       std::destroy_at(&result_.value);
     }

@@ -181,7 +181,8 @@ private:
         is_task<std::invoke_result_t<F&, scope&, Args...>>::value,
         "rubato: with_async_scope() takes f(scope&, args...) that returns a task; with_scope() takes others");
     activity& self = *this_trampoline().running;
-    scope s(*self.home(), &self.stop);
+    scope s(*self.home(), self);
+    scope_stopper const stopper(scope_access::core(s), self.stop);
     result_slot<result_t<F, Args...>> result;
     std::exception_ptr error;
     try {

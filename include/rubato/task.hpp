@@ -5,6 +5,7 @@
 #include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/result.hpp"
 
+#include <concepts>
 #include <coroutine>
 #include <exception>
 #include <type_traits>
@@ -56,7 +57,7 @@ public:
 
 private:
   void reset() noexcept {
-    if (frame_ != nullptr) std::exchange(frame_, nullptr).destroy();
+    if (frame_ != nullptr) detail::destroy_frame(std::exchange(frame_, nullptr));
   }
 };
 
@@ -73,6 +74,10 @@ struct task_access {
   [[nodiscard]] static auto frame(rubato::task<T> const& t) noexcept {
     return t.frame_;
   }
+  template<class T>
+  [[nodiscard]] static auto let_go(rubato::task<T>& t) noexcept {
+    return std::exchange(t.frame_, nullptr);
+  }
 };
 
 /// What `co_await task` does: the awaiting coroutine's loop goes on with the task, and with the awaiting one
@@ -87,8 +92,9 @@ public:
     if (frame_ == nullptr) throw_no_state("rubato: co_await of an empty task");
   }
   [[nodiscard]] static bool await_ready() noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> h) const noexcept {
-    frame_.promise().continuation = h;
+  template<std::derived_from<own_promise> P>
+  void await_suspend(std::coroutine_handle<P> h) const noexcept {
+    frame_.promise().owned_by(h);
     this_trampoline().next = frame_;
   }
   T await_resume() const { return static_cast<T>(frame_.promise().result.take()); }

@@ -1,8 +1,9 @@
 // Waiting for time, in coroutines and on pools.
 #pragma once
 
-#include "rubato/detail/children.hpp"
+#include "rubato/detail/as_task.hpp"
 #include "rubato/detail/deadline.hpp"
+#include "rubato/detail/siblings.hpp"
 #include "rubato/detail/timer.hpp"
 #include "rubato/pool.hpp"
 #include "rubato/task.hpp"
@@ -120,32 +121,27 @@ private:
   }
   template<class T>
   static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
-    stop_link around(own_stop());
-    stop_scope limit(around);
-    stop_link alarm_around(own_stop());
+    stop_scope& own = this_trampoline().running->stop;
+    stop_link limit_around(&own);
+    stop_scope limit(limit_around);
+    stop_link alarm_around(&own);
     stop_scope alarm_scope(alarm_around);
     bool rang = false;
-    future<void> ringing = start_child(alarm_scope, alarm(t, alarm_scope, limit, rang));
-    std::exception_ptr error;
-    limited<T> result{};
-    future<T> child = start_child(limit, std::move(awaited));
-    try {
-      if constexpr (std::is_void_v<T>) {
-        co_await structured(std::move(child));
-        result = true;
-      } else {
-        result.emplace(co_await structured(std::move(child)));
-      }
-    } catch (...) {
-      error = std::current_exception();
-    }
+    siblings<1> bell(alarm_scope, nullptr, alarm(t, alarm_scope, limit, rang));
+    siblings<1> work(limit, nullptr, std::move(awaited));
+    bell.group.start_all();
+    work.group.start_all();
+    co_await work.group.rest();
     alarm_scope.request_stop();
-    try {
-      co_await structured(std::move(ringing));
-    } catch (cancelled const&) { // NOLINT(bugprone-empty-catch): it was asked to stop
+    co_await bell.group.rest();
+    if (std::exception_ptr const error = work[0].error(); error != nullptr) {
+      if (!rang || !is_cancelled(error)) std::rethrow_exception(error);
+      co_return limited<T>{};
     }
-    if (error != nullptr && !(rang && is_cancelled(error))) std::rethrow_exception(error);
-    co_return result;
+    if constexpr (std::is_void_v<T>)
+      co_return true;
+    else
+      co_return limited<T>(std::in_place, work[0].template result<T>().take());
   }
 };
 

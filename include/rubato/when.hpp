@@ -1,18 +1,22 @@
 // Waiting for several results at once.
 #pragma once
 
-#include "rubato/detail/children.hpp"
+#include "rubato/detail/as_task.hpp"
 #include "rubato/detail/gather.hpp"
+#include "rubato/detail/siblings.hpp"
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 
-#include <concepts>
 #include <cstddef>
+#include <exception>
 #include <iterator>
 #include <ranges>
 #include <stdexcept>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace rubato {
 
@@ -66,11 +70,11 @@ auto inputs_of_range(Range&& range) {
   return in;
 }
 
-template<template<class> class State, class Inputs, class... More>
-auto gather(Inputs in, More... more) {
+template<template<class> class State, class Inputs>
+auto gather(Inputs in) {
   using type = State<Inputs>;
   using result = std::remove_cvref_t<decltype(std::declval<type&>().slot.take())>;
-  auto* const made = make_state<type>(std::move(in), more...);
+  auto* const made = make_state<type>(std::move(in));
   future<result> out = future_access::make<result>(state_ref(made));
   made->begin();
   return out;
@@ -112,27 +116,44 @@ struct when_all_fn {
 private:
   template<class... Ts>
   static rubato::task<std::tuple<in_tuple<Ts>...>> all_of(rubato::task<Ts>... tasks) {
-    stop_link around(own_stop());
-    stop_scope together(around);
-    auto all = gather<all_state>(inputs_of(start_child(together, std::move(tasks))...));
-    co_return co_await structured(std::move(all));
+    siblings<sizeof...(Ts)> all(this_trampoline().running->stop, nullptr, std::move(tasks)...);
+    sibling_group& group = all.group;
+    group.fork();
+    while (group.more()) co_await group;
+    if (!group.all_stayed()) co_await group.rest();
+    group.throw_first_failure();
+    co_return values(all, std::type_identity<std::tuple<Ts...>>(), std::index_sequence_for<Ts...>());
+  }
+  template<class... Ts, std::size_t... I>
+  static std::tuple<in_tuple<Ts>...> values(siblings<sizeof...(Ts)>& all,
+                                            std::type_identity<std::tuple<Ts...>> /*types*/,
+                                            std::index_sequence<I...> /*all*/) {
+    return std::tuple<in_tuple<Ts>...>{all[I].template result<Ts>().take()...};
   }
   template<class T>
   static rubato::task<std::vector<storable<T>>> all_of_range(std::vector<rubato::task<T>> tasks) {
-    stop_link around(own_stop());
-    stop_scope together(around);
-    auto all = gather<all_state>(inputs_of_range(start_children(together, tasks)));
-    co_return co_await structured(std::move(all));
+    sibling_range<T> all(this_trampoline().running->stop, nullptr, std::move(tasks));
+    sibling_group& group = all.group;
+    group.fork();
+    while (group.more()) co_await group;
+    if (!group.all_stayed()) co_await group.rest();
+    group.throw_first_failure();
+    std::vector<storable<T>> values;
+    values.reserve(all.size());
+    for (std::size_t i = 0; i != all.size(); ++i) values.push_back(all[i].template result<T>().take());
+    co_return values;
   }
 };
 
 struct when_any_fn {
   /// The first success, as a when_any_result; the others are asked to stop. If all fail, the last exception.
+  /// What was registered with the losers' stop tokens runs, as with any std::stop_source, on the thread that
+  /// asks: the one that brings the winner.
   /// Futures and everything else as with when_all; what is not a future has ended before the result is there.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
   [[nodiscard]] auto operator()(As&&... futures) const {
-    return gather<any_state>(inputs_of(std::forward<As>(futures)...), static_cast<stop_scope*>(nullptr));
+    return gather<any_state>(inputs_of(std::forward<As>(futures)...));
   }
   template<class... As>
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) &&
@@ -145,7 +166,7 @@ struct when_any_fn {
   [[nodiscard]] auto operator()(Range&& range) const {
     auto in = inputs_of_range(std::forward<Range>(range));
     if (in.size() == 0) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
-    return gather<any_state>(std::move(in), static_cast<stop_scope*>(nullptr));
+    return gather<any_state>(std::move(in));
   }
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
@@ -158,17 +179,45 @@ struct when_any_fn {
 private:
   template<class... Ts>
   static rubato::task<any_result<std::variant<storable<Ts>...>>> any_of(rubato::task<Ts>... tasks) {
-    stop_link around(own_stop());
-    stop_scope race(around);
-    auto any = gather<any_state>(inputs_of(start_child(race, std::move(tasks))...), &race);
-    co_return co_await structured(std::move(any));
+    stop_link around(&this_trampoline().running->stop);
+    stop_scope limit(around);
+    sibling_race race(sizeof...(Ts));
+    siblings<sizeof...(Ts)> all(limit, &race, std::move(tasks)...);
+    all.group.start_all();
+    co_await race;
+    limit.request_stop();
+    co_await all.group.rest();
+    std::size_t const winner = winner_of(race, all);
+    co_return any_result<std::variant<storable<Ts>...>>{winner, value<Ts...>(all[winner], winner)};
   }
   template<class T>
   static rubato::task<any_result<storable<T>>> any_of_range(std::vector<rubato::task<T>> tasks) {
-    stop_link around(own_stop());
-    stop_scope race(around);
-    auto any = gather<any_state>(inputs_of_range(start_children(race, tasks)), &race);
-    co_return co_await structured(std::move(any));
+    stop_link around(&this_trampoline().running->stop);
+    stop_scope limit(around);
+    sibling_race race(tasks.size());
+    sibling_range<T> all(limit, &race, std::move(tasks));
+    all.group.start_all();
+    co_await race;
+    limit.request_stop();
+    co_await all.group.rest();
+    std::size_t const winner = winner_of(race, all);
+    co_return any_result<storable<T>>{winner, all[winner].template result<T>().take()};
+  }
+
+  /// Throws the last failure if there is none.
+  static std::size_t winner_of(sibling_race const& race, auto& all) {
+    if (race.winner() == sibling_group::none) std::rethrow_exception(all[race.last_failed()].error());
+    return race.winner();
+  }
+  template<class... Ts>
+  static std::variant<storable<Ts>...> value(sibling& of, std::size_t index) {
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      using type = std::variant<storable<Ts>...>;
+      using function = type (*)(sibling&);
+      static constexpr function table[] = {
+          [](sibling& s) { return type(std::in_place_index<I>, s.template result<Ts>().take()); }...};
+      return table[index](of);
+    }(std::index_sequence_for<Ts...>());
   }
 };
 

@@ -1,6 +1,7 @@
 // How coroutines are resumed, suspended and destroyed. docs/design/coroutines.md
 #include "rubato/detail/activity.hpp"
 
+#include "rubato/detail/siblings.hpp"
 #include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
 
@@ -48,14 +49,14 @@ public:
     holds_room = false;
     a.hold();
   }
-  /// The activity itself, if there is no memory: then it goes on where it stands.
+  /// Null: there is no memory.
   [[nodiscard]] static task* make(activity& a) noexcept {
     try {
       task* const made = ::new (allocate(sizeof(second_entry))) second_entry(a);
       a.second_.store(made, std::memory_order_release); // pairs with whoever claims it
       return made;
     } catch (std::bad_alloc const&) {
-      return &a;
+      return nullptr;
     }
   }
   /// False: it is none, or not stale.
@@ -66,8 +67,10 @@ public:
   }
 };
 
-bool drop_stale_entry(task& k) noexcept {
-  return k.exec == &future_state::exec_entry ? static_cast<future_state&>(k).drop_if_stale()
+task* activity::second() noexcept { return second_entry::make(*this); }
+
+bool drop_stale_entry(task& k, pool_core& where) noexcept {
+  return k.exec == &future_state::exec_entry ? static_cast<future_state&>(k).drop_if_stale(where)
                                              : second_entry::drop_if_stale(k);
 }
 
@@ -83,7 +86,7 @@ void activity::resume(member& runner) noexcept {
     }
     if (std::coroutine_handle<> h = std::exchange(leaf_, nullptr)) {
       waits_no_more();
-      trampoline const outer = std::exchange(mine, trampoline{this, nullptr, false});
+      trampoline const outer = std::exchange(mine, trampoline{this, nullptr, false, runner.chain.mark()});
       for (; h != nullptr; h = std::exchange(mine.next, nullptr)) h.resume();
       // Unless it has finished it may run elsewhere by now, and be gone.
       finished = mine.finished;
@@ -97,13 +100,42 @@ void activity::resume(member& runner) noexcept {
 }
 
 void activity::drop() noexcept {
+  hold(); // the last child may destroy it
+  state_ref const held(this);
+  if (children_.fetch_or(1, std::memory_order_acq_rel) == 0) // acq_rel: pairs with child_ended()
+    destroy();
+  else
+    stop.request_stop();
+}
+
+void activity::destroy() noexcept {
   if (is_listed()) home()->residing.remove(*this);
   // What it waited in may be a part of something that outlives it, as a generator does.
   if (suspension* const s = waits_on_.exchange(nullptr, std::memory_order_acq_rel))
     static_cast<void>(s->retire());
   fail(broken_promise());
+  burial const outer = std::exchange(burying, burial{});
+  destroy_inner_frames();
   end(false);
+  if (burying.gone != nullptr) deallocate(burying.gone, burying.kept_bytes);
+  burying = outer;
   complete();
+}
+
+/// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at whatever is not owned
+/// by the coroutine that awaits it, such as a generator; that goes with its owner.
+void activity::destroy_inner_frames() noexcept {
+  if (!leaf_is_ours_) return;
+  while (leaf_ != nullptr && own_promise::in(leaf_).is_owned()) {
+    std::coroutine_handle<> const around = own_promise::in(leaf_).continuation();
+    burial const inner = burying;
+    burying.kept = leaf_.address();
+    leaf_.destroy();
+    if (inner.gone != nullptr) deallocate(inner.gone, inner.kept_bytes);
+    burying.gone = leaf_.address();
+    burying.kept = nullptr;
+    leaf_ = around;
+  }
 }
 
 /// Before what it waited for, a part of its frame, goes. A pool that ends looks at it meanwhile, under its
@@ -117,7 +149,8 @@ void activity::waits_no_more() noexcept {
 bool activity::withdraw() noexcept {
   suspension* const s = waits_on_.load(std::memory_order_seq_cst); // see waits_no_more()
   // acquire: pairs with suspend(), which is over then.
-  return s != nullptr && !s->structured_ &&
+  // acquire: what the last child has done comes before.
+  return s != nullptr && !s->structured_ && children_.load(std::memory_order_acquire) == 0 &&
          s->phase_.load(std::memory_order_acquire) == suspension::phase::suspended && s->remove();
 }
 
@@ -127,37 +160,62 @@ void activity::settle_in() noexcept {
   if (home()->is_ending()) stop.request_drain();
 }
 
+/// What it has forked and nobody has taken is no part of it any more: it may be run by anybody, at once.
+void activity::flush() noexcept {
+  latent_chain& chain = current->chain;
+  auto const forked = static_cast<std::uint32_t>(chain.mark() - mine.mark);
+  if (forked == 0) return;
+  ++flushes_;
+  children_begun(forked); // those that were taken too: now we know
+  for (std::uint32_t i = 0; i != forked; ++i) {
+    auto& newest = static_cast<sibling&>(*chain.newest());
+    if (chain.pop_settled()) newest.queue();
+  }
+}
+
 void activity::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
+  flush();
   leaf_ = h;
+  leaf_is_ours_ = false;
   settle_in();
 }
 
-void activity::requeue(std::coroutine_handle<> h, pool_core* to) noexcept {
+void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) noexcept {
+  flush();
   leaf_ = h;
+  leaf_is_ours_ = is_ours;
   if (to != nullptr && to != home()) {
     if (is_listed()) home()->residing.remove(*this);
     seat = any_seat;
+    displaced.store(entry.is_queued(), std::memory_order_relaxed); // see offer()
     settle(to);
   }
-  task* node = this;
-  // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's.
-  if (entry.is_queued()) node = second_entry::make(*this);
-  if (node == this && !entry.offer()) return;
-  if (seat == any_seat)
-    home()->enqueue(node);
+  pool_core& there = *home();
+  std::uint16_t const where = seat;
+  // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's. Without
+  // memory for a second one it goes on there.
+  task* node = entry.is_queued() ? second() : nullptr;
+  if (node == nullptr) {
+    node = this;
+    if (!entry.offer()) return;
+  }
+  if (where == any_seat)
+    there.enqueue(node);
   else
-    home()->enqueue_on(seat, node);
+    there.enqueue_on(where, node);
 }
 
-bool suspension::suspend(std::coroutine_handle<> h) {
+bool suspension::suspend(std::coroutine_handle<> h, bool is_ours) {
   activity& a = *mine.running;
   who_ = &a;
+  a.flush();
   a.settle_in();
   if (!structured_ && !a.stop.add(*this)) {
     stopped_ = true;
     return false;
   }
   a.leaf_ = h;
+  a.leaf_is_ours_ = is_ours;
   // release: pairs with activity::withdraw().
   a.waits_on_.store(this, std::memory_order_release);
   bool inserted = false;

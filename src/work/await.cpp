@@ -151,6 +151,7 @@ bool pool_core::may_claim(pool_thread const& t, future_state const& s, bool stra
 
 bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {
   if (!may_claim(t, s, stranded)) return false;
+  std::uint16_t const seat = s.seat;
   switch (s.entry.claim()) {
   case ticket::claimed::no:
     if (!s.claim_elsewhere()) return false;
@@ -160,6 +161,11 @@ bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {
     break;
   case ticket::claimed::again:
     break;
+  }
+  // In between a coroutine may have run, and moved. It is ours now, and so stays where it is.
+  if (s.home() != this || (!stranded && s.seat != seat)) {
+    offer(s);
+    return false;
   }
   t.bump(counted::executed);
   ++t.claims;
@@ -179,7 +185,7 @@ void pool_core::sweep(pool_thread& t) noexcept {
   std::size_t left = 0;
   {
     in_transit const moving(*this);
-    auto const keep = [](task* k) { return !drop_stale_entry(*k); };
+    auto const keep = [this](task* k) { return !drop_stale_entry(*k, *this); };
     for (std::size_t n = s != nullptr ? s->queue.size() : 0; n != 0; --n) {
       task* const k = s->queue.pop();
       if (k == nullptr) break;
@@ -206,7 +212,7 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
                       std::chrono::steady_clock::time_point deadline, bool as_guest) noexcept {
   bool const timed = deadline != std::chrono::steady_clock::time_point::max();
   auto const leaves = [&] { return as_guest && is_ending(); };
-  if (!timed && !as_guest && size() != 0 && claim(t, s) && s.done()) return true;
+  if (!timed && !as_guest && claim(t, s) && s.done()) return true;
   if (size() != 0)
     spin(search_ticks_, [&] { return s.done(); });
   else // nobody else will
@@ -290,7 +296,7 @@ bool await_anywhere(future_state& s, char const* why,
   if (s.done()) return true;
   pool_core* const owner = s.home();
   if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
-    s.drop();
+    s.give_up();
     return true;
   }
   if (current->core != nullptr) {

@@ -29,24 +29,35 @@ void future_state::exec_entry(task& base, member* runner) noexcept {
   if (t.stale) s.release();
 }
 
-bool future_state::drop_if_stale() noexcept {
+bool future_state::drop_if_stale(pool_core& where) noexcept {
   if (!entry.drop_if_stale()) return false;
-  if (std::exchange(holds_room, false)) home()->release_room();
+  if (std::exchange(holds_room, false)) where.release_room();
   release();
   return true;
+}
+
+void future_state::tell(future_state& s, completions& more) noexcept {
+  for (completion::waiter* w = s.waiters.close(); w != nullptr;) {
+    auto& now = static_cast<future_waiter&>(*w);
+    w = w->next; // read before: the waiter is gone afterwards
+    now.fire(now, more);
+  }
 }
 
 void future_state::complete() noexcept {
   completions more;
   for (future_state* s = this; s != nullptr; s = more.pop()) {
     s->stop.leave_parent(); // whoever is told next may end the scope around it
-    for (completion::waiter* w = s->waiters.close(); w != nullptr;) {
-      auto& now = static_cast<future_waiter&>(*w);
-      w = w->next; // read before: the waiter is gone afterwards
-      now.fire(now, more);
-    }
+    tell(*s, more);
     s->release();
   }
+}
+
+void future_state::give_up() noexcept {
+  fail(broken_promise());
+  completions more;
+  tell(*this, more);
+  while (future_state* const s = more.pop()) s->complete();
 }
 
 void future_state::drop() noexcept {
@@ -69,7 +80,21 @@ void future_state::cancel() noexcept {
 void offer(future_state& s) noexcept {
   // From the offer on somebody may claim it, and its pool end.
   std::optional<visit> here;
-  if (pool_core* const c = s.home(); c != current->core) here.emplace(*c);
+  pool_core& core = *s.home();
+  if (&core != current->core) here.emplace(core);
+  std::uint16_t const seat = s.seat;
+  // relaxed: set by the thread that ran it before, which has handed it on since.
+  if (s.displaced.load(std::memory_order_relaxed)) {
+    if (!s.entry.is_queued()) {
+      s.displaced.store(false, std::memory_order_relaxed);
+    } else if (task* const second = s.second()) {
+      if (seat != future_state::any_seat)
+        core.enqueue_on(seat, second);
+      else
+        core.enqueue_next(second);
+      return;
+    }
+  }
   if (s.entry.offer()) queue_new(s);
 }
 

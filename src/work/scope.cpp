@@ -35,11 +35,11 @@ scope_core::scope_core(pool_core& core, member& opener, lifetime l)
     , core_(&core)
     , home_(opener.core == &core ? &thread_of(opener) : &core.lobby) {}
 
-scope_core::scope_core(pool_core& core, stop_scope* around) noexcept
-    : around_(around)
+scope_core::scope_core(pool_core& core, activity& opener) noexcept
+    : around_(&opener.stop)
     , core_(&core)
     , home_(&core.lobby)
-    , async_(true) {}
+    , opener_(&opener) {}
 
 scope_core::~scope_core() { delist(); }
 
@@ -73,6 +73,7 @@ void scope_core::spawn(scope_child* c) noexcept {
     std::lock_guard const guard(mutex_);
     refused = stopped_.load(std::memory_order_relaxed);
     if (!refused) {
+      count_child();
       (last_ != nullptr ? last_->next : first_) = c;
       last_ = c;
       if (waiters_ != nullptr) waiters_->thread->parker.unpark(); // it may run the child itself
@@ -136,24 +137,40 @@ void scope_core::run_taken(scope_child& c, pool_thread& runner) noexcept {
   }
   runner.chain.leave();
   if (error != nullptr) s.fail(std::move(error));
-  std::lock_guard const guard(s.mutex_);
-  if (--s.running_ == 0) s.tell_waiters();
+  s.end_one();
+}
+
+/// One that ran does so no more. Afterwards the scope may be gone.
+void scope_core::end_one() noexcept {
+  activity* const opener = opener_;
+  bool last = false;
+  {
+    std::lock_guard const guard(mutex_);
+    if (--running_ == 0) last = tell_waiters();
+  }
+  if (last) opener->destroy();
+}
+
+void scope_core::count_child() noexcept {
+  if (opener_ != nullptr && !std::exchange(counted_, true)) opener_->children_begun(1);
 }
 
 /// Under the lock, so that the scope is still there; threads and activities outlive it.
-void scope_core::tell_waiters() noexcept {
+bool scope_core::tell_waiters() noexcept {
   for (waiter* w = waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
-  if (first_ != nullptr) return;
+  if (first_ != nullptr) return false;
   for (scope_joiner* j = std::exchange(joiners_, nullptr); j != nullptr;) {
     scope_joiner* const next = j->next_;
     j->end_wait();
     j = next;
   }
+  return std::exchange(counted_, false) && opener_->child_ended();
 }
 
 bool scope_core::admit(scope_member& m) noexcept {
   std::lock_guard const guard(mutex_);
   if (stopped_.load(std::memory_order_relaxed)) return false;
+  count_child();
   ++running_;
   m.next = members_;
   if (members_ != nullptr) members_->previous = &m;
@@ -166,10 +183,12 @@ void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept 
   scope_core& s = *m.scope;
   if (std::exception_ptr e = m.take_error(); e != nullptr && !(is_cancelled(e) && s.stop_.stop_requested()))
     s.fail(std::move(e));
-  std::lock_guard const guard(s.mutex_);
-  (m.previous != nullptr ? m.previous->next : s.members_) = m.next;
-  if (m.next != nullptr) m.next->previous = m.previous;
-  if (--s.running_ == 0) s.tell_waiters();
+  {
+    std::lock_guard const guard(s.mutex_);
+    (m.previous != nullptr ? m.previous->next : s.members_) = m.next;
+    if (m.next != nullptr) m.next->previous = m.previous;
+  }
+  s.end_one();
 }
 
 /// Runs a child that is a job and is ready.
@@ -213,18 +232,18 @@ void scope_core::fail(std::exception_ptr e) noexcept {
 
 void scope_core::request_stop() noexcept {
   stopped_.store(true, std::memory_order_relaxed); // relaxed: read again under the lock
-  if (!async_) {
+  if (opener_ == nullptr) {
     stop_.request_stop(); // whoever waits drops what has not begun
     return;
   }
   { // counted as one that runs, so that nobody is told before the end
     std::lock_guard const guard(mutex_);
+    count_child();
     ++running_;
   }
   stop_.request_stop();
   drop_children();
-  std::lock_guard const guard(mutex_);
-  if (--running_ == 0) tell_waiters();
+  end_one();
 }
 
 std::stop_token scope_core::token() const { return stop_.token(core_->stop_token()); }

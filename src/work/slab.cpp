@@ -31,8 +31,10 @@ constexpr bool recycles = true;
 #endif
 
 // The size of a type is a multiple of its alignment; so what is aligned to 64 bytes gets blocks that are.
-constexpr std::size_t step = 32, classes = 16, alignment = 64;
-constexpr std::size_t largest = step * classes, magazine_size = 64, chunk_size = 64 * 1024;
+constexpr std::size_t step = 32, small_classes = 16, large_step = 256, classes = 22, alignment = 64;
+constexpr std::size_t largest_small = step * small_classes;
+constexpr std::size_t largest = largest_small + large_step * (classes - small_classes);
+constexpr std::size_t magazine_size = 64, chunk_size = 64 * 1024;
 
 struct block {
   block* next;
@@ -104,8 +106,12 @@ struct cache {
 };
 [[gnu::tls_model("initial-exec")]] thread_local constinit cache mine;
 
-[[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes - 1) / step; }
-[[nodiscard]] constexpr std::size_t size_of_class(std::size_t c) noexcept { return (c + 1) * step; }
+[[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept {
+  return bytes <= largest_small ? (bytes - 1) / step : small_classes + (bytes - largest_small - 1) / large_step;
+}
+[[nodiscard]] constexpr std::size_t size_of_class(std::size_t c) noexcept {
+  return c < small_classes ? (c + 1) * step : largest_small + (c + 1 - small_classes) * large_step;
+}
 
 /// Everything goes to the depot when the thread ends.
 struct at_end_of_thread {

@@ -1,18 +1,29 @@
 #include "rubato/detail/stop_scope.hpp"
 
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace rubato::detail {
 
 namespace {
 
-/// The listener that this thread is calling, so that it may remove itself.
-[[gnu::tls_model("initial-exec")]] thread_local constinit stop_listener const* calling = nullptr;
+/// A request that this thread is passing on, and whom it is calling. What it calls may, on this very thread,
+/// end the work that the scope or the listener is a part of: then that becomes null.
+struct call {
+  stop_scope const* scope;
+  stop_listener const* listener = nullptr;
+  call* const outer;
+};
+[[gnu::tls_model("initial-exec")]] thread_local constinit call* calls = nullptr;
 
 } // namespace
 
-stop_scope::~stop_scope() { leave_parent(); }
+stop_scope::~stop_scope() {
+  leave_parent();
+  for (call* c = calls; c != nullptr; c = c->outer)
+    if (c->scope == this) c->scope = nullptr;
+}
 
 void stop_scope::leave_parent() noexcept {
   if (up_ == nullptr) return;
@@ -28,7 +39,7 @@ void stop_scope::leave_parent() noexcept {
 void stop_link::stop_requested() noexcept { child_->request(parent_->level()); }
 
 void stop_scope::request(stop_level level) noexcept {
-  token_state* state = nullptr;
+  std::optional<std::stop_source> tokens;
   {
     std::lock_guard const guard(mutex_);
     if (requested_.load(std::memory_order_relaxed) < level) {
@@ -36,11 +47,22 @@ void stop_scope::request(stop_level level) noexcept {
       // release: pairs with level(). Under the lock: a link that add() refuses was refused after this.
       stop_requests.fetch_add(1, std::memory_order_release);
     }
-    state = state_.get();
+    if (state_ != nullptr) tokens = state_->source;
   }
+  struct on_the_stack {
+    call here;
+    explicit on_the_stack(stop_scope const* s) noexcept
+        : here{s, nullptr, calls} {
+      calls = &here;
+    }
+    on_the_stack(on_the_stack const&) = delete;
+    on_the_stack& operator=(on_the_stack const&) = delete;
+    ~on_the_stack() { calls = here.outer; }
+  } stacked(this);
+  call& now = stacked.here;
   // Outside the lock: callbacks are user code.
-  if (state != nullptr) state->source.request_stop();
-  for (;;) {
+  if (tokens) tokens->request_stop();
+  while (now.scope != nullptr) {
     stop_listener* l = nullptr;
     {
       std::lock_guard const guard(mutex_);
@@ -55,13 +77,10 @@ void stop_scope::request(stop_level level) noexcept {
       l->phase_.store(stop_listener::phase::called, std::memory_order_relaxed);
     }
     bool const stays = l->stays_;
-    stop_listener const* const outer = calling;
-    calling = l;
+    now.listener = l;
     l->stop_requested();
-    bool const alive = calling == l; // it may have been removed, and be gone, meanwhile
-    calling = outer;
     // release: pairs with remove(), after which the listener is destroyed.
-    if (alive)
+    if (now.listener == l)
       l->phase_.store(stays ? stop_listener::phase::listed : stop_listener::phase::out,
                       std::memory_order_release);
   }
@@ -103,9 +122,11 @@ void stop_scope::remove(stop_listener& l) noexcept {
     // acquire: pairs with the end of the call in request().
     phase const now = l.phase_.load(std::memory_order_acquire);
     if (now == phase::out) return;
-    if (now == phase::called && calling == &l) { // by itself
-      calling = nullptr;
-      return;
+    if (now == phase::called) {
+      bool by_itself = false;
+      for (call* c = calls; c != nullptr; c = c->outer)
+        if (c->listener == &l) c->listener = nullptr, by_itself = true;
+      if (by_itself) return;
     }
     if (now == phase::listed) {
       std::lock_guard const guard(mutex_);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 
 namespace rubato::detail {
@@ -21,6 +22,7 @@ struct trampoline {
   activity* running = nullptr;  ///< null: no coroutine of ours runs here
   std::coroutine_handle<> next; ///< resumed as soon as the present one returns to the loop
   bool finished = false;        ///< the activity's outermost coroutine has ended
+  std::size_t mark = 0;         ///< where the thread's chain stood: what lies above was forked by the activity
 };
 
 /// The calling thread's. Not inline: a coroutine may run on another thread after each suspension, and a
@@ -33,15 +35,21 @@ class activity : public future_state, resident {
   friend class suspension;
 
   std::coroutine_handle<> leaf_; // resumed next
+  bool leaf_is_ours_ = false;    // and its promise can be found
   std::atomic<suspension*> waits_on_{nullptr};
   std::atomic<task*> second_{
       nullptr}; ///< its entry in a queue, if its own was claimed and is left in another place
   friend class second_entry;
+  static constexpr std::uint32_t one_child = 2;
+  std::atomic<std::uint32_t> children_{0}; ///< that refer to its frames, twice; odd: it goes when they have
+  std::uint32_t flushes_ = 0;
 
   [[nodiscard]] bool withdraw() noexcept override;
   [[nodiscard]] future_state& work() noexcept override { return *this; }
   void settle_in() noexcept;
   void waits_no_more() noexcept;
+  void flush() noexcept;
+  void destroy_inner_frames() noexcept;
 
 protected:
   using future_state::future_state;
@@ -54,7 +62,24 @@ protected:
 
 public:
   void resume(member& runner) noexcept override;
+  /// At once, or, if children refer to its frames, when the last of them has ended; they are asked to stop.
   void drop() noexcept override;
+  /// By the thread that runs it: so many refer to its frames from now on. They may have ended already.
+  void children_begun(std::uint32_t n) noexcept {
+    children_.fetch_add(n * one_child, std::memory_order_relaxed); // relaxed: queued or awaited afterwards
+  }
+  /// One of them refers to them no more. The caller holds this, or keeps it from ending. True: it was to be
+  /// dropped, and the caller destroys it.
+  [[nodiscard]] bool child_ended() noexcept {
+    // acq_rel: pairs with drop(). Whoever finds that the other has been there destroys it.
+    return children_.fetch_sub(one_child, std::memory_order_acq_rel) == one_child + 1;
+  }
+  /// Where it is suspended: it never goes on.
+  void destroy() noexcept;
+  /// How often its latent tasks have been queued because it was suspended.
+  [[nodiscard]] std::uint32_t flushes() const noexcept { return flushes_; }
+
+  [[nodiscard]] task* second() noexcept override;
   [[nodiscard]] bool is_ready_elsewhere() const noexcept override {
     return second_.load(std::memory_order_relaxed) != nullptr;
   }
@@ -66,7 +91,7 @@ public:
   /// From await_suspend of what is not ours: what is resumed next, by somebody who calls offer().
   void suspend_elsewhere(std::coroutine_handle<> h) noexcept;
   /// From await_suspend: to the back of the queue; of another pool, if it says so.
-  void requeue(std::coroutine_handle<> h, pool_core* to) noexcept;
+  void requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) noexcept;
 };
 
 /// A wait of a coroutine for one of our own things, in its frame. It ends once: by what it waits for, by a
@@ -95,7 +120,12 @@ protected:
   [[nodiscard]] virtual bool remove() noexcept = 0;
 
   /// From await_suspend: true if the coroutine is suspended now and may run elsewhere already.
-  [[nodiscard]] bool suspend(std::coroutine_handle<> h);
+  /// `is_ours`: its promise can be found.
+  [[nodiscard]] bool suspend(std::coroutine_handle<> h, bool is_ours);
+  template<class P>
+  [[nodiscard]] bool suspend(std::coroutine_handle<P> h) {
+    return suspend(h, P::template is_found_in<P>);
+  }
   /// From await_resume and from the destructor of the derived class: nobody refers to this any more. True: a
   /// stop request has ended the wait.
   bool retire() noexcept;

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -45,7 +46,7 @@ decltype(auto) awaiter_of(A&& a) {
 
 /// Where control goes when a coroutine ends: to whoever awaited it.
 struct final_awaiter {
-  std::coroutine_handle<> continuation;
+  std::coroutine_handle<> continuation; ///< null: the activity's outermost ends
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   void await_suspend(std::coroutine_handle<> /*ended*/) const noexcept {
     trampoline& t = this_trampoline();
@@ -58,19 +59,61 @@ struct final_awaiter {
 template<class A>
 auto make_awaiter(A&& a);
 
+/// Frames that activity::destroy() destroys one by one, innermost first, by the thread that does so: destroyed
+/// by its owner in the frame around, which knows of none, each would take stack for all below it.
+struct burial {
+  void* gone = nullptr; ///< destroyed; its owner is not told, and must leave it alone
+  void* kept = nullptr; ///< its memory is not to be reused before its owner has gone too
+  std::size_t kept_bytes = 0;
+};
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit burial burying;
+
+/// By the owner of a coroutine.
+inline void destroy_frame(std::coroutine_handle<> h) noexcept {
+  if (h.address() != burying.gone) h.destroy();
+}
+
 /// Frames come from the slabs.
 struct coroutine_frame {
   static void* operator new(std::size_t bytes) { return allocate(bytes); }
-  static void operator delete(void* frame, std::size_t bytes) noexcept { deallocate(frame, bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept {
+    if (frame == burying.kept) [[unlikely]]
+      burying.kept_bytes = bytes;
+    else
+      deallocate(frame, bytes);
+  }
 };
 
 /// The promise of a coroutine that runs within an activity.
 class own_promise : public coroutine_frame {
+  static constexpr std::uintptr_t owned = 1;
+  std::uintptr_t awaited_by_ = 0; // an address; the lowest bit says that the coroutine there owns this one
+
 public:
-  std::coroutine_handle<> continuation; ///< null: the activity's outermost
+  /// Null: the activity's outermost.
+  [[nodiscard]] std::coroutine_handle<> continuation() const noexcept {
+    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(awaited_by_ & ~owned));
+  }
+  void awaited_by(std::coroutine_handle<> h) noexcept {
+    awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address());
+  }
+  /// The same by a coroutine in whose frame this one's owner is.
+  template<class P>
+  void owned_by(std::coroutine_handle<P> h) noexcept {
+    awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address()) | (is_found_in<P> ? owned : 0);
+  }
+  /// The continuation can be found to be such a coroutine, and its promise be found in it.
+  [[nodiscard]] bool is_owned() const noexcept { return (awaited_by_ & owned) != 0; }
+
+  /// Can the promise be found in the frame without knowing what it is? Not if it is aligned more strictly.
+  template<class P>
+  static constexpr bool is_found_in = alignof(P) <= 2 * sizeof(void*);
+  [[nodiscard]] static own_promise& in(std::coroutine_handle<> h) noexcept {
+    return std::coroutine_handle<own_promise>::from_address(h.address()).promise();
+  }
 
   [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
-  [[nodiscard]] final_awaiter final_suspend() const noexcept { return {continuation}; }
+  [[nodiscard]] final_awaiter final_suspend() const noexcept { return {continuation()}; }
 
   template<class A>
   auto await_transform(A&& a) {

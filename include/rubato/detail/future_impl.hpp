@@ -35,7 +35,7 @@ void future_job<F>::resume(member& runner) noexcept {
     std::lock_guard const guard(mutex_);
     inner_ = inner;
   }
-  if (this->stop.stop_requested()) inner->cancel(); // it came in between
+  if (!this->stop.add(*this)) inner->cancel(); // it came in between
   if (inner->waiters.add(relay_)) return;
   take_over();
   this->complete();

@@ -71,6 +71,20 @@ public:
   [[nodiscard]] future_state* pop() noexcept;
 };
 
+/// The seat that work belongs to. Waiters look at it while the work may be moving.
+class relaxed_seat {
+  std::atomic<std::uint16_t> seat_;
+
+public:
+  explicit relaxed_seat(std::uint16_t s) noexcept
+      : seat_(s) {}
+  operator std::uint16_t() const noexcept { return seat_.load(std::memory_order_relaxed); }
+  relaxed_seat& operator=(std::uint16_t s) noexcept {
+    seat_.store(s, std::memory_order_relaxed);
+    return *this;
+  }
+};
+
 /// Counted: the future (or shared futures, or the continuation that consumes it) holds it, and so does the
 /// producer until the result is there.
 class future_state : public task {
@@ -78,6 +92,7 @@ public:
   static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
 
 private:
+  static void tell(future_state& s, completions& more) noexcept;
   std::atomic<std::uint32_t> holders_;
   std::atomic<pool_core*> home_{nullptr};
   friend class cancellation;
@@ -86,7 +101,8 @@ private:
 public:
   ticket entry;                           ///< in a queue, ready
   std::atomic<bool> asked{false};         ///< to stop, with what it consumes
-  std::uint16_t seat = any_seat;          ///< where it must run
+  std::atomic<bool> displaced{false};     ///< its entry stands in the queue of a pool that it has left
+  relaxed_seat seat{any_seat};            ///< where it must run
   std::atomic<std::uint32_t> begun_by{0}; ///< 1 + the number of the thread that has begun it; for reports
   completion waiters;
   stop_scope stop;
@@ -113,12 +129,16 @@ public:
   virtual void resume(member& runner) noexcept;
   /// Once it has begun it ends without having to be resumed.
   [[nodiscard]] virtual bool runs_to_end() const noexcept { return false; }
+  /// What stands for it in a queue while its entry is elsewhere; null: there is no memory for it.
+  [[nodiscard]] virtual task* second() noexcept { return nullptr; }
   /// It is ready, and queued by an entry other than its own; see activity::requeue().
   [[nodiscard]] virtual bool is_ready_elsewhere() const noexcept { return false; }
   /// The caller runs it without taking that out of its queue. False: it is not, or somebody else does.
   [[nodiscard]] virtual bool claim_elsewhere() noexcept { return false; }
   /// It will never be run: whoever waits gets a broken promise.
   virtual void drop() noexcept;
+  /// The same without touching the work, which was running in the parent when this process was forked.
+  void give_up() noexcept;
   /// Destroys and frees it.
   virtual void dispose() noexcept = 0;
   /// A stop was asked for: passes it on to what this consumes.
@@ -150,7 +170,7 @@ public:
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline) noexcept;
 
   /// For whoever has taken it out of a queue: true if it was claimed and is not ready again. Then it is gone.
-  [[nodiscard]] bool drop_if_stale() noexcept;
+  [[nodiscard]] bool drop_if_stale(pool_core& where) noexcept;
   static void exec_entry(task& base, member* runner) noexcept;
 };
 
@@ -168,7 +188,7 @@ inline future_state* cancellation::pop() noexcept {
 
 /// Whoever has taken an entry out of a queue frees it if it stands for nothing any more: its work was
 /// claimed.
-[[nodiscard]] bool drop_stale_entry(task& k) noexcept;
+[[nodiscard]] bool drop_stale_entry(task& k, pool_core& where) noexcept;
 
 /// A new job: queues it on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;

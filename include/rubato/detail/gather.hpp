@@ -210,15 +210,14 @@ struct any_result {
   Value value;
 };
 
-/// The first success, or, if all fail, the last failure. The losers are asked to stop: futures are left to
-/// themselves, and children, which stop with `race`, are waited for.
+/// The first success, or, if all fail, the last failure. The losers are asked to stop, by whoever brings the
+/// winner, and left to themselves.
 template<class Inputs>
 class any_state final : public gathering_state<any_result<typename Inputs::any_type>, Inputs> {
   using result = any_result<typename Inputs::any_type>;
   static constexpr std::size_t none = ~std::size_t{0};
   std::atomic<std::size_t> winner_{none};
   std::atomic<std::size_t> left_;
-  stop_scope* const race_;
 
   void arrived(gathered& g, completions& more) noexcept override {
     if (note(g)) more.push(g);
@@ -239,13 +238,9 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
     bool const last = left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     bool const none_won = winner_.load(std::memory_order_relaxed) == none;
     if (last && none_won) this->fail(this->inputs_.error(g.index));
-    return race_ != nullptr ? last : wins || (last && none_won);
+    return wins || (last && none_won);
   }
   void stop_losers(std::size_t winner) noexcept {
-    if (race_ != nullptr) {
-      race_->request_stop();
-      return;
-    }
     // The newest waiter first: many copies of one shared future are many waiters in one list.
     for (std::size_t i = this->inputs_.size(); i-- != 0;) {
       gathered& g = this->inputs_[i];
@@ -256,10 +251,9 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
   }
 
 public:
-  any_state(Inputs&& in, stop_scope* race) noexcept
+  explicit any_state(Inputs&& in) noexcept
       : gathering_state<result, Inputs>(std::move(in))
-      , left_(this->inputs_.size())
-      , race_(race) {
+      , left_(this->inputs_.size()) {
     // Each input holds the state until it has told it, or is taken out.
     for (std::size_t i = 0; i != this->inputs_.size(); ++i) this->hold();
   }

@@ -117,7 +117,7 @@ public:
 
 /// A callable that returns a future, whose result becomes this one's.
 template<class F>
-class future_job : public state_of<typename flattened<call_result_t<F>>::type> {
+class future_job : public state_of<typename flattened<call_result_t<F>>::type>, stop_listener {
   using result = typename flattened<call_result_t<F>>::type;
   until_called<F> f_; // lives until the inner future ends
   mutex mutex_;
@@ -130,7 +130,18 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type> {
     more.push(relay);
   }
 
+  /// By a scope around. Who cancels the future sees to its inputs itself, however many there are in a row.
+  void stop_requested() noexcept override {
+    if (this->asked.load(std::memory_order_acquire)) return;
+    state_ref inner;
+    {
+      std::lock_guard const guard(mutex_);
+      inner = inner_;
+    }
+    if (inner) inner->cancel();
+  }
   void take_over() noexcept {
+    this->stop.remove(*this);
     state_ref inner;
     {
       std::lock_guard const guard(mutex_);

@@ -228,6 +228,13 @@ public:
     return head_.load(std::memory_order_seq_cst) <= s;
   }
 
+  /// Unlinks the newest job, whatever it takes; true: it is the owner's.
+  [[nodiscard]] bool pop_settled() noexcept { return (asymmetric_ ? pop() : pop_fenced()) || pop_slow(); }
+  /// The newest job: not a loop. It may have left.
+  [[nodiscard]] job* newest() const noexcept {
+    return reinterpret_cast<job*>((top_ - 1)->load(std::memory_order_relaxed));
+  }
+
   [[nodiscard]] bool full() const noexcept { return top_ >= end_; }
   [[nodiscard]] bool asymmetric() const noexcept { return asymmetric_; }
   /// Position of the newest job: what is pushed from now on lies at or above it.

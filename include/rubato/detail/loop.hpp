@@ -223,8 +223,7 @@ public:
       if (linked && me.chain.must_look()) answer(me);
     }
     // Whatever left has left by the range; nothing is to be settled but that nobody looks at this frame.
-    if (linked && !(me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced()))
-      static_cast<void>(me.chain.pop_slow());
+    if (linked) static_cast<void>(me.chain.pop_settled());
     return complete;
   }
 };

@@ -103,8 +103,9 @@ class scope_core {
   stop_link around_;
   stop_scope stop_{around_};
   pool_core* core_;
-  pool_thread* home_; // whose latent work the children are
-  bool async_ = false;
+  pool_thread* home_;           // whose latent work the children are
+  activity* opener_ = nullptr;  // the coroutine, if it was one
+  bool counted_ = false;        // guarded by mutex_: the opener knows that children refer to its frames
 
   // Guarded by the home's scopes_mutex, but for the hint.
   std::atomic<bool> listed_{false};
@@ -114,8 +115,8 @@ class scope_core {
 public:
   /// Does it end before the code around it does, so that it stops when that is stopped?
   enum class lifetime : unsigned char { enclosed, free };
-  /// Opened by a coroutine that stops with `around`, and that may move between threads.
-  scope_core(pool_core& core, stop_scope* around) noexcept;
+  /// Opened by a coroutine, which may move between threads.
+  scope_core(pool_core& core, activity& opener) noexcept;
   /// Opened by a member of the pool, or from outside it.
   scope_core(pool_core& core, member& opener, lifetime l);
   scope_core(scope_core const&) = delete;
@@ -129,7 +130,7 @@ public:
   [[nodiscard]] bool admit(scope_member& m) noexcept;
   [[nodiscard]] stop_scope& stop() noexcept { return stop_; }
   /// Was it opened by a coroutine, which must not block?
-  [[nodiscard]] bool is_async() const noexcept { return async_; }
+  [[nodiscard]] bool is_async() const noexcept { return opener_ != nullptr; }
   /// Runs children that nobody has begun, waits for the others. `m` is the calling thread's record.
   void wait(member& m) noexcept;
   /// Nobody runs a child, and there is none that nobody has begun.
@@ -148,8 +149,12 @@ public:
 private:
   friend struct scope_member;
   static void member_ended(future_waiter& w, completions& more) noexcept;
-  /// Under the lock, with nobody running: tells who waits.
-  void tell_waiters() noexcept;
+  // Both under the lock.
+  /// A child comes.
+  void count_child() noexcept;
+  /// Nobody runs any more: tells who waits. True: the caller destroys the opener, without the lock.
+  [[nodiscard]] bool tell_waiters() noexcept;
+  void end_one() noexcept;
   [[nodiscard]] bool run_member(pool_thread& t, bool stranded) noexcept;
   [[nodiscard]] bool must_look() const noexcept;
   [[nodiscard]] bool has_members() const noexcept;
@@ -158,6 +163,23 @@ private:
   void drop_children() noexcept;
   void enlist() noexcept;
   void delist() noexcept;
+};
+
+/// Stops a scope with the coroutine that has opened it.
+class scope_stopper final : stop_listener {
+  scope_core& scope_;
+  stop_scope& around_;
+  void stop_requested() noexcept override { scope_.request_stop(); }
+
+public:
+  scope_stopper(scope_core& s, stop_scope& around) noexcept
+      : scope_(s)
+      , around_(around) {
+    if (!around_.add(*this)) scope_.request_stop();
+  }
+  scope_stopper(scope_stopper const&) = delete;
+  scope_stopper& operator=(scope_stopper const&) = delete;
+  ~scope_stopper() { around_.remove(*this); }
 };
 
 inline scope_member::scope_member(scope_core& s, future_state& j) noexcept

@@ -27,7 +27,7 @@ struct requeue_awaiter : own_awaitable {
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
   void await_suspend(std::coroutine_handle<P> h) const noexcept {
-    this_trampoline().running->requeue(h, to);
+    this_trampoline().running->requeue(h, P::template is_found_in<P>, to);
   }
   void await_resume() const noexcept {}
 };

@@ -1,0 +1,247 @@
+// Tasks that a coroutine awaits together. They are kept in its frame, and stay parts of it as long as nobody
+// else has time for them: forks as cheap as those of join(). docs/design/coroutines.md
+#pragma once
+
+#include "rubato/detail/activity.hpp"
+#include "rubato/detail/coroutine.hpp"
+#include "rubato/detail/job.hpp"
+#include "rubato/task.hpp"
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace rubato::detail {
+
+class sibling;
+class sibling_group;
+class sibling_race;
+
+/// The line of execution of a sibling that does not run as a part of the coroutine that awaits it.
+class sibling_activity final : link_holder, public activity {
+  sibling& of_;
+
+  [[nodiscard]] std::coroutine_handle<> begin(member& runner) noexcept override;
+  void end(bool finished) noexcept override;
+
+public:
+  sibling_activity(sibling& s, stop_scope& around) noexcept
+      : link_holder(&around)
+      , activity(1, link)
+      , of_(s) {}
+  /// Nobody has a future of it.
+  [[nodiscard]] void* result() noexcept override { return nullptr; }
+  void fail(std::exception_ptr e) noexcept override;
+  /// Nobody refers to it any more: tells the group.
+  void dispose() noexcept override;
+};
+
+/// One of the tasks. Its result stays in its own frame.
+class sibling final : public latent_job {
+  friend class sibling_activity;
+  friend class sibling_group;
+  sibling_group* group_ = nullptr;
+  own_promise* promise_ = nullptr;
+  std::coroutine_handle<> frame_;
+  std::exception_ptr const* error_ = nullptr; ///< where it stands, if there is one
+  std::exception_ptr broken_;                 ///< if it was never begun, or not finished
+  uninitialized<sibling_activity> away_;
+
+  static void run_elsewhere(latent_job& base, member& runner);
+  [[nodiscard]] activity& go_away() noexcept;
+
+public:
+  sibling() noexcept
+      : latent_job(&run_elsewhere) {}
+  sibling(sibling const&) = delete;
+  sibling& operator=(sibling const&) = delete;
+  ~sibling() {
+    if (frame_ != nullptr) destroy_frame(frame_);
+  }
+
+  /// Runs by itself from now on, when its turn comes.
+  void queue() noexcept;
+
+  /// Once.
+  template<class T>
+  void adopt(sibling_group& g, rubato::task<T>&& t) {
+    group_ = &g;
+    if (!t.valid()) throw_no_state("rubato: an empty task is awaited");
+    auto const h = task_access::let_go(t);
+    frame_ = h;
+    promise_ = &h.promise();
+    error_ = &h.promise().result.error();
+  }
+  /// Why it has failed; empty: it has not.
+  [[nodiscard]] std::exception_ptr const& error() const noexcept { return *error_; }
+  /// After it has ended without an exception.
+  template<class T>
+  [[nodiscard]] result_slot<T>& result() noexcept {
+    return static_cast<task_promise<T>&>(*promise_).result;
+  }
+};
+
+/// All of them. Made, and used, by the coroutine that awaits them; its own awaitable: while (more()) co_await
+/// it; runs those that are still here, one after the other.
+class sibling_group : public own_awaitable {
+  friend class sibling;
+  friend class sibling_activity;
+
+public:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+private:
+  /// The coroutine, when it has nothing left to do itself.
+  class wait_for_rest final : public own_awaitable, suspension {
+    sibling_group& group_;
+    friend class sibling_group;
+    [[nodiscard]] bool insert() noexcept override;
+    [[nodiscard]] bool remove() noexcept override { return false; }
+
+  public:
+    explicit wait_for_rest(sibling_group& g) noexcept
+        : suspension(ends::with_children)
+        , group_(g) {}
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template<std::derived_from<own_promise> P>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+      return suspend(h);
+    }
+    void await_resume() noexcept { static_cast<void>(retire()); }
+  };
+  activity& of_;
+  stop_scope& around_; ///< what they stop with
+  sibling* const all_;
+  std::uint32_t const count_;
+  std::uint32_t next_ = 0;       ///< the next that may run here; those from first_latent_ on were forked
+  std::uint32_t first_latent_ = 0;
+  std::uint32_t stayed_ = 0;     ///< so many have run here
+  std::uint32_t flushes_ = 0;    ///< the coroutine's, when they were forked
+  sibling* here_ = nullptr;      ///< runs as a part of the coroutine
+  std::atomic<std::uint32_t> left_; ///< that have not ended, and one for the coroutine
+  std::atomic<std::uint32_t> first_failed_{none};
+  sibling_race* const race_;
+  uninitialized<wait_for_rest> rest_; ///< built when it is awaited
+
+  void note(sibling const& s) noexcept;
+  void ended(sibling const& s) noexcept;
+  void start(sibling& s) noexcept;
+
+public:
+  /// In the coroutine that awaits them.
+  sibling_group(sibling* all, std::size_t count, stop_scope& around, sibling_race* race) noexcept
+      : of_(*this_trampoline().running)
+      , around_(around)
+      , all_(all)
+      , count_(static_cast<std::uint32_t>(count))
+      , left_(count_ + 1)
+      , race_(race) {}
+  sibling_group(sibling_group const&) = delete;
+  sibling_group& operator=(sibling_group const&) = delete;
+  ~sibling_group() = default;
+
+  /// The first will run here, and the others too unless somebody takes them.
+  void fork() noexcept;
+  /// All are queued.
+  void start_all() noexcept;
+  /// Is there one that is to run here now?
+  [[nodiscard]] bool more() noexcept;
+
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  template<std::derived_from<own_promise> P>
+  void await_suspend(std::coroutine_handle<P> h) noexcept {
+    here_->promise_->owned_by(h);
+    this_trampoline().next = here_->frame_;
+  }
+  void await_resume() noexcept {
+    if (here_->error() != nullptr) note(*here_); // what is forked is no race
+  }
+
+  /// Have all run here?
+  [[nodiscard]] bool all_stayed() const noexcept { return stayed_ == count_; }
+  /// co_await, once, unless all_stayed(): until all have ended.
+  [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
+  /// After all have ended.
+  void throw_first_failure() const {
+    if (std::uint32_t const i = first_failed_.load(std::memory_order_relaxed); i != none)
+      std::rethrow_exception(*all_[i].error_);
+  }
+};
+
+/// Which of them was the first to succeed. co_await: until one has, or all have failed.
+class sibling_race final : public own_awaitable, suspension {
+  enum class state : unsigned char { open, awaited, decided };
+  static constexpr std::uint32_t none = sibling_group::none;
+  std::atomic<state> state_{state::open};
+  std::atomic<std::uint32_t> undecided_; ///< that may yet succeed
+  std::atomic<std::uint32_t> winner_{none};
+  std::atomic<std::uint32_t> last_failed_{none};
+
+  [[nodiscard]] bool insert() noexcept override;
+  [[nodiscard]] bool remove() noexcept override { return false; }
+  void decide() noexcept;
+
+public:
+  explicit sibling_race(std::size_t count) noexcept
+      : suspension(ends::with_children)
+      , undecided_(static_cast<std::uint32_t>(count)) {}
+  void note(std::uint32_t index, bool success) noexcept;
+
+  [[nodiscard]] bool await_ready() const noexcept {
+    return state_.load(std::memory_order_acquire) == state::decided; // acquire: pairs with decide()
+  }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+    return suspend(h);
+  }
+  void await_resume() noexcept { static_cast<void>(retire()); }
+
+  // After all have ended.
+  /// none: all have failed.
+  [[nodiscard]] std::uint32_t winner() const noexcept { return winner_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t last_failed() const noexcept {
+    return last_failed_.load(std::memory_order_relaxed);
+  }
+};
+
+/// A fixed number of them.
+template<std::size_t N>
+class siblings {
+  sibling all_[N];
+
+public:
+  sibling_group group;
+  template<class... Ts>
+  explicit siblings(stop_scope& around, sibling_race* race, rubato::task<Ts>&&... tasks)
+      : group(all_, N, around, race) {
+    std::size_t i = 0;
+    (all_[i++].adopt(group, std::move(tasks)), ...);
+  }
+  [[nodiscard]] sibling& operator[](std::size_t i) noexcept { return all_[i]; }
+};
+
+/// As many as there are.
+template<class T>
+class sibling_range {
+  std::unique_ptr<sibling[]> all_;
+  std::size_t count_;
+
+public:
+  sibling_group group;
+  sibling_range(stop_scope& around, sibling_race* race, std::vector<rubato::task<T>>&& tasks)
+      : all_(std::make_unique<sibling[]>(tasks.size()))
+      , count_(tasks.size())
+      , group(all_.get(), tasks.size(), around, race) {
+    for (std::size_t i = 0; i != count_; ++i) all_[i].adopt(group, std::move(tasks[i]));
+  }
+  [[nodiscard]] sibling& operator[](std::size_t i) noexcept { return all_[i]; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,140 @@
+// How tasks that are awaited together are forked, taken, and told to be over. docs/design/coroutines.md
+#include "rubato/detail/siblings.hpp"
+
+#include "work/pool_core.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace rubato::detail {
+
+std::coroutine_handle<> sibling_activity::begin(member& /*runner*/) noexcept { return of_.frame_; }
+
+void sibling_activity::end(bool finished) noexcept {
+  if (finished) return; // the result is where it belongs
+  destroy_frame(std::exchange(of_.frame_, nullptr));
+  of_.error_ = &of_.broken_;
+}
+
+void sibling_activity::fail(std::exception_ptr e) noexcept { of_.broken_ = std::move(e); }
+
+void sibling_activity::dispose() noexcept {
+  sibling& s = of_;
+  std::destroy_at(this);
+  s.group_->ended(s);
+}
+
+activity& sibling::go_away() noexcept {
+  activity& a = *std::construct_at(&away_.value, *this, group_->around_);
+  a.settle(group_->of_.home());
+  a.seat = static_cast<std::uint16_t>(group_->of_.seat);
+  return a;
+}
+
+void sibling::queue() noexcept {
+  activity& a = go_away();
+  spawn_state(*a.home(), a);
+}
+
+/// By a thread that took it from the chain.
+void sibling::run_elsewhere(latent_job& base, member& runner) {
+  activity& a = static_cast<sibling&>(base).go_away();
+  a.resume(runner);
+}
+
+void sibling_group::start(sibling& s) noexcept {
+  of_.children_begun(1);
+  s.queue();
+}
+
+void sibling_group::start_all() noexcept {
+  next_ = count_;
+  for (std::uint32_t i = 0; i != count_; ++i) start(all_[i]);
+}
+
+void sibling_group::fork() noexcept {
+  member& me = *current;
+  // A chain is where workers look. Without any, and on a given seat, they must be where the others' work is.
+  bool const latent = of_.seat == future_state::any_seat && of_.home()->size() != 0;
+  first_latent_ = count_;
+  flushes_ = of_.flushes();
+  while (first_latent_ > 1 && latent && !me.chain.full()) me.chain.push(&all_[--first_latent_]);
+  for (std::uint32_t i = 1; i < first_latent_; ++i) start(all_[i]);
+  if (me.chain.must_look()) answer(me);
+}
+
+bool sibling_group::more() noexcept {
+  if (next_ == count_) return false;
+  if (next_ == 0) {
+    here_ = &all_[0];
+    next_ = first_latent_;
+  } else {
+    // The coroutine has been suspended, and so has queued them. Else the newest of the chain is ours.
+    if (of_.flushes() != flushes_) {
+      next_ = count_;
+      return false;
+    }
+    latent_chain& chain = current->chain;
+    if (!chain.pop_settled()) { // nor are those that are older
+      of_.children_begun(count_ - next_);
+      while (++next_ != count_) static_cast<void>(chain.pop_settled());
+      return false;
+    }
+    here_ = &all_[next_++];
+  }
+  ++stayed_;
+  if (!of_.stop.stop_requested()) return true;
+  here_->broken_ = cancelled_error();
+  here_->error_ = &here_->broken_;
+  note(*here_);
+  return more();
+}
+
+void sibling_group::note(sibling const& s) noexcept {
+  bool const failed = s.error() != nullptr;
+  auto const index = static_cast<std::uint32_t>(&s - all_);
+  if (failed) {
+    std::uint32_t expected = none;
+    first_failed_.compare_exchange_strong(expected, index, std::memory_order_relaxed); // ordered by left_
+  }
+  if (race_ != nullptr) race_->note(index, !failed);
+}
+
+/// Of one that was away. The group may be gone as soon as nobody is left, and so the coroutine is held.
+void sibling_group::ended(sibling const& s) noexcept {
+  activity& coroutine = of_;
+  coroutine.hold();
+  state_ref const held(&coroutine);
+  note(s);
+  // acq_rel: whoever comes last sees what the others have done.
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) rest_.value.end_wait();
+  if (coroutine.child_ended()) coroutine.destroy();
+}
+
+bool sibling_group::wait_for_rest::insert() noexcept {
+  std::uint32_t const mine = 1 + group_.stayed_;
+  return group_.left_.fetch_sub(mine, std::memory_order_acq_rel) != mine; // as in ended()
+}
+
+void sibling_race::note(std::uint32_t index, bool success) noexcept {
+  // relaxed, both: ordered by the decision, or by the end of all.
+  std::uint32_t expected = none;
+  if (!success)
+    last_failed_.store(index, std::memory_order_relaxed);
+  else if (winner_.compare_exchange_strong(expected, index, std::memory_order_relaxed))
+    decide();
+  if (undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1) decide(); // acq_rel: as in ended()
+}
+
+void sibling_race::decide() noexcept {
+  // acq_rel: release pairs with await_ready(), acquire with insert().
+  if (state_.exchange(state::decided, std::memory_order_acq_rel) == state::awaited) end_wait();
+}
+
+bool sibling_race::insert() noexcept {
+  state expected = state::open;
+  return state_.compare_exchange_strong(expected, state::awaited, std::memory_order_acq_rel,
+                                        std::memory_order_acquire); // pairs with decide()
+}
+
+} // namespace rubato::detail
