@@ -122,8 +122,8 @@ void activity::destroy() noexcept {
   complete();
 }
 
-/// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at whatever is not owned
-/// by the coroutine that awaits it, such as a generator; that goes with its owner.
+/// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at whatever is not
+/// owned by the coroutine that awaits it, such as a generator; that goes with its owner.
 void activity::destroy_inner_frames() noexcept {
   if (!leaf_is_ours_) return;
   while (leaf_ != nullptr && own_promise::in(leaf_).is_owned()) {

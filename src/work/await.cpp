@@ -110,7 +110,7 @@ class guest {
 public:
   explicit guest(pool_core* core) noexcept {
     std::optional<visit> here;
-    if (!visit_if_there(core, here) || core->is_ending()) return;
+    if (!visit_if_there(core, here) || core->is_leaving_guests()) return;
     try {
       mine_ = core->enter(true);
     } catch (std::exception const&) { // too many, or no memory: it waits outside
@@ -211,7 +211,7 @@ void pool_core::sweep(pool_thread& t) noexcept {
 bool pool_core::await(pool_thread& t, future_state& s, char const* why,
                       std::chrono::steady_clock::time_point deadline, bool as_guest) noexcept {
   bool const timed = deadline != std::chrono::steady_clock::time_point::max();
-  auto const leaves = [&] { return as_guest && is_ending(); };
+  auto const leaves = [&] { return as_guest && is_leaving_guests(); };
   if (!timed && !as_guest && claim(t, s) && s.done()) return true;
   if (size() != 0)
     spin(search_ticks_, [&] { return s.done(); });
@@ -291,8 +291,8 @@ bool await_from_outside(pool_core* owner, future_state& s, char const* why,
   return true;
 }
 
-bool await_anywhere(future_state& s, char const* why,
-                    std::chrono::steady_clock::time_point deadline) noexcept {
+/// Whatever it depends on is made by others.
+bool await_alone(future_state& s, char const* why, std::chrono::steady_clock::time_point deadline) noexcept {
   if (s.done()) return true;
   pool_core* const owner = s.home();
   if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
@@ -307,6 +307,25 @@ bool await_anywhere(future_state& s, char const* why,
     return t.core->await(t, s, why, deadline);
   }
   return await_from_outside(owner, s, why, deadline);
+}
+
+/// What a result depends on may be made in another pool, which nobody drives but who waits: the first such.
+state_ref input_to_drive(future_state& s) noexcept {
+  state_ref found;
+  pool_core const* const own = s.is_work() ? s.home() : nullptr;
+  for (state_ref i(s.unfinished_input()); i; i = state_ref(i->unfinished_input()))
+    if (i->home() != own && is_driven_by_waiters(i->home())) found = i;
+  return found;
+}
+
+bool await_anywhere(future_state& s, char const* why,
+                    std::chrono::steady_clock::time_point deadline) noexcept {
+  // relaxed: a pool that loses its workers later calls those who wait.
+  while (!s.done() && workerless_pools.load(std::memory_order_relaxed) != 0) {
+    state_ref const input = input_to_drive(s);
+    if (!input || !await_alone(*input.get(), why, deadline)) break;
+  }
+  return await_alone(s, why, deadline);
 }
 
 } // namespace

@@ -53,9 +53,20 @@ pool_core::pool_core(pool& handle, pool_options options)
   threads_ = std::make_unique<std::atomic<pool_thread*>[]>(slots_);
   pushed_then_.reserve(max_workers + 1);
   watch_pool(*this);
+  workerless_pools.fetch_add(1, std::memory_order_relaxed); // until start()
+}
+
+/// Returns the old one.
+unsigned pool_core::set_target(unsigned n) noexcept {
+  unsigned const before = target_.exchange(n, std::memory_order_seq_cst);
+  // relaxed: who waits meanwhile is called afterwards.
+  if (before == 0 && n != 0) workerless_pools.fetch_sub(1, std::memory_order_relaxed);
+  if (before != 0 && n == 0) workerless_pools.fetch_add(1, std::memory_order_relaxed);
+  return before;
 }
 
 pool_core::~pool_core() {
+  if (size() == 0) workerless_pools.fetch_sub(1, std::memory_order_relaxed);
   if (abandoned_.load(std::memory_order_relaxed)) return;
   unwatch_pool(*this); // from now on nobody finds it, and so nobody begins to visit it
   await_visitors(*this);
@@ -106,7 +117,7 @@ void pool_core::open_seats(unsigned n) {
     }
     seats_known_.store(i + 1, std::memory_order_release);
   }
-  unsigned const before = target_.exchange(n, std::memory_order_seq_cst);
+  unsigned const before = set_target(n);
   {
     std::lock_guard const guard(records_); // decides about threads that are about to end: see sleep()
     winding_up_ = false;
@@ -141,7 +152,7 @@ unsigned pool_core::resize(unsigned workers) {
   if (workers >= before) {
     open_seats(workers);
   } else {
-    target_.store(workers, std::memory_order_seq_cst);
+    set_target(workers);
     for (unsigned i = workers; i != before; ++i) {
       people.close(seat_at(i));
       // Its occupant does the same when it leaves; this is for a seat that was vacant.
@@ -246,7 +257,7 @@ void pool_core::end_if_quiet() noexcept {
 
 /// Under life_: no seats, no threads.
 void pool_core::close_pool() noexcept {
-  unsigned const before = target_.exchange(0, std::memory_order_seq_cst);
+  unsigned const before = set_target(0);
   for (unsigned i = 0; i != before; ++i) people.close(seat_at(i));
   {
     std::lock_guard const guard(records_); // no thread is made in between
@@ -273,6 +284,10 @@ void pool_core::shutdown(ending how, bool destroying) {
         "call request_shutdown() there");
   }
   if (destroying && size() == 0) how = ending::discard;
+  if (destroying) {
+    destroyed_.store(true, std::memory_order_seq_cst);
+    wake_guests();
+  }
   request_shutdown(how);
   for (;;) {
     if (how == ending::drain) static_cast<void>(wait_idle(std::chrono::steady_clock::time_point::max()));

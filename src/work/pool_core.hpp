@@ -37,6 +37,9 @@ void lock_outside_waiters() noexcept;
 void unlock_outside_waiters() noexcept;
 void forget_outside_waiters() noexcept;
 
+/// How many pools there are that have no workers, and so are driven by those who wait.
+inline constinit std::atomic<unsigned> workerless_pools{0};
+
 class pool_core {
 public:
   static constexpr unsigned max_workers = 1024;
@@ -183,6 +186,11 @@ public:
   [[nodiscard]] bool is_ending() const noexcept {
     return ending_.load(std::memory_order_seq_cst) != ending::none || closed_.load(std::memory_order_seq_cst);
   }
+  /// Who only waits here has to leave. A closed pool may be driven, like one without workers.
+  [[nodiscard]] bool is_leaving_guests() const noexcept {
+    return ending_.load(std::memory_order_seq_cst) != ending::none ||
+           destroyed_.load(std::memory_order_seq_cst);
+  }
   void discard_queued() noexcept;
   [[nodiscard]] pool_stats stats() const;
   [[nodiscard]] std::stop_token stop_token() const noexcept;
@@ -276,6 +284,7 @@ private:
   std::vector<int> cpu_order_;
 
   std::atomic<unsigned> target_{0};
+  unsigned set_target(unsigned n) noexcept;
   std::atomic<unsigned> seats_known_{0};
   std::unique_ptr<std::atomic<seat*>[]> seats_;
   std::vector<std::unique_ptr<seat>> seat_storage_; // guarded by life_
@@ -301,7 +310,8 @@ private:
   std::atomic<unsigned> inside_{0}; ///< guests that still touch this object
   std::atomic<ending> ending_{ending::none};
   std::atomic<bool> closed_{false}; ///< after shutdown, until resize()
-  bool told_of_residents_ = false;  // by whoever shuts down
+  std::atomic<bool> destroyed_{false};
+  bool told_of_residents_ = false; // by whoever shuts down
   std::atomic<bool> abandoned_{false};
   mutable std::mutex stop_mutex_;
   std::stop_source stop_; // guarded by stop_mutex_

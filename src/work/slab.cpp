@@ -107,7 +107,8 @@ struct cache {
 [[gnu::tls_model("initial-exec")]] thread_local constinit cache mine;
 
 [[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept {
-  return bytes <= largest_small ? (bytes - 1) / step : small_classes + (bytes - largest_small - 1) / large_step;
+  return bytes <= largest_small ? (bytes - 1) / step
+                                : small_classes + (bytes - largest_small - 1) / large_step;
 }
 [[nodiscard]] constexpr std::size_t size_of_class(std::size_t c) noexcept {
   return c < small_classes ? (c + 1) * step : largest_small + (c + 1 - small_classes) * large_step;

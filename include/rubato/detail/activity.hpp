@@ -22,7 +22,7 @@ struct trampoline {
   activity* running = nullptr;  ///< null: no coroutine of ours runs here
   std::coroutine_handle<> next; ///< resumed as soon as the present one returns to the loop
   bool finished = false;        ///< the activity's outermost coroutine has ended
-  std::size_t mark = 0;         ///< where the thread's chain stood: what lies above was forked by the activity
+  std::size_t mark = 0; ///< where the thread's chain stood: what lies above was forked by the activity
 };
 
 /// The calling thread's. Not inline: a coroutine may run on another thread after each suspension, and a

@@ -175,7 +175,7 @@ class continuation final : public Job {
 
   relay_waiter relay_{&fire, this};
   pending pending_{*this};            // if it is wanted somewhere
-  std::atomic<future_state*> source_; // a hold on it, until it begins; null for an instant in with_source()
+  std::atomic<future_state*> source_; // a hold on it, until it begins; see busy()
   pool_core* const wanted_;           // where it is to run, if it says so or cannot tell by the source
   bool const chosen_;                 // it says so
   bool const owns_;                   // the source was a future, not a shared one
@@ -191,31 +191,38 @@ class continuation final : public Job {
       queue_pending(*this, pending_, *wanted_, chosen_);
   }
 
-  /// Before it begins.
-  [[nodiscard]] future_state& source() const noexcept {
+  /// In place of the source while somebody looks at it, for an instant.
+  [[nodiscard]] static future_state* busy() noexcept { return reinterpret_cast<future_state*>(1); }
+  /// Null: it is gone.
+  [[nodiscard]] future_state* source_now() const noexcept {
     future_state* s = nullptr;
     // acquire: pairs with with_source().
-    while ((s = source_.load(std::memory_order_acquire)) == nullptr) std_policy::pause();
-    return *s;
+    while ((s = source_.load(std::memory_order_acquire)) == busy()) std_policy::pause();
+    return s;
   }
-  /// Does f(source) unless the source is gone, or somebody else does that at this moment.
+  /// Before it begins.
+  [[nodiscard]] future_state& source() const noexcept { return *source_now(); }
+  /// Does f(source), which must be short, unless the source is gone.
   template<class F>
   void with_source(F f) noexcept {
-    if (future_state* const s = source_.exchange(nullptr, std::memory_order_acq_rel)) {
-      f(*s);
-      source_.store(s, std::memory_order_release); // pairs with source()
-    }
+    future_state* s = source_now();
+    while (s != nullptr &&
+           !source_.compare_exchange_weak(s, busy(), std::memory_order_acquire, std::memory_order_relaxed))
+      s = source_now();
+    if (s == nullptr) return;
+    f(*s);
+    source_.store(s, std::memory_order_release); // pairs with source_now()
   }
-  /// False: the source is there, or about to be looked at by somebody else.
+  /// False: the source is there.
   [[nodiscard]] bool leave_source() noexcept {
     bool left = false;
     with_source([&](future_state& s) { left = s.waiters.remove(relay_); });
     return left;
   }
   [[nodiscard]] state_ref take_source() noexcept {
-    future_state* s = &source();
+    future_state* s = source_now();
     while (!source_.compare_exchange_weak(s, nullptr, std::memory_order_acquire, std::memory_order_relaxed))
-      s = &source();
+      s = source_now();
     return state_ref(s);
   }
 
@@ -249,6 +256,14 @@ public:
   void cancel_inputs(cancellation& all) noexcept override {
     if (owns_) with_source([&](future_state& s) { all.add(s); });
     Job::cancel_inputs(all);
+  }
+  [[nodiscard]] future_state* unfinished_input() noexcept override {
+    state_ref input;
+    with_source([&](future_state& s) {
+      s.hold();
+      input = state_ref(&s);
+    });
+    return input && !input->done() ? input.let_go() : Job::unfinished_input();
   }
   void dispose() noexcept override { dispose_state(this); }
 };

@@ -59,8 +59,8 @@ struct final_awaiter {
 template<class A>
 auto make_awaiter(A&& a);
 
-/// Frames that activity::destroy() destroys one by one, innermost first, by the thread that does so: destroyed
-/// by its owner in the frame around, which knows of none, each would take stack for all below it.
+/// Frames that activity::destroy() destroys one by one, innermost first, by the thread that does so:
+/// destroyed by its owner in the frame around, which knows of none, each would take stack for all below it.
 struct burial {
   void* gone = nullptr; ///< destroyed; its owner is not told, and must leave it alone
   void* kept = nullptr; ///< its memory is not to be reused before its owner has gone too

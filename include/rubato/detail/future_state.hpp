@@ -141,6 +141,11 @@ public:
   void give_up() noexcept;
   /// Destroys and frees it.
   virtual void dispose() noexcept = 0;
+  /// Is it run by a pool? Else it just gets its result from others.
+  [[nodiscard]] virtual bool is_work() const noexcept { return true; }
+  /// What this waits for, or one of several, as far as it is a state too and has not ended; held. Null:
+  /// nothing.
+  [[nodiscard]] virtual future_state* unfinished_input() noexcept { return nullptr; }
   /// A stop was asked for: passes it on to what this consumes.
   virtual void cancel_inputs(cancellation& /*all*/) noexcept {}
 

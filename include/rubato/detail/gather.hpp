@@ -155,6 +155,12 @@ public:
     for (std::size_t i = 0; i != inputs_.size(); ++i)
       if (inputs_[i].owned) all.add(*inputs_[i].source.get());
   }
+  [[nodiscard]] bool is_work() const noexcept override { return false; }
+  [[nodiscard]] future_state* unfinished_input() noexcept override {
+    for (std::size_t i = 0; i != inputs_.size(); ++i)
+      if (!inputs_[i].source->done()) return state_ref(inputs_[i].source).let_go();
+    return nullptr;
+  }
 };
 
 /// All values, or the first failure in time, after all have ended.

@@ -172,6 +172,10 @@ public:
     std::lock_guard const guard(mutex_);
     if (inner_) all.add(*inner_.get());
   }
+  [[nodiscard]] future_state* unfinished_input() noexcept override {
+    std::lock_guard const guard(mutex_);
+    return state_ref(inner_).let_go();
+  }
   void dispose() noexcept override { dispose_state(this); }
 };
 

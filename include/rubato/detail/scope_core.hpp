@@ -103,9 +103,9 @@ class scope_core {
   stop_link around_;
   stop_scope stop_{around_};
   pool_core* core_;
-  pool_thread* home_;           // whose latent work the children are
-  activity* opener_ = nullptr;  // the coroutine, if it was one
-  bool counted_ = false;        // guarded by mutex_: the opener knows that children refer to its frames
+  pool_thread* home_;          // whose latent work the children are
+  activity* opener_ = nullptr; // the coroutine, if it was one
+  bool counted_ = false;       // guarded by mutex_: the opener knows that children refer to its frames
 
   // Guarded by the home's scopes_mutex, but for the hint.
   std::atomic<bool> listed_{false};

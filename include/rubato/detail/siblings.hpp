@@ -119,11 +119,11 @@ private:
   stop_scope& around_; ///< what they stop with
   sibling* const all_;
   std::uint32_t const count_;
-  std::uint32_t next_ = 0;       ///< the next that may run here; those from first_latent_ on were forked
+  std::uint32_t next_ = 0; ///< the next that may run here; those from first_latent_ on were forked
   std::uint32_t first_latent_ = 0;
-  std::uint32_t stayed_ = 0;     ///< so many have run here
-  std::uint32_t flushes_ = 0;    ///< the coroutine's, when they were forked
-  sibling* here_ = nullptr;      ///< runs as a part of the coroutine
+  std::uint32_t stayed_ = 0;        ///< so many have run here
+  std::uint32_t flushes_ = 0;       ///< the coroutine's, when they were forked
+  sibling* here_ = nullptr;         ///< runs as a part of the coroutine
   std::atomic<std::uint32_t> left_; ///< that have not ended, and one for the coroutine
   std::atomic<std::uint32_t> first_failed_{none};
   sibling_race* const race_;
