@@ -4,10 +4,12 @@
 #include "rubato/detail/activity.hpp"
 #include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/result.hpp"
+#include "rubato/detail/task_access.hpp"
 
 #include <concepts>
 #include <coroutine>
 #include <exception>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -57,7 +59,7 @@ public:
 
 private:
   void reset() noexcept {
-    if (frame_ != nullptr) detail::destroy_frame(std::exchange(frame_, nullptr));
+    if (frame_ != nullptr) detail::tombstone::destroy_frame(std::exchange(frame_, nullptr));
   }
 };
 
@@ -69,17 +71,6 @@ public:
 
 namespace detail {
 
-struct task_access {
-  template<class T>
-  [[nodiscard]] static auto frame(rubato::task<T> const& t) noexcept {
-    return t.frame_;
-  }
-  template<class T>
-  [[nodiscard]] static auto let_go(rubato::task<T>& t) noexcept {
-    return std::exchange(t.frame_, nullptr);
-  }
-};
-
 /// What `co_await task` does: the awaiting coroutine's loop goes on with the task, and with the awaiting one
 /// when it ends.
 template<class T>
@@ -90,6 +81,8 @@ public:
   explicit task_awaiter(rubato::task<T>& t)
       : frame_(task_access::frame(t)) {
     if (frame_ == nullptr) throw_no_state("rubato: co_await of an empty task");
+    if (frame_.promise().continuation() != nullptr)
+      throw std::logic_error("rubato: co_await of a task that has been awaited before");
   }
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>

@@ -108,16 +108,37 @@ private:
   template<class T>
   using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<storable<T>>>;
 
-  static rubato::task<void> alarm(std::chrono::steady_clock::time_point t, stop_scope& own, stop_scope& limit,
-                                  bool& rang) {
+  /// Rings when it goes, unless it was called off: an alarm that its pool discards, begun or not, is the end
+  /// of the time.
+  class bell {
+    stop_scope* limit_;
+    stop_scope const& own_;
+    bool& rang_;
+
+  public:
+    bell(stop_scope& limit, stop_scope const& own, bool& rang) noexcept
+        : limit_(&limit)
+        , own_(own)
+        , rang_(rang) {}
+    bell(bell&& other) noexcept
+        : limit_(std::exchange(other.limit_, nullptr))
+        , own_(other.own_)
+        , rang_(other.rang_) {}
+    bell& operator=(bell&&) = delete;
+    ~bell() { ring(); }
+    void ring() noexcept {
+      stop_scope* const limit = std::exchange(limit_, nullptr);
+      if (limit == nullptr || own_.stop_requested()) return;
+      rang_ = true;
+      limit->request_stop();
+    }
+  };
+  static rubato::task<void> alarm(std::chrono::steady_clock::time_point t, bell b) {
     try {
       co_await sleep_awaiter(t);
-    } catch (cancelled const&) {
-      // Called off; or the pool ends, and no timer with it: then this is the end of the time.
-      if (own.stop_requested()) throw;
+    } catch (cancelled const&) { // NOLINT(bugprone-empty-catch): called off; or the pool ends, and its timers
     }
-    rang = true;
-    limit.request_stop();
+    b.ring();
   }
   template<class T>
   static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
@@ -127,13 +148,13 @@ private:
     stop_link alarm_around(&own);
     stop_scope alarm_scope(alarm_around);
     bool rang = false;
-    siblings<1> bell(alarm_scope, nullptr, alarm(t, alarm_scope, limit, rang));
+    siblings<1> clock(alarm_scope, nullptr, alarm(t, bell(limit, alarm_scope, rang)));
     siblings<1> work(limit, nullptr, std::move(awaited));
-    bell.group.start_all();
+    clock.group.start_all();
     work.group.start_all();
     co_await work.group.rest();
     alarm_scope.request_stop();
-    co_await bell.group.rest();
+    co_await clock.group.rest();
     if (std::exception_ptr const error = work[0].error(); error != nullptr) {
       if (!rang || !is_cancelled(error)) std::rethrow_exception(error);
       co_return limited<T>{};

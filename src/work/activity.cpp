@@ -4,8 +4,10 @@
 #include "rubato/detail/siblings.hpp"
 #include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
+#include "work/visit.hpp"
 
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace rubato::detail {
@@ -102,10 +104,26 @@ void activity::resume(member& runner) noexcept {
 void activity::drop() noexcept {
   hold(); // the last child may destroy it
   state_ref const held(this);
-  if (children_.fetch_or(1, std::memory_order_acq_rel) == 0) // acq_rel: pairs with child_ended()
+  std::uint32_t now = 0;
+  // acq_rel: pairs with child_ended(). Whoever finds that the other has been there destroys it, once: a stop
+  // request that is still on its way may count itself as a child later.
+  while (!children_.compare_exchange_weak(now, now == 0 ? dropped : now | to_be_dropped,
+                                          std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  }
+  if (now == 0)
     destroy();
   else
     stop.request_stop();
+}
+
+bool activity::child_ended() noexcept {
+  constexpr std::uint32_t last = one_child | to_be_dropped;
+  std::uint32_t now = children_.load(std::memory_order_relaxed);
+  while (!children_.compare_exchange_weak(now, now == last ? dropped : now - one_child,
+                                          std::memory_order_acq_rel,
+                                          std::memory_order_relaxed)) { // see drop()
+  }
+  return now == last;
 }
 
 void activity::destroy() noexcept {
@@ -114,11 +132,8 @@ void activity::destroy() noexcept {
   if (suspension* const s = waits_on_.exchange(nullptr, std::memory_order_acq_rel))
     static_cast<void>(s->retire());
   fail(broken_promise());
-  burial const outer = std::exchange(burying, burial{});
   destroy_inner_frames();
   end(false);
-  if (burying.gone != nullptr) deallocate(burying.gone, burying.kept_bytes);
-  burying = outer;
   complete();
 }
 
@@ -128,12 +143,9 @@ void activity::destroy_inner_frames() noexcept {
   if (!leaf_is_ours_) return;
   while (leaf_ != nullptr && own_promise::in(leaf_).is_owned()) {
     std::coroutine_handle<> const around = own_promise::in(leaf_).continuation();
-    burial const inner = burying;
-    burying.kept = leaf_.address();
+    void const* const outer = std::exchange(tombstone::wanted_for, leaf_.address());
     leaf_.destroy();
-    if (inner.gone != nullptr) deallocate(inner.gone, inner.kept_bytes);
-    burying.gone = leaf_.address();
-    burying.kept = nullptr;
+    tombstone::wanted_for = outer;
     leaf_ = around;
   }
 }
@@ -152,6 +164,11 @@ bool activity::withdraw() noexcept {
   // acquire: what the last child has done comes before.
   return s != nullptr && !s->structured_ && children_.load(std::memory_order_acquire) == 0 &&
          s->phase_.load(std::memory_order_acquire) == suspension::phase::suspended && s->remove();
+}
+
+bool activity::waits_for_children() noexcept {
+  suspension const* const s = waits_on_.load(std::memory_order_seq_cst); // see waits_no_more()
+  return s != nullptr && (s->structured_ || children_.load(std::memory_order_relaxed) != 0);
 }
 
 void activity::settle_in() noexcept {
@@ -192,6 +209,9 @@ void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) n
   }
   pool_core& there = *home();
   std::uint16_t const where = seat;
+  // As soon as it is ready somebody may run it, and its pool end.
+  std::optional<visit> here;
+  if (&there != current->core) here.emplace(there);
   // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's. Without
   // memory for a second one it goes on there.
   task* node = entry.is_queued() ? second() : nullptr;

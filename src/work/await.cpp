@@ -309,22 +309,65 @@ bool await_alone(future_state& s, char const* why, std::chrono::steady_clock::ti
   return await_from_outside(owner, s, why, deadline);
 }
 
-/// What a result depends on may be made in another pool, which nobody drives but who waits: the first such.
-state_ref input_to_drive(future_state& s) noexcept {
-  state_ref found;
-  pool_core const* const own = s.is_work() ? s.home() : nullptr;
-  for (state_ref i(s.unfinished_input()); i; i = state_ref(i->unfinished_input()))
-    if (i->home() != own && is_driven_by_waiters(i->home())) found = i;
+/// A pool that nobody drives but who waits, where something is made that a result depends on by this input;
+/// not `own`. Null: there is none. It may be gone.
+pool_core* driven_pool_behind(state_ref input, pool_core const* own) noexcept {
+  pool_core* found = nullptr;
+  while (input) {
+    pool_core* const home = input->home();
+    if (home != own && home != found && is_driven_by_waiters(home)) found = home;
+    std::size_t first = 0;
+    input = state_ref(input->unfinished_input(first));
+  }
   return found;
+}
+
+/// Runs what such a pool has, until the result is there. False: it had nothing.
+bool drive(pool_core* core, future_state const& s) noexcept {
+  // Our own seat must not stay taken meanwhile.
+  pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
+  seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
+  bool any = false;
+  {
+    guest const g(core);
+    pool_thread* const in = g.thread();
+    while (in != nullptr && core->size() == 0 && !s.done() && !core->is_leaving_guests() &&
+           core->run_one(*in))
+      any = true;
+  }
+  if (t != nullptr) t->core->come_back(*t, left);
+  return any;
+}
+
+/// Does all that can be done for the inputs; then waits in one of their pools, if there is any. False: the
+/// result is not there, and there is none, or the deadline has passed.
+bool await_with_inputs(future_state& s, char const* why,
+                       std::chrono::steady_clock::time_point deadline) noexcept {
+  pool_core const* const own = s.is_work() ? s.home() : nullptr;
+  for (;;) {
+    pool_core* last = nullptr;
+    bool any = false;
+    std::size_t next = 0;
+    while (state_ref input{s.unfinished_input(next)}) {
+      pool_core* const core = driven_pool_behind(std::move(input), own);
+      if (core == nullptr || core == last) continue;
+      last = core;
+      if (drive(core, s)) any = true;
+      if (s.done()) return true;
+    }
+    if (last == nullptr || std::chrono::steady_clock::now() >= deadline) return s.done();
+    if (any) continue;
+    pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
+    return await_elsewhere(last, t, s, why, deadline);
+  }
 }
 
 bool await_anywhere(future_state& s, char const* why,
                     std::chrono::steady_clock::time_point deadline) noexcept {
   // relaxed: a pool that loses its workers later calls those who wait.
-  while (!s.done() && workerless_pools.load(std::memory_order_relaxed) != 0) {
-    state_ref const input = input_to_drive(s);
-    if (!input || !await_alone(*input.get(), why, deadline)) break;
-  }
+  if (!s.done() && workerless_pools.load(std::memory_order_relaxed) != 0 &&
+      await_with_inputs(s, why, deadline))
+    return true;
   return await_alone(s, why, deadline);
 }
 

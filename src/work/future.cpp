@@ -98,6 +98,23 @@ void offer(future_state& s) noexcept {
   if (s.entry.offer()) queue_new(s);
 }
 
+void queue_near(task& t, pool_core* made_at) noexcept {
+  if (current->core != nullptr) {
+    current->core->enqueue(&t);
+    return;
+  }
+  std::optional<visit> there;
+  if (visit_if_there(made_at, there)) {
+    made_at->enqueue(&t);
+    return;
+  }
+  try {
+    some_core()->enqueue(&t);
+  } catch (std::exception const&) { // no threads, or no memory
+    t.exec(t, nullptr);
+  }
+}
+
 void queue_new(future_state& s) noexcept {
   pool_core& core = *s.home();
   if (s.seat != future_state::any_seat)

@@ -333,6 +333,7 @@ void pool_core::shutdown(ending how, bool destroying) {
 void pool_core::await_residents() noexcept {
   constexpr std::chrono::seconds patience{1};
   residing.request_drain(); // what has been suspended since
+  if (people.nobody_runs() && !any_queued()) residing.stop_parents();
   std::unique_lock lock(waiters_);
   std::size_t const left = residing.count();
   if (left == 0 || !people.nobody_runs() || any_queued()) return;

@@ -96,6 +96,7 @@ public:
   [[nodiscard]] bool any_child() const noexcept;
   /// A job or a piece of a loop, of any thread.
   [[nodiscard]] loot find_latent(pool_thread& t) noexcept;
+  [[nodiscard]] bool any_chain(pool_thread const& but) const noexcept;
   void run(pool_thread& t, finding const& f) noexcept;
   /// Gets something from the victim's chain that fits the wish: asks, waits a little, takes.
   [[nodiscard]] loot obtain(pool_thread& t, pool_thread& victim, wish const& w) noexcept;

@@ -47,6 +47,22 @@ void residents::request_drain() noexcept {
     }
 }
 
+void residents::stop_parents() noexcept {
+  for (stripe& s : stripes_)
+    for (;;) {
+      state_ref held;
+      {
+        std::lock_guard const guard(s.guard);
+        resident* r = s.first;
+        while (r != nullptr && (r->work().stop.stop_requested() || !r->waits_for_children())) r = r->next_;
+        if (r == nullptr) break;
+        r->work().hold();
+        held = state_ref(&r->work());
+      }
+      held->stop.request_stop();
+    }
+}
+
 bool residents::drop_stuck() noexcept {
   bool any = false;
   for (stripe& s : stripes_)

@@ -33,6 +33,9 @@ public:
   void wait_for_look(resident const& r) noexcept { std::lock_guard const guard(stripe_of(r).guard); }
   /// The pool drains: they are asked to stop, as far as they wait for time or for the world outside.
   void request_drain() noexcept;
+  /// Nobody runs in the pool, and nothing could be dropped: those that wait for children, in another pool or
+  /// for what another one makes, are asked to stop, and so are their children.
+  void stop_parents() noexcept;
   /// Drops all that can be withdrawn from what they wait for. True: it was at least one. When nobody runs in
   /// the pool.
   bool drop_stuck() noexcept;

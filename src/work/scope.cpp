@@ -41,7 +41,12 @@ scope_core::scope_core(pool_core& core, activity& opener) noexcept
     , home_(&core.lobby)
     , opener_(&opener) {}
 
-scope_core::~scope_core() { delist(); }
+scope_core::~scope_core() {
+  { // the last child has let go of the lock
+    std::lock_guard const guard(mutex_);
+  }
+  delist();
+}
 
 void scope_core::enlist() noexcept {
   std::lock_guard const guard(home_->scopes_mutex);

@@ -88,6 +88,12 @@ scope_child* pool_core::take_child(pool_thread& t) noexcept {
   return c;
 }
 
+bool pool_core::any_chain(pool_thread const& but) const noexcept {
+  for (unsigned i = 0, n = known(); i != n; ++i)
+    if (pool_thread const* v = thread(i); v != nullptr && v != &but && v->chain.has_latent()) return true;
+  return false;
+}
+
 loot pool_core::find_latent(pool_thread& t) noexcept {
   unsigned const n = known(), first = t.next_victim;
   for (unsigned k = 0; k != n; ++k) {
@@ -170,14 +176,16 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
     }
     seat& s = *t.sits_on();
     finding f;
-    // Before anything leaves a queue: a pool is idle when all are empty and nobody runs. A latent job needs
-    // no such care, since its owner runs.
+    // Before anything leaves a queue or a chain: a pool is idle when all are empty and nobody runs. The owner
+    // of a latent job need not go on running: it may be suspended, or on its way to another pool.
     if (any_ready(s)) {
       end_search();
       f = find_ready(t, s);
     }
-    if (!f && os::now() >= t.steal_after) f.latent = find_latent(t);
-    if (f.latent) end_search();
+    if (!f && os::now() >= t.steal_after && any_chain(t)) {
+      end_search();
+      f.latent = find_latent(t);
+    }
     if (f) {
       // Before the work, which may be long: the next sleeper is to look for more.
       if (last && any_queued())

@@ -12,7 +12,7 @@ std::coroutine_handle<> sibling_activity::begin(member& /*runner*/) noexcept { r
 
 void sibling_activity::end(bool finished) noexcept {
   if (finished) return; // the result is where it belongs
-  destroy_frame(std::exchange(of_.frame_, nullptr));
+  tombstone::destroy_frame(std::exchange(of_.frame_, nullptr));
   of_.error_ = &of_.broken_;
 }
 
@@ -24,21 +24,23 @@ void sibling_activity::dispose() noexcept {
   s.group_->ended(s);
 }
 
-activity& sibling::go_away() noexcept {
+activity& sibling::go_away(pool_core& where) noexcept {
   activity& a = *std::construct_at(&away_.value, *this, group_->around_);
-  a.settle(group_->of_.home());
-  a.seat = static_cast<std::uint16_t>(group_->of_.seat);
+  a.settle(&where);
   return a;
 }
 
 void sibling::queue() noexcept {
-  activity& a = go_away();
-  spawn_state(*a.home(), a);
+  pool_core& where = *group_->of_.home();
+  activity& a = go_away(where);
+  a.seat = static_cast<std::uint16_t>(group_->of_.seat);
+  spawn_state(where, a);
 }
 
 /// By a thread that took it from the chain.
 void sibling::run_elsewhere(latent_job& base, member& runner) {
-  activity& a = static_cast<sibling&>(base).go_away();
+  activity& a =
+      static_cast<sibling&>(base).go_away(*runner.core); // the coroutine may be moving at this moment
   a.resume(runner);
 }
 
@@ -64,6 +66,17 @@ void sibling_group::fork() noexcept {
 }
 
 bool sibling_group::more() noexcept {
+  while (find_next()) {
+    ++stayed_;
+    if (!of_.stop.stop_requested()) return true;
+    here_->broken_ = cancelled_error();
+    here_->error_ = &here_->broken_;
+    note(*here_);
+  }
+  return false;
+}
+
+bool sibling_group::find_next() noexcept {
   if (next_ == count_) return false;
   if (next_ == 0) {
     here_ = &all_[0];
@@ -82,12 +95,7 @@ bool sibling_group::more() noexcept {
     }
     here_ = &all_[next_++];
   }
-  ++stayed_;
-  if (!of_.stop.stop_requested()) return true;
-  here_->broken_ = cancelled_error();
-  here_->error_ = &here_->broken_;
-  note(*here_);
-  return more();
+  return true;
 }
 
 void sibling_group::note(sibling const& s) noexcept {

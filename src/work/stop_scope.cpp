@@ -1,5 +1,6 @@
 #include "rubato/detail/stop_scope.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -66,6 +67,8 @@ void stop_scope::request(stop_level level) noexcept {
     stop_listener* l = nullptr;
     {
       std::lock_guard const guard(mutex_);
+      // Somebody may have asked for more meanwhile, and have left those to us that were being called.
+      level = std::max(level, requested_.load(std::memory_order_relaxed));
       auto const is_next = [level](stop_listener const& x) {
         return x.told_ < level && (x.timed || level == stop_level::stopped) &&
                x.phase_.load(std::memory_order_relaxed) == stop_listener::phase::listed;
@@ -126,7 +129,12 @@ void stop_scope::remove(stop_listener& l) noexcept {
       bool by_itself = false;
       for (call* c = calls; c != nullptr; c = c->outer)
         if (c->listener == &l) c->listener = nullptr, by_itself = true;
-      if (by_itself) return;
+      if (by_itself) {
+        std::lock_guard const guard(mutex_);
+        if (l.stays_) unlink(l);
+        l.phase_.store(phase::out, std::memory_order_relaxed);
+        return;
+      }
     }
     if (now == phase::listed) {
       std::lock_guard const guard(mutex_);

@@ -40,11 +40,13 @@ class activity : public future_state, resident {
   std::atomic<task*> second_{
       nullptr}; ///< its entry in a queue, if its own was claimed and is left in another place
   friend class second_entry;
-  static constexpr std::uint32_t one_child = 2;
-  std::atomic<std::uint32_t> children_{0}; ///< that refer to its frames, twice; odd: it goes when they have
+  static constexpr std::uint32_t to_be_dropped = 1, one_child = 2, dropped = 1U << 31U | to_be_dropped;
+  std::atomic<std::uint32_t> children_{
+      0}; ///< that refer to its frames, twice, and whether it goes when they have
   std::uint32_t flushes_ = 0;
 
   [[nodiscard]] bool withdraw() noexcept override;
+  [[nodiscard]] bool waits_for_children() noexcept override;
   [[nodiscard]] future_state& work() noexcept override { return *this; }
   void settle_in() noexcept;
   void waits_no_more() noexcept;
@@ -70,10 +72,7 @@ public:
   }
   /// One of them refers to them no more. The caller holds this, or keeps it from ending. True: it was to be
   /// dropped, and the caller destroys it.
-  [[nodiscard]] bool child_ended() noexcept {
-    // acq_rel: pairs with drop(). Whoever finds that the other has been there destroys it.
-    return children_.fetch_sub(one_child, std::memory_order_acq_rel) == one_child + 1;
-  }
+  [[nodiscard]] bool child_ended() noexcept;
   /// Where it is suspended: it never goes on.
   void destroy() noexcept;
   /// How often its latent tasks have been queued because it was suspended.

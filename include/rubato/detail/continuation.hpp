@@ -97,7 +97,7 @@ class continuation_call {
   using takes = takes_value<F, value>;
   static constexpr bool is_shared = std::same_as<Future, shared_future<T>>;
 
-  F f_;
+  [[no_unique_address]] F f_;
 
 public:
   /// Set once the result is there.
@@ -162,33 +162,16 @@ private:
   }
 };
 
-/// A job that is queued when its source has its result.
+/// A job that is queued when its source has its result, where that was made.
 template<class Job>
-class continuation final : public Job {
-  struct pending final : resident {
-    continuation& self;
-    explicit pending(continuation& c) noexcept
-        : self(c) {}
-    [[nodiscard]] bool withdraw() noexcept override { return self.leave_source(); }
-    [[nodiscard]] future_state& work() noexcept override { return self; }
-  };
-
-  relay_waiter relay_{&fire, this};
-  pending pending_{*this};            // if it is wanted somewhere
+class continuation : public Job, future_waiter {
   std::atomic<future_state*> source_; // a hold on it, until it begins; see busy()
-  pool_core* const wanted_;           // where it is to run, if it says so or cannot tell by the source
-  bool const chosen_;                 // it says so
   bool const owns_;                   // the source was a future, not a shared one
   bool begun_ = false;
 
-  static void fire(future_waiter& base, completions& /*more*/) noexcept {
-    static_cast<continuation&>(*static_cast<relay_waiter&>(base).target).enqueue(true);
-  }
-  void enqueue(bool just_made) noexcept {
-    if (wanted_ == nullptr)
-      queue_continuation(*this, source(), just_made);
-    else
-      queue_pending(*this, pending_, *wanted_, chosen_);
+  static void queue(future_waiter& base, completions& /*more*/) noexcept {
+    auto& self = static_cast<continuation&>(base);
+    queue_continuation(self, self.source(), true);
   }
 
   /// In place of the source while somebody looks at it, for an instant.
@@ -213,12 +196,6 @@ class continuation final : public Job {
     f(*s);
     source_.store(s, std::memory_order_release); // pairs with source_now()
   }
-  /// False: the source is there.
-  [[nodiscard]] bool leave_source() noexcept {
-    bool left = false;
-    with_source([&](future_state& s) { left = s.waiters.remove(relay_); });
-    return left;
-  }
   [[nodiscard]] state_ref take_source() noexcept {
     future_state* s = source_now();
     while (!source_.compare_exchange_weak(s, nullptr, std::memory_order_acquire, std::memory_order_relaxed))
@@ -226,21 +203,35 @@ class continuation final : public Job {
     return state_ref(s);
   }
 
-public:
+protected:
+  using fire_type = void (*)(future_waiter&, completions&) noexcept;
   template<class F>
-  continuation(state_ref source, bool owns, pool_core* wanted, bool chosen, F&& f)
+  continuation(fire_type how, state_ref source, bool owns, F&& f)
       : Job(2, std::forward<F>(f))
+      , future_waiter(how)
       , source_(source.let_go())
-      , wanted_(wanted)
-      , chosen_(chosen)
-      , owns_(owns) {
-    // Where it will most likely run, for those who wait before that is known.
-    this->settle(wanted_ != nullptr ? wanted_ : source_.load(std::memory_order_relaxed)->home());
+      , owns_(owns) {}
+  [[nodiscard]] static continuation& of(future_waiter& w) noexcept { return static_cast<continuation&>(w); }
+  /// False: the source is there already, and the caller queues this.
+  [[nodiscard]] bool await_source() noexcept { return source().waiters.add(*this); }
+  /// False: the source is there.
+  [[nodiscard]] bool leave_source() noexcept {
+    bool left = false;
+    with_source([&](future_state& s) { left = s.waiters.remove(*this); });
+    return left;
+  }
+
+public:
+  /// The source is, or was, some pool's work.
+  template<class F>
+  continuation(state_ref source, bool owns, F&& f)
+      : continuation(&queue, std::move(source), owns, std::forward<F>(f)) {
+    this->settle(
+        this->source().home()); // where it will most likely run, for those who wait before that is known
   }
   /// Once, right after construction: from now on it may run.
-  void attach() {
-    if (wanted_ != nullptr) join_residents(*wanted_, pending_);
-    if (!source().waiters.add(relay_)) enqueue(false);
+  void attach() noexcept {
+    if (!await_source()) queue_continuation(*this, source(), false);
   }
 
   void resume(member& runner) noexcept override {
@@ -257,13 +248,52 @@ public:
     if (owns_) with_source([&](future_state& s) { all.add(s); });
     Job::cancel_inputs(all);
   }
-  [[nodiscard]] future_state* unfinished_input() noexcept override {
+  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
     state_ref input;
+    if (index != 0) return nullptr;
     with_source([&](future_state& s) {
       s.hold();
       input = state_ref(&s);
     });
-    return input && !input->done() ? input.let_go() : Job::unfinished_input();
+    if (!input || input->done()) return Job::unfinished_input(index);
+    ++index;
+    return input.let_go();
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+/// The same where it is wanted, if it says so or cannot tell by the source.
+template<class Job>
+class placed_continuation final : public continuation<Job> {
+  using base = continuation<Job>;
+  struct pending final : resident {
+    placed_continuation& self;
+    explicit pending(placed_continuation& c) noexcept
+        : self(c) {}
+    [[nodiscard]] bool withdraw() noexcept override { return self.leave_source(); }
+    [[nodiscard]] future_state& work() noexcept override { return self; }
+  };
+
+  pending pending_{*this};
+  pool_core& wanted_;
+  bool const chosen_; // it says so
+
+  static void queue(future_waiter& w, completions& /*more*/) noexcept {
+    static_cast<placed_continuation&>(base::of(w)).enqueue();
+  }
+  void enqueue() noexcept { queue_pending(*this, pending_, wanted_, chosen_); }
+
+public:
+  template<class F>
+  placed_continuation(pool_core& wanted, bool chosen, state_ref source, bool owns, F&& f)
+      : base(&queue, std::move(source), owns, std::forward<F>(f))
+      , wanted_(wanted)
+      , chosen_(chosen) {
+    this->settle(&wanted);
+  }
+  void attach() {
+    join_residents(wanted_, pending_);
+    if (!this->await_source()) enqueue();
   }
   void dispose() noexcept override { dispose_state(this); }
 };

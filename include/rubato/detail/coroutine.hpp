@@ -9,7 +9,9 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -44,14 +46,15 @@ decltype(auto) awaiter_of(A&& a) {
     return static_cast<A&&>(a);
 }
 
-/// Where control goes when a coroutine ends: to whoever awaited it.
+/// Where control goes when a coroutine ends: to whoever awaited it. Empty: it is a part of every frame.
 struct final_awaiter {
-  std::coroutine_handle<> continuation; ///< null: the activity's outermost ends
   [[nodiscard]] static bool await_ready() noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> /*ended*/) const noexcept {
+  template<class P>
+  void await_suspend(std::coroutine_handle<P> ended) const noexcept {
+    std::coroutine_handle<> const continuation = ended.promise().continuation();
     trampoline& t = this_trampoline();
     t.next = continuation;
-    t.finished = continuation == nullptr;
+    t.finished = continuation == nullptr; // the activity's outermost
   }
   void await_resume() const noexcept {}
 };
@@ -59,26 +62,39 @@ struct final_awaiter {
 template<class A>
 auto make_awaiter(A&& a);
 
-/// Frames that activity::destroy() destroys one by one, innermost first, by the thread that does so:
-/// destroyed by its owner in the frame around, which knows of none, each would take stack for all below it.
-struct burial {
-  void* gone = nullptr; ///< destroyed; its owner is not told, and must leave it alone
-  void* kept = nullptr; ///< its memory is not to be reused before its owner has gone too
-  std::size_t kept_bytes = 0;
-};
-[[gnu::tls_model("initial-exec")]] inline thread_local constinit burial burying;
+/// What is left of a frame that activity::destroy() has destroyed, until its owner, which does not know,
+/// comes to do the same. So a suspended recursion is destroyed from the innermost frame outwards; each owner
+/// would take stack for all that is below it. It stands where a frame has the address of its code, which is
+/// never this.
+class tombstone {
+  void const* mark_;
+  std::size_t bytes_;
+  static constexpr char is_one = 0;
 
-/// By the owner of a coroutine.
-inline void destroy_frame(std::coroutine_handle<> h) noexcept {
-  if (h.address() != burying.gone) h.destroy();
-}
+public:
+  /// The frame that is being destroyed so by the calling thread.
+  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit void const* wanted_for = nullptr;
+
+  explicit tombstone(std::size_t frame_bytes) noexcept
+      : mark_(&is_one)
+      , bytes_(frame_bytes) {}
+  /// By the owner of a coroutine.
+  static void destroy_frame(std::coroutine_handle<> h) noexcept {
+    void const* first = nullptr;
+    std::memcpy(&first, h.address(), sizeof(first));
+    if (first != &is_one) [[likely]]
+      h.destroy();
+    else
+      deallocate(h.address(), static_cast<tombstone*>(h.address())->bytes_);
+  }
+};
 
 /// Frames come from the slabs.
 struct coroutine_frame {
   static void* operator new(std::size_t bytes) { return allocate(bytes); }
   static void operator delete(void* frame, std::size_t bytes) noexcept {
-    if (frame == burying.kept) [[unlikely]]
-      burying.kept_bytes = bytes;
+    if (frame == tombstone::wanted_for) [[unlikely]]
+      ::new (frame) tombstone(bytes);
     else
       deallocate(frame, bytes);
   }
@@ -113,7 +129,7 @@ public:
   }
 
   [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
-  [[nodiscard]] final_awaiter final_suspend() const noexcept { return {continuation()}; }
+  [[nodiscard]] static final_awaiter final_suspend() noexcept { return {}; }
 
   template<class A>
   auto await_transform(A&& a) {

@@ -4,6 +4,7 @@
 
 #include "rubato/detail/activity.hpp"
 #include "rubato/detail/job.hpp"
+#include "rubato/detail/task_access.hpp"
 
 #include <coroutine>
 #include <exception>

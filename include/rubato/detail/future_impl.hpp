@@ -41,27 +41,24 @@ void future_job<F>::resume(member& runner) noexcept {
   this->complete();
 }
 
-/// The current pool, else the global one; for what is to run somewhere.
-[[nodiscard]] pool_core* some_core();
-
 template<class T, template<class> class Future, class F>
 auto attach(state_ref source, pool* where, F&& f) {
   using call_type = continuation_call<T, Future<T>, std::decay_t<F>>;
   static_assert(std::is_invocable_v<call_type> || std::is_invocable_v<call_type, std::stop_token>,
                 "rubato: then() takes f(T), f(future<T>), or one of these with a std::stop_token first");
   using job_type = typename job_for<call_type>::type;
-  using type = continuation<job_type>;
   using result = typename flattened<call_result_t<call_type>>::type;
-  pool_core* wanted = nullptr;
-  if (where != nullptr)
-    wanted = core_of(*where);
-  else if (source->home() == nullptr)
-    wanted = some_core();
   constexpr bool owns = std::is_same_v<Future<T>, future<T>>;
-  auto* const made = make_state<type>(std::move(source), owns, wanted, where != nullptr, std::forward<F>(f));
-  future<result> out = future_access::make<result>(state_ref(made));
-  made->attach();
-  return out;
+  auto const attached = [](auto* made) {
+    future<result> out = future_access::make<result>(state_ref(made));
+    made->attach();
+    return out;
+  };
+  if (where == nullptr && source->home() != nullptr)
+    return attached(make_state<continuation<job_type>>(std::move(source), owns, std::forward<F>(f)));
+  pool_core& wanted = where != nullptr ? *core_of(*where) : *some_core();
+  return attached(make_state<placed_continuation<job_type>>(wanted, where != nullptr, std::move(source), owns,
+                                                            std::forward<F>(f)));
 }
 
 template<class F, class... Args>

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -143,9 +144,9 @@ public:
   virtual void dispose() noexcept = 0;
   /// Is it run by a pool? Else it just gets its result from others.
   [[nodiscard]] virtual bool is_work() const noexcept { return true; }
-  /// What this waits for, or one of several, as far as it is a state too and has not ended; held. Null:
-  /// nothing.
-  [[nodiscard]] virtual future_state* unfinished_input() noexcept { return nullptr; }
+  /// What this waits for, as far as that is a state too: from this index on the first that has not ended;
+  /// held. Null: there is none. The index becomes that of the next one.
+  [[nodiscard]] virtual future_state* unfinished_input(std::size_t& /*index*/) noexcept { return nullptr; }
   /// A stop was asked for: passes it on to what this consumes.
   virtual void cancel_inputs(cancellation& /*all*/) noexcept {}
 
@@ -199,7 +200,10 @@ inline future_state* cancellation::pop() noexcept {
 void spawn_state(pool_core& c, future_state& s) noexcept;
 /// Ready to be run: queues it where its work belongs.
 void offer(future_state& s) noexcept;
-/// The same for work that was never queued and whose ticket says queued: on its pool, by any thread.
+/// Queues a task where the calling thread works, else where something was made, else on the global pool. Runs
+/// it at once if there is none.
+void queue_near(task& t, pool_core* made_at) noexcept;
+/// As offer(), for work that was never queued and whose ticket says queued: on its pool, by any thread.
 void queue_new(future_state& s) noexcept;
 
 template<class T>

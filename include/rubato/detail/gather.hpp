@@ -156,9 +156,10 @@ public:
       if (inputs_[i].owned) all.add(*inputs_[i].source.get());
   }
   [[nodiscard]] bool is_work() const noexcept override { return false; }
-  [[nodiscard]] future_state* unfinished_input() noexcept override {
-    for (std::size_t i = 0; i != inputs_.size(); ++i)
-      if (!inputs_[i].source->done()) return state_ref(inputs_[i].source).let_go();
+  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
+    while (index < inputs_.size())
+      if (state_ref const& source = inputs_[index++].source; !source->done())
+        return state_ref(source).let_go();
     return nullptr;
   }
 };

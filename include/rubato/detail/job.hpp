@@ -172,9 +172,9 @@ public:
     std::lock_guard const guard(mutex_);
     if (inner_) all.add(*inner_.get());
   }
-  [[nodiscard]] future_state* unfinished_input() noexcept override {
+  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
     std::lock_guard const guard(mutex_);
-    return state_ref(inner_).let_go();
+    return index++ == 0 ? state_ref(inner_).let_go() : nullptr;
   }
   void dispose() noexcept override { dispose_state(this); }
 };

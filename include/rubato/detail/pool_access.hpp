@@ -44,5 +44,7 @@ void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
 [[nodiscard]] unsigned size_of(pool_core& c) noexcept;
 /// The started pool.
 [[nodiscard]] pool_core* core_of(pool& p);
+/// The current pool, else the global one; for what is to run somewhere.
+[[nodiscard]] pool_core* some_core();
 
 } // namespace rubato::detail

@@ -20,6 +20,8 @@ public:
   /// When nobody runs in the pool.
   [[nodiscard]] virtual bool withdraw() noexcept = 0;
   [[nodiscard]] virtual future_state& work() noexcept = 0;
+  /// It cannot be withdrawn as long as its children have not ended.
+  [[nodiscard]] virtual bool waits_for_children() noexcept { return false; }
   /// The pool has asked the work to stop, because it ends.
   virtual void on_drain() noexcept {}
   [[nodiscard]] bool is_listed() const noexcept { return listed_; }

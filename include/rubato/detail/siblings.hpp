@@ -54,7 +54,7 @@ class sibling final : public latent_job {
   uninitialized<sibling_activity> away_;
 
   static void run_elsewhere(latent_job& base, member& runner);
-  [[nodiscard]] activity& go_away() noexcept;
+  [[nodiscard]] activity& go_away(pool_core& where) noexcept;
 
 public:
   sibling() noexcept
@@ -62,7 +62,7 @@ public:
   sibling(sibling const&) = delete;
   sibling& operator=(sibling const&) = delete;
   ~sibling() {
-    if (frame_ != nullptr) destroy_frame(frame_);
+    if (frame_ != nullptr) tombstone::destroy_frame(frame_);
   }
 
   /// Runs by itself from now on, when its turn comes.
@@ -129,6 +129,7 @@ private:
   sibling_race* const race_;
   uninitialized<wait_for_rest> rest_; ///< built when it is awaited
 
+  [[nodiscard]] bool find_next() noexcept;
   void note(sibling const& s) noexcept;
   void ended(sibling const& s) noexcept;
   void start(sibling& s) noexcept;

@@ -71,7 +71,10 @@ class stop_scope {
   friend class stop_link;
   struct relay {
     std::stop_source* source;
-    void operator()() const noexcept { source->request_stop(); }
+    void operator()() const noexcept {
+      std::stop_source kept = *source; // a callback may end the work whose source it is
+      kept.request_stop();
+    }
   };
   struct token_state {
     std::stop_source source;
