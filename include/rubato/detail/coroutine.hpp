@@ -67,7 +67,7 @@ auto make_awaiter(A&& a);
 /// would take stack for all that is below it. It stands where a frame has the address of its code, which is
 /// never this.
 class tombstone {
-  void const* mark_;
+  [[maybe_unused]] void const* mark_; // read where a frame would be
   std::size_t bytes_;
   static constexpr char is_one = 0;
 
