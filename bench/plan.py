@@ -39,7 +39,6 @@ CONTENDERS = {c.name: c for c in [
     Contender("chili", "chili", "cargo"),
     Contender("forte", "forte", "cargo"),
     Contender("std-async", "std-async", "gcc"),
-    Contender("rubato-when-all", "rubato", "gcc", {"cofib": "cofiball", "coskynet": "coskynetall"}),
     Contender("minirts", "minirts", "peer"),
     Contender("concurrencpp", "concurrencpp", "peer"),
     Contender("toomanycooks", "toomanycooks", "peer"),
@@ -206,9 +205,9 @@ def coroutines(quick):
     fib, levels = (18, 4) if quick else (25, 6)
     forks = {"forks": fib_forks, "smaller": {"asio": min(fib, 20)}}
     yield Scenario(f"cofib{fib}", "cofib", fib, f"fib({fib}) of coroutines, two that may run at once at every call",
-                   COROUTINES + ("rubato-when-all",), **forks, **some)
+                   COROUTINES, **forks, **some)
     yield Scenario("coskynet", "coskynet", levels, f"Skynet of coroutines: ten children per node, 10^{levels} leaves",
-                   COROUTINES + ("rubato-when-all",), forks=lambda n: 10**n, smaller={"asio": min(levels, 4)}, **some)
+                   COROUTINES, forks=lambda n: 10**n, smaller={"asio": min(levels, 4)}, **some)
     yield Scenario("mutex", "mutex", many, "Eight coroutines lock and unlock the same mutex; per lock",
                    RUBATO + ("concurrencpp", "toomanycooks", "libcoro", "cppcoro"), **some)
     yield Scenario("semaphore", "semaphore", many, "Eight coroutines acquire and release one of two permits; per permit",
@@ -245,7 +244,7 @@ def entries(scenario, only, workers):
             contender = replace(contender, program=f"{contender.program}-{scenario.suite}")
         if name in left_out:
             continue
-        spec = scenario.own_workers if name in RUBATO + CONTEXT + LOOP + ("rubato-when-all",) else scenario.workers
+        spec = scenario.own_workers if name in RUBATO + CONTEXT + LOOP else scenario.workers
         if name in SERIAL:
             spec = (1,)
         elif workers:

@@ -57,7 +57,6 @@ std::optional<measurement> perform_coroutines(R& r, std::string_view scenario, s
     if (scenario == "channel4x64") return channel_traffic<4, 64>(r, size);
   }
   // What only this contender has: another form of the same computation.
-  if constexpr (requires { r.own_scenario(scenario, size); }) return r.own_scenario(scenario, size);
   return std::nullopt;
 }
 
