@@ -56,7 +56,6 @@ std::optional<measurement> perform_coroutines(R& r, std::string_view scenario, s
     if (scenario == "channel4x1") return channel_traffic<4, 1>(r, size);
     if (scenario == "channel4x64") return channel_traffic<4, 64>(r, size);
   }
-  // What only this contender has: another form of the same computation.
   return std::nullopt;
 }
 

@@ -86,8 +86,10 @@ concept future_range = std::ranges::input_range<Range> && is_some_future<std::ra
 struct when_all_fn {
   /// The tuple of all values when all are there; the first failure in time, after all have ended. Futures are
   /// passed as rvalues, shared futures are copied: the result is a future. If anything else is among them,
-  /// such as a task, the result is a task: what is awaited in it are its children, which stop with it. Of
-  /// nothing: ready.
+  /// such as a task, the result is a task: what is awaited in it are its children, which stop with it. They
+  /// are forks, as those of join(): the first begins on this thread, the others wherever a worker is free,
+  /// else one after the other. None may block its thread for another; it may co_await it. Nothing is
+  /// allocated beside the tasks' frames and this one's. Of nothing: ready.
   template<class... As>
     requires(is_some_future<As> && ...)
   [[nodiscard]] auto operator()(As&&... futures) const {
