@@ -308,6 +308,7 @@ TEST_P(siblings, in_trees_of_all_kinds_fail) {
   rubato::pool other(1);
   for (std::uint64_t seed = 0; seed != scaled(60); ++seed) {
     forest f(seed, 300, seed % 2 == 0 ? &other : nullptr, 10);
+    f.spawns = false;
     ASSERT_EQ(failure_of([&] { pool.block_on(grow(f, 0, 300)); }), 1) << "seed " << seed;
     f.leaves.expect_none_twice();
   }
