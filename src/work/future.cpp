@@ -77,26 +77,36 @@ void future_state::cancel() noexcept {
   }
 }
 
+namespace {
+
+void queue_entry(pool_core& core, std::uint16_t seat, task& entry) noexcept {
+  if (seat != future_state::any_seat)
+    core.enqueue_on(seat, &entry);
+  else
+    core.enqueue_next(&entry);
+}
+
+} // namespace
+
+// NOLINTBEGIN(clang-analyzer-core.*): work that is offered has a home
 void offer(future_state& s) noexcept {
-  // From the offer on somebody may claim it, and its pool end.
-  std::optional<visit> here;
+  // From the offer on somebody may claim it, it may move or end, and so may its pool.
   pool_core& core = *s.home();
-  if (&core != current->core) here.emplace(core);
   std::uint16_t const seat = s.seat;
+  std::optional<visit> here;
+  if (&core != current->core) here.emplace(core);
   // relaxed: set by the thread that ran it before, which has handed it on since.
   if (s.displaced.load(std::memory_order_relaxed)) {
     if (!s.entry.is_queued()) {
       s.displaced.store(false, std::memory_order_relaxed);
     } else if (task* const second = s.second()) {
-      if (seat != future_state::any_seat)
-        core.enqueue_on(seat, second);
-      else
-        core.enqueue_next(second);
+      queue_entry(core, seat, *second);
       return;
     }
   }
-  if (s.entry.offer()) queue_new(s);
+  if (s.entry.offer()) queue_entry(core, seat, s);
 }
+// NOLINTEND(clang-analyzer-core.*)
 
 void queue_near(task& t, pool_core* made_at) noexcept {
   if (current->core != nullptr) {
@@ -115,13 +125,7 @@ void queue_near(task& t, pool_core* made_at) noexcept {
   }
 }
 
-void queue_new(future_state& s) noexcept {
-  pool_core& core = *s.home();
-  if (s.seat != future_state::any_seat)
-    core.enqueue_on(s.seat, &s);
-  else
-    core.enqueue_next(&s);
-}
+void queue_new(future_state& s) noexcept { queue_entry(*s.home(), s.seat, s); }
 
 void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept {
   pool_core* const made_at = source.home();

@@ -81,7 +81,7 @@ public:
   /// By the owner of a coroutine.
   static void destroy_frame(std::coroutine_handle<> h) noexcept {
     void const* first = nullptr;
-    std::memcpy(&first, h.address(), sizeof(first));
+    std::memcpy(static_cast<void*>(&first), h.address(), sizeof(first));
     if (first != &is_one) [[likely]]
       h.destroy();
     else

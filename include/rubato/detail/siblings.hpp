@@ -21,7 +21,7 @@ namespace rubato::detail {
 
 class sibling;
 class sibling_group;
-class sibling_race;
+class sibling_race; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
 
 /// The line of execution of a sibling that does not run as a part of the coroutine that awaits it.
 class sibling_activity final : link_holder, public activity {
