@@ -104,6 +104,8 @@ void activity::resume(member& runner) noexcept {
 void activity::drop() noexcept {
   hold(); // the last child may destroy it
   state_ref const held(this);
+  // Then its pool waits for that child.
+  if (children_.load(std::memory_order_relaxed) != 0 && !is_listed()) home()->residing.add(*this);
   std::uint32_t now = 0;
   // acq_rel: pairs with child_ended(). Whoever finds that the other has been there destroys it, once: a stop
   // request that is still on its way may count itself as a child later.
@@ -126,8 +128,12 @@ bool activity::child_ended() noexcept {
   return now == last;
 }
 
+/// By its pool, or by its last child, perhaps in another one. As long as it is listed its pool does not end.
 void activity::destroy() noexcept {
-  if (is_listed()) home()->residing.remove(*this);
+  pool_core& core = *home();
+  bool const listed = is_listed();
+  hold();
+  state_ref const held(this);
   // What it waited in may be a part of something that outlives it, as a generator does.
   if (suspension* const s = waits_on_.exchange(nullptr, std::memory_order_acq_rel))
     static_cast<void>(s->retire());
@@ -135,6 +141,9 @@ void activity::destroy() noexcept {
   destroy_inner_frames();
   end(false);
   complete();
+  if (!listed) return;
+  visit const here(core);
+  core.resident_left(*this);
 }
 
 /// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at whatever is not
