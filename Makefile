@@ -9,6 +9,8 @@ CONFIGURE ?=
 CTEST ?=
 
 build := build/$(PRESET)
+# What the preset needs, as scripts/setup calls it.
+groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% asan-ubsan tsan tidy,$(PRESET)),clang)
 export ONLY WORKERS ROUNDS QUICK OUT
 
 .DEFAULT_GOAL := help
@@ -61,5 +63,5 @@ clean: ## remove everything that was built
 	rm -rf build
 
 configure:
-	@scripts/setup build
+	@scripts/setup $(groups)
 	cmake --preset $(PRESET) $(CONFIGURE)

@@ -115,7 +115,7 @@ def fetch_tbb(deps):
     wheels = deps / "wheels"
     fetched = run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", wheels, "tbb-devel", "tbb"])
     if fetched.returncode != 0:
-        print(f"oneTBB from PyPI: {reason(fetched.stdout)}", file=sys.stderr)
+        print(f"oneTBB from PyPI: {reason(fetched.stdout)}\n  taking the installed oneTBB", file=sys.stderr)
         return None
     for wheel in wheels.glob("tbb*.whl"):
         with zipfile.ZipFile(wheel) as archive:

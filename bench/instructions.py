@@ -22,18 +22,20 @@ def count(program, kind, size):
         done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     except subprocess.TimeoutExpired:
         return "not done after 180 s"
-    counted = re.search(r"Collected : (\d+)", done.stderr)
-    if done.returncode != 0 or not counted:
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode != 0 or not collected:
         return (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    return int(counted.group(1))
+    return int(collected.group(1))
+
+
+def counted(only):
+    return [name for name in COUNTED if selected(only, "instructions", name)]
 
 
 def instructions(builder, only):
     rows = []
-    for name in COUNTED:
+    for name in counted(only):
         contender = CONTENDERS[name]
-        if not selected(only, "instructions", name):
-            continue
         builder.build(contender)
         row = {"contender": name, "per_join": None}
         rows.append(row)

@@ -2,7 +2,7 @@
 """Builds, measures, prints tables and writes results.json and results.md. See README.md beside this file.
 
 Read from the environment: ONLY, WORKERS, ROUNDS, QUICK, OUT. Arguments choose parts: "callgrind" counts instructions and
-nothing else, "list" prints what there is to measure.
+leaves what else is in results.json as it is, "list" prints what there is to measure.
 """
 
 import json
@@ -14,22 +14,35 @@ from pathlib import Path
 import report
 from build import ROOT, Builder
 from goals import goals
-from instructions import instructions
+from instructions import counted, instructions
 from measure import calibrate, empty_row, measure
 from plan import CONTENDERS, entries, scenarios, usable_cpus
+
+
+def refuse(why):
+    print(f"bench: {why}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 def settings_from(environment):
     quick = environment.get("QUICK", "") not in ("", "0")
     try:
-        return {
+        settings = {
             "only": environment.get("ONLY", ""),
             "workers": tuple(int(w) for w in re.split(r"[,\s]+", environment.get("WORKERS", "").strip()) if w),
             "rounds": int(environment.get("ROUNDS") or (3 if quick else 7)),
             "quick": quick,
         }
     except ValueError as error:
-        raise SystemExit(f"WORKERS and ROUNDS are numbers: {error}") from error
+        refuse(f"WORKERS and ROUNDS are numbers: {error}")
+    if settings["rounds"] < 1 or not all(1 <= w <= 1024 for w in settings["workers"]):
+        refuse("ROUNDS is at least 1, and WORKERS are from 1 to 1024")
+    for part in settings["only"].split("/", 1):
+        try:
+            re.compile(part)
+        except re.error as error:
+            refuse(f"ONLY={settings['only']} is no regular expression: {error}")
+    return settings
 
 
 def print_instructions(rows):
@@ -40,9 +53,15 @@ def print_instructions(rows):
 
 
 def main(arguments):
+    for unknown in set(arguments) - {"callgrind", "list"}:
+        refuse(f"what is {unknown}? The arguments are callgrind and list; bench/README.md has the rest")
     settings = settings_from(os.environ)
+    timing = "callgrind" not in arguments
+    counting = not timing or not settings["only"] or re.search(settings["only"].split("/")[0], "instructions")
     plan = [(s, *entries(s, settings["only"], settings["workers"])) for s in scenarios(settings["quick"])]
     plan = [(s, todo, left_out) for s, todo, left_out in plan if todo or left_out]
+    if not (timing and plan or counting and counted(settings["only"])):
+        refuse(f"nothing matches ONLY={settings['only']}; scripts/bench list prints what there is")
     if "list" in arguments:
         for scenario, todo, _ in plan:
             print(f"{scenario.name:20} {scenario.title}\n{'':20} {', '.join(dict.fromkeys(e.contender.name for e in todo))}")
@@ -52,8 +71,10 @@ def main(arguments):
     out.mkdir(parents=True, exist_ok=True)
     builder = Builder(out)
     results = {"host": report.host(usable_cpus()), "settings": settings, "rows": [], "instructions": [], "goals": []}
+    if not timing and (out / "results.json").exists():
+        results = json.loads((out / "results.json").read_text(encoding="utf-8"))
 
-    if "callgrind" not in arguments:
+    if timing:
         if results["host"]["load_average"] > 0.5:
             print(f"the machine is busy (load {results['host']['load_average']:.1f}): these times will mean little", file=sys.stderr)
         for contender in {e.contender: None for _, todo, _ in plan for e in todo}:
@@ -71,17 +92,19 @@ def main(arguments):
             rows.sort(key=lambda r: (order.index(r["contender"]), r["workers"] or 0))
             results["rows"] += rows
             print(report.text_table(scenario, rows), flush=True)
-    if "callgrind" in arguments or not settings["only"] or re.search(settings["only"].split("/")[0], "instructions"):
-        results["instructions"] = instructions(builder, settings["only"])
-        print_instructions(results["instructions"])
+    if counting:
+        rows = instructions(builder, settings["only"])
+        print_instructions(rows)
+        results["instructions"] = list({r["contender"]: r for r in results["instructions"] + rows}.values())
 
     results["goals"] = goals(results)
-    for goal in results["goals"]:
+    news = results if timing else {**results, "rows": []}
+    for goal in goals(news):
         print(f"{goal['goal']} {goal['bar']}:\n    g++ {goal['gcc']}\n    clang {goal['clang']}")
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    (out / "results.md").write_text("\n".join(report.markdown(results, [s for s, _, _ in plan])) + "\n", encoding="utf-8")
+    (out / "results.md").write_text("\n".join(report.markdown(results, scenarios(results["settings"]["quick"]))) + "\n", encoding="utf-8")
     print(f"\n{out}/results.json, {out}/results.md")
-    wrong = [r for r in results["rows"] if r.get("why", "").startswith("wrong result")]
+    wrong = [r for r in news["rows"] if r.get("why", "").startswith("wrong result")]
     return 1 if wrong else 0
 
 

@@ -14,6 +14,14 @@ template<class T>
   return value;
 }
 
+/// A value that the compiler knows nothing of, but that is no side effect: with those of keep() in a loop
+/// clang reads again, for every item, where the array is.
+template<class T>
+[[gnu::always_inline]] inline T opaque(T value) {
+  asm("" : "+r"(value));
+  return value;
+}
+
 /// How many steps of busy() take about 10 ns here; the runner measures it once ("calibrate") and tells every
 /// process.
 inline const std::uint64_t busy_steps = [] {

@@ -37,6 +37,10 @@ void compare(rubato::pool& pool, const options& asked, report& all) {
     all.why_not_compared = "the files change while they are read";
     return;
   }
+  if (all.result.seen.files == 0 || slow.seconds < 0.01) {
+    all.why_not_compared = "there is too little to measure";
+    return;
+  }
   all.compared = comparison{slow.seconds, std::min(fast.seconds, all.result.seconds)};
 }
 

@@ -25,11 +25,14 @@ std::optional<options> parse_options(int argc, const char* const* argv, exit_sta
       ->check(CLI::Range(0, 1024))
       ->type_name("N");
   auto* top = app.add_option("-t,--top", asked.top, "how many identifiers to print (20)")
-                  ->check(CLI::NonNegativeNumber)
+                  ->check(CLI::Range(0, 1'000'000'000))
                   ->type_name("N");
   app.add_flag("-a,--all", all, "print every identifier")->excludes(top);
   app.add_flag("--json", asked.json, "print the whole result as JSON");
   app.add_flag("--no-baseline", no_baseline, "do not count again with one worker for the speed-up");
+
+  app.footer("Of each worker: run, the tasks it ran; handed, halves of work that it gave to one that asked;\n"
+             "taken, halves of work that it took from one that did not answer.");
 
   try {
     app.parse(argc, argv);

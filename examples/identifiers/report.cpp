@@ -34,7 +34,9 @@ void print_text(const report& all, std::ostream& out) {
   else if (!all.why_not_compared.empty())
     out << "speed-up     not measured: " << all.why_not_compared << '\n';
 
-  out << "workers      " << all.workers << '\n' << "      worker         run      handed       taken\n";
+  out << "workers      " << all.workers << '\n';
+  if (all.workers == 0) return;
+  out << "      worker         run      handed       taken\n";
   for (std::size_t i = 0; i < all.by_worker.size(); ++i) {
     const auto& counts = all.by_worker[i];
     out << std::setw(12) << i << std::setw(12) << counts.run << std::setw(12) << counts.handed

@@ -16,7 +16,7 @@ std::optional<options> parse_options(int argc, const char* const* argv, int& sta
       "Files that begin as gzip does are inflated, and the checksum is that of what they hold.\n"
       "Symbolic links and special files are skipped. Ctrl-C stops; then no manifest is written.\n"
       "Exit status: 0 everything was read, 1 something could not be read, inflated or written, 2 wrong\n"
-      "usage, 130 stopped.",
+      "usage, 130 or 143: stopped by SIGINT or SIGTERM.",
       "pipeline");
   app.add_option("DIR", asked.root, "the directory")->required();
   app.add_option("-o,--output", asked.manifest, "the manifest; unset: standard output")->type_name("FILE");

@@ -5,7 +5,7 @@
 #include "rubato/detail/pull.hpp"
 #include "rubato/detail/reduction.hpp"
 #include "rubato/join.hpp"
-#include "rubato/pool.hpp"
+#include "rubato/thread_pool.hpp"
 
 #include <concepts>
 #include <cstddef>
@@ -18,12 +18,6 @@
 #include <utility>
 
 namespace rubato {
-
-/// Asks for a result that is the same to the bit whatever the number of workers.
-struct deterministic_t {
-  explicit constexpr deterministic_t() = default;
-};
-inline constexpr deterministic_t deterministic{};
 
 namespace detail {
 
@@ -95,7 +89,7 @@ private:
     auto const from = static_cast<index>(first);
     for_chunks(p, distance_of(from, static_cast<index>(last)),
                [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
-                 for (; lo != hi; ++lo) static_cast<void>(call(me, f, advance_by(from, lo)));
+                 for (; lo != hi; ++lo) static_cast<void>(call_and_wait(me, f, advance_by(from, lo)));
                });
   }
 };
@@ -121,7 +115,7 @@ private:
     auto const from = static_cast<index>(first);
     for_chunks(p, distance_of(from, static_cast<index>(last)),
                [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
-                 static_cast<void>(call(me, f, advance_by(from, lo), advance_by(from, hi)));
+                 static_cast<void>(call_and_wait(me, f, advance_by(from, lo), advance_by(from, hi)));
                });
   }
 };
@@ -160,15 +154,16 @@ private:
       for_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)),
                  [&f, first](member& me, std::uint64_t lo, std::uint64_t hi) {
                    auto i = first + static_cast<difference>(lo);
-                   for (; lo != hi; ++lo, ++i) static_cast<void>(call(me, f, *i));
+                   for (; lo != hi; ++lo, ++i) static_cast<void>(call_and_wait(me, f, *i));
                  });
     } else {
-      puller<R> source(range);
+      using value = std::ranges::range_value_t<R&>;
+      puller<R, wants_token<F&, value&> || std::is_invocable_v<F&, value&>> source(range);
       auto const pull_all = [&source, &f](member& me) {
         loop_root const stop(me); // only to know whether the scope around the loop was stopped
         source.drain([&stop] { return stop.stopped(); },
                      [&](auto&& element) {
-                       static_cast<void>(call(me, f, std::forward<decltype(element)>(element)));
+                       static_cast<void>(call_and_wait(me, f, std::forward<decltype(element)>(element)));
                      });
       };
       member& me = *current;
@@ -189,7 +184,7 @@ struct reduce_fn {
   /// not be commutative; init is used once. map defaults to the identity. T is the type of init; T and the
   /// results of map are converted to T. As in for_index, the range is split when somebody is idle, and
   /// exceptions are thrown when all has ended. A range without random access is reduced by the calling
-  /// thread.
+  /// thread alone.
   template<std::ranges::input_range R, class T, class Op, class Map = std::identity>
   T operator()(R&& range, T init, Op op, Map map = {}) const {
     return run(nullptr, range, std::move(init), op, map);
@@ -250,10 +245,16 @@ private:
       if (me.core != nullptr && p == nullptr) return work(me);
       return on_pool(p, work);
     } else {
-      for (auto&& x : range)
-        init =
-            static_cast<T>(std::invoke(op, std::move(init), std::invoke(map, std::forward<decltype(x)>(x))));
-      return init;
+      auto const work = [&](member& me) -> T {
+        loop_root const stop(me); // only to know whether the scope around it was stopped
+        for (auto&& x : range) {
+          if (stop.stopped()) throw cancelled();
+          init = static_cast<T>(
+              std::invoke(op, std::move(init), std::invoke(map, std::forward<decltype(x)>(x))));
+        }
+        return std::move(init);
+      };
+      return p == nullptr ? work(*current) : on_pool(p, work);
     }
   }
 

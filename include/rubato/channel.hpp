@@ -162,6 +162,7 @@ class [[nodiscard]] send_awaiter final : public channel_core<V>::sender {
   [[nodiscard]] bool remove() noexcept override { return to_->remove(*this); }
 
 public:
+  using suspension::was_stopped;
   template<class U>
   explicit send_awaiter(core_type& to, U&& v)
       : to_(&to)
@@ -200,6 +201,7 @@ class [[nodiscard]] receive_awaiter final : public channel_core<V>::receiver {
   [[nodiscard]] bool remove() noexcept override { return from_->remove(*this); }
 
 public:
+  using suspension::was_stopped;
   explicit receive_awaiter(core_type& from) noexcept
       : from_(&from) {}
   receive_awaiter(receive_awaiter&& other) noexcept

@@ -1,6 +1,7 @@
 // Results that will be there: futures, promises, continuations.
 #pragma once
 
+#include "rubato/cancelled.hpp"
 #include "rubato/detail/continuation.hpp"
 #include "rubato/detail/deadline.hpp"
 #include "rubato/detail/future_state.hpp"
@@ -60,14 +61,18 @@ public:
 
   /// Waits for the result and returns it, or throws the exception. A task may call it: work that nobody has
   /// begun is run in place, and otherwise the calling thread leaves its seat to others. Throws cancelled if
-  /// the work was cancelled, std::future_error(broken_promise) if nobody will bring a result.
+  /// the work was cancelled, or if the calling task was stopped while it waited, and then nothing else has
+  /// changed; std::future_error(broken_promise) if nobody will bring a result.
   T get() {
     wait();
     detail::state_ref const s = std::move(state_);
     return static_cast<T>(detail::result_of<T>(*s.get()).take());
   }
-  void wait() const { state().wait("get"); }
-  /// The same, for at most `d`; false: it is not there yet. It runs nothing in place.
+  void wait() const {
+    if (!state().wait("get")) throw cancelled();
+  }
+  /// The same, for at most `d`; false: it is not there yet, or the calling task was stopped. It runs nothing
+  /// in place.
   template<class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) const {
     return state().wait_until(detail::deadline_after(d));
@@ -138,7 +143,9 @@ public:
     else
       return detail::result_of<T>(*state_.get()).look();
   }
-  void wait() const { state().wait("get"); }
+  void wait() const {
+    if (!state().wait("get")) throw cancelled();
+  }
   template<class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) const {
     return state().wait_until(detail::deadline_after(d));
@@ -172,6 +179,17 @@ class promise {
   bool retrieved_ = false;
   bool set_ = false;
 
+  template<class... U>
+  void set(U&&... value) {
+    detail::future_state& s = to_set();
+    try {
+      detail::result_of<T>(s).emplace(std::forward<U>(value)...);
+    } catch (...) {
+      set_ = false;
+      throw;
+    }
+    s.complete();
+  }
   [[nodiscard]] detail::future_state& to_set() {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     if (std::exchange(set_, true)) throw std::future_error(std::future_errc::promise_already_satisfied);
@@ -210,17 +228,15 @@ public:
 
   /// Once, either of these two; runs no continuation in place, so locks may be held. If copying or moving the
   /// value throws, that is thrown and nothing is set.
-  template<class... U>
-    requires(sizeof...(U) == (std::is_void_v<T> ? 0 : 1))
-  void set_value(U&&... value) {
-    detail::future_state& s = to_set();
-    try {
-      detail::result_of<T>(s).emplace(std::forward<U>(value)...);
-    } catch (...) {
-      set_ = false;
-      throw;
-    }
-    s.complete();
+  template<class U = T>
+    requires(!std::is_void_v<T>)
+  void set_value(U&& value) {
+    set(std::forward<U>(value));
+  }
+  void set_value()
+    requires(std::is_void_v<T>)
+  {
+    set();
   }
   /// `e`: an exception or an exception_ptr.
   template<class E>
@@ -232,17 +248,16 @@ public:
   }
 };
 
+namespace detail {
+struct as_given {}; // the type of a value says what its future is of
+} // namespace detail
+
 /// A future that is ready and holds this value: make_ready_future(v), or make_ready_future<T>(v).
-template<class T>
-[[nodiscard]] auto make_ready_future(T&& value) {
-  promise<std::decay_t<T>> p;
-  p.set_value(std::forward<T>(value));
-  return p.get_future();
-}
-template<class T, class U>
+template<class T = detail::as_given, class U>
   requires(!std::is_void_v<T>)
-[[nodiscard]] future<T> make_ready_future(U&& value) {
-  promise<T> p;
+[[nodiscard]] auto make_ready_future(U&& value) {
+  using type = std::conditional_t<std::is_same_v<T, detail::as_given>, std::decay_t<U>, T>;
+  promise<type> p;
   p.set_value(std::forward<U>(value));
   return p.get_future();
 }

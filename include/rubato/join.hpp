@@ -10,6 +10,7 @@
 #include "rubato/detail/flattened.hpp"
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/result.hpp"
+#include "rubato/thread_pool.hpp"
 
 #include <exception>
 #include <functional>
@@ -185,13 +186,24 @@ struct join_fn {
 
 struct with_context_fn {
   /// Calls f(context&) with the context of the calling thread, which is valid until f returns; the first
-  /// context of a recursion. From a thread outside any pool, on pool::global().
+  /// context of a recursion. A task or future that f returns is waited for. From a thread outside any pool,
+  /// on pool::global(); or on a given one.
   template<class F>
-  auto operator()(F&& f) const -> std::invoke_result_t<F&, context&> {
-    using result = std::invoke_result_t<F&, context&>;
-    if (current->core != nullptr) return std::invoke(f, current->stayed());
+  auto operator()(F&& f) const -> brought_t<F&, context&> {
+    if (current->core == nullptr) return run(nullptr, f);
+    return static_cast<brought_t<F&, context&>>(call_and_wait(*current, f, current->stayed()));
+  }
+  template<class F>
+  auto operator()(pool& p, F&& f) const -> brought_t<F&, context&> {
+    return run(&p, f);
+  }
+
+private:
+  template<class F>
+  static auto run(pool* p, F& f) -> brought_t<F&, context&> {
+    using result = brought_t<F&, context&>;
     return static_cast<result>(
-        on_pool(nullptr, [&](member& me) -> result { return std::invoke(f, me.stayed()); }));
+        on_pool(p, [&](member& me) -> value_of<result> { return call_and_wait(me, f, me.stayed()); }));
   }
 };
 

@@ -26,7 +26,7 @@ enum class placement : unsigned char { free, cores, numa };
 struct stall_report {
   struct waiter {
     unsigned thread;                   ///< its current_worker()
-    char const* waits_in;              ///< "join", "scope", "loop", "get", "broadcast", "enqueue"
+    char const* waits_in;              ///< "join", "scope", "loop", "get", "broadcast", "enqueue", "co_await"
     std::optional<unsigned> waits_for; ///< the thread that has what it waits for, if one has
   };
   std::string pool;
@@ -77,8 +77,8 @@ public:
   pool_options& cpus(std::vector<int> c) & { return cpus_ = std::move(c), *this; }
   pool_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
   /// How many threads beyond workers() may be made to stand in for waiting ones.
-  pool_options& spares(unsigned n) & { return spares_ = n, *this; }
-  pool_options&& spares(unsigned n) && { return std::move(spares(n)); }
+  pool_options& spares(unsigned n = 1024) & { return spares_ = n, *this; }
+  pool_options&& spares(unsigned n = 1024) && { return std::move(spares(n)); }
   /// Of each thread, in bytes; 0: the system's default.
   pool_options& stack_size(std::size_t bytes) & { return stack_size_ = bytes, *this; }
   pool_options&& stack_size(std::size_t bytes) && { return std::move(stack_size(bytes)); }
@@ -114,7 +114,8 @@ public:
   pool_options&& on_exit(F&& f) && {
     return std::move(on_exit(std::forward<F>(f)));
   }
-  /// Nothing in the pool can go on. Called once per stall, on one of the waiting threads.
+  /// Nothing in the pool can go on: called once per stall, on one of the waiting threads. Or coroutines wait
+  /// for each other in a circle: called once per circle, as a task of the pool.
   template<class F>
   pool_options& on_stall(F&& f) & {
     return on_stall_ = callback<void(stall_report const&)>(std::forward<F>(f)), *this;

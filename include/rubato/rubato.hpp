@@ -8,11 +8,13 @@
 #include "rubato/future.hpp"            // IWYU pragma: export
 #include "rubato/generator.hpp"         // IWYU pragma: export
 #include "rubato/join.hpp"              // IWYU pragma: export
+#include "rubato/per_worker.hpp"        // IWYU pragma: export
 #include "rubato/pool.hpp"              // IWYU pragma: export
 #include "rubato/pool_options.hpp"      // IWYU pragma: export
 #include "rubato/scope.hpp"             // IWYU pragma: export
 #include "rubato/spawn.hpp"             // IWYU pragma: export
 #include "rubato/stats.hpp"             // IWYU pragma: export
+#include "rubato/strand.hpp"            // IWYU pragma: export
 #include "rubato/sync.hpp"              // IWYU pragma: export
 #include "rubato/task.hpp"              // IWYU pragma: export
 #include "rubato/time.hpp"              // IWYU pragma: export

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "rubato/detail/scope_core.hpp"
-#include "rubato/pool.hpp"
 #include "rubato/task.hpp"
+#include "rubato/thread_pool.hpp"
 
 #include <cstdint>
 #include <exception>
@@ -109,19 +109,20 @@ struct scope_access {
 };
 
 struct with_scope_fn {
-  /// Calls f(scope&), waits for everything that was spawned in the scope, and returns f's result. If f
+  /// Calls f(scope&), waits for everything that was spawned in the scope, and returns f's result; a task or
+  /// future that f returns is waited for. If f
   /// throws, the scope is stopped and waited for, and f's exception wins. Nothing new is begun after the
   /// first exception of a task, which is thrown after all have ended. A spawn costs one allocation from the
   /// thread's cache and two short critical sections.
   template<class F>
-  auto operator()(F&& f) const -> std::invoke_result_t<F&, scope&> {
+  auto operator()(F&& f) const -> brought_t<F&, scope&> {
     member& me = *current;
     if (me.core != nullptr) return run(me, f);
     return (*this)(pool_or_current(nullptr), std::forward<F>(f));
   }
   template<class F>
-  auto operator()(pool& p, F&& f) const -> std::invoke_result_t<F&, scope&> {
-    using result = std::invoke_result_t<F&, scope&>;
+  auto operator()(pool& p, F&& f) const -> brought_t<F&, scope&> {
+    using result = brought_t<F&, scope&>;
     auto body = [&](member& me) -> value_of<result> {
       if constexpr (std::is_void_v<result>)
         return run(me, f), value_of<result>{};
@@ -133,12 +134,13 @@ struct with_scope_fn {
 
 private:
   template<class F>
-  static auto run(member& me, F& f) -> std::invoke_result_t<F&, scope&> {
+  static auto run(member& me, F& f) -> brought_t<F&, scope&> {
+    using result_type = brought_t<F&, scope&>;
     scope s(*me.core, me, scope_core::lifetime::enclosed);
     auto guarded = [&]() -> decltype(auto) {
       std::exception_ptr error;
       try {
-        return std::invoke(f, s);
+        return call_and_wait(me, f, s);
       } catch (...) {
         error = std::current_exception();
       }
@@ -147,13 +149,13 @@ private:
       s.core_.wait(me);
       std::rethrow_exception(error);
     };
-    if constexpr (std::is_void_v<std::invoke_result_t<F&, scope&>>) {
+    if constexpr (std::is_void_v<result_type>) {
       guarded();
       wait_in_scope(s.core_);
-    } else if constexpr (std::is_reference_v<std::invoke_result_t<F&, scope&>>) {
+    } else if constexpr (std::is_reference_v<result_type>) {
       auto&& result = guarded();
       wait_in_scope(s.core_);
-      return static_cast<std::invoke_result_t<F&, scope&>>(result);
+      return static_cast<result_type>(result);
     } else {
       auto result = guarded();
       wait_in_scope(s.core_);
@@ -167,8 +169,15 @@ struct with_async_scope_fn {
   /// spawned in the scope, and yields f's result. Exceptions as with with_scope(). It blocks no worker. f and
   /// the arguments are decay-copied and live until the end.
   template<class F, class... Args>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
   [[nodiscard]] auto operator()(F&& f, Args&&... args) const {
-    return run<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f), std::forward<Args>(args)...);
+    return run<std::decay_t<F>, std::decay_t<Args>...>(nullptr, std::forward<F>(f),
+                                                       std::forward<Args>(args)...);
+  }
+  /// The same, but what is spawned in the scope runs on that pool; f stays where it is awaited.
+  template<class F, class... Args>
+  [[nodiscard]] auto operator()(pool& p, F&& f, Args&&... args) const {
+    return run<std::decay_t<F>, std::decay_t<Args>...>(&p, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
 private:
@@ -176,12 +185,12 @@ private:
   using result_t = typename flattened<std::invoke_result_t<F&, scope&, Args...>>::type;
 
   template<class F, class... Args>
-  static rubato::task<result_t<F, Args...>> run(F f, Args... args) {
+  static rubato::task<result_t<F, Args...>> run(pool* where, F f, Args... args) {
     static_assert(
         is_task<std::invoke_result_t<F&, scope&, Args...>>::value,
         "rubato: with_async_scope() takes f(scope&, args...) that returns a task; with_scope() takes others");
     activity& self = *this_trampoline().running;
-    scope s(*self.home(), self);
+    scope s(where != nullptr ? *core_of(*where) : *self.home(), self);
     scope_stopper const stopper(scope_access::core(s), self.stop);
     result_slot<result_t<F, Args...>> result;
     std::exception_ptr error;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "rubato/future.hpp"
-#include "rubato/pool.hpp"
 #include "rubato/task.hpp"
+#include "rubato/thread_pool.hpp"
 
 #include <concepts>
 #include <future>

@@ -18,7 +18,7 @@ struct seat_stats {
   std::uint64_t woken = 0;     ///< wakes of a sleeping worker
   std::uint64_t vacated = 0;   ///< waits that left the seat
   std::uint64_t relieved = 0;  ///< tasks begun by relief, because they had been ready for 10 ms
-  std::uint64_t timers = 0;    ///< timers that fired
+  std::uint64_t timers = 0;    ///< timers that fired; of the pool alone, they belong to no seat
   std::uint64_t io_events = 0; ///< events from the kernel
 };
 

@@ -1,56 +1,91 @@
-// Locks, semaphores, latches and barriers for coroutines: whoever waits holds no thread.
+// Locks, semaphores, latches and barriers for coroutines: whoever waits holds no thread. Also brings what
+// else they wait for and with.
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/channel.hpp" // IWYU pragma: export
 #include "rubato/detail/mutex.hpp"
 #include "rubato/detail/permits.hpp"
 #include "rubato/detail/wait_list.hpp"
 #include "rubato/detail/waiter.hpp"
+#include "rubato/generator.hpp" // IWYU pragma: export
+#include "rubato/spawn.hpp"     // IWYU pragma: export
+#include "rubato/time.hpp"      // IWYU pragma: export
+#include "rubato/when.hpp"      // IWYU pragma: export
 
 #include <atomic>
+#include <concepts>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 // What they have in common. Every member may be called by any thread, from a coroutine or not; what has to be
-// awaited by a coroutine of Rubato, or with block_on(). Whoever waits comes first in, first out; nobody
-// overtakes it. It goes on on its own pool. A wait costs no allocation. A stop request ends it with
-// `cancelled`; what was there for it at that moment goes to the next. The object must outlive those who wait
-// for it. docs/design/async-sync.md
+// awaited by a coroutine of Rubato, or with block_on(). Those who wait come first in, first out. Each goes on
+// on its own pool. A wait costs no allocation. A stop request ends it with `cancelled`; what was there for it
+// at that moment goes to the next. The object must outlive those who wait for it. docs/design/async-sync.md
 
 namespace rubato {
 
 namespace detail {
 
-inline constexpr std::int64_t most_permits = std::numeric_limits<std::int64_t>::max();
+/// A coroutine waits for a permit.
+class permit_wait final : public waiter {
+  permits& from_;
+
+  [[nodiscard]] bool insert() noexcept override { return from_.add(*this); }
+  [[nodiscard]] bool remove() noexcept override { return from_.remove(*this); }
+  [[nodiscard]] bool insert_again() noexcept override {
+    woken next;
+    return was_called() && !from_.retry(*this, next);
+  }
+
+public:
+  explicit permit_wait(permits& p) noexcept
+      : from_(p) {}
+  permit_wait(permit_wait&&) = delete;
+  ~permit_wait() {
+    retire();
+    // It was given one, or called, but the coroutine was destroyed before it could go on.
+    if (!was_taken() && !was_called()) return;
+    woken next;
+    if (was_called())
+      from_.abandon(next);
+    else
+      static_cast<void>(from_.give(1, permits::most, next));
+  }
+  /// It goes on: with the permit, or stopped.
+  void finish() {
+    if (retire()) throw cancelled();
+    settle();
+  }
+};
 
 /// co_await of one permit. Result: what is made from the permits, or void.
 template<class Result>
-class [[nodiscard]] permit_awaiter final : public waiter {
-  permits* from_;
-
-  [[nodiscard]] bool insert() noexcept override { return from_->add(*this); }
-  [[nodiscard]] bool remove() noexcept override { return from_->remove(*this); }
+class [[nodiscard]] permit_awaiter : public own_awaitable {
+  permits& from_;
+  std::optional<permit_wait> wait_; // most often there was one free
 
 public:
   explicit permit_awaiter(permits& p) noexcept
-      : from_(&p) {}
-  permit_awaiter(permit_awaiter&&) noexcept = default;
-  ~permit_awaiter() {
-    retire();
-    // It was given one, but the coroutine was destroyed before it could go on.
-    woken next;
-    if (was_taken()) static_cast<void>(from_->give(1, most_permits, next));
-  }
+      : from_(p) {}
+  permit_awaiter(permit_awaiter&& other /*not awaited yet*/) noexcept
+      : permit_awaiter(other.from_) {}
+  permit_awaiter& operator=(permit_awaiter&&) = delete;
+  ~permit_awaiter() = default;
 
-  [[nodiscard]] bool await_ready() noexcept { return from_->try_take(); }
+  [[nodiscard]] bool await_ready() noexcept { return from_.try_take(); }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
+    return wait_.emplace(from_).await_suspend(h);
+  }
   Result await_resume() {
-    if (retire()) throw cancelled();
-    settle();
-    if constexpr (!std::is_void_v<Result>) return Result(*from_);
+    if (wait_) wait_->finish();
+    if constexpr (!std::is_void_v<Result>) return Result(from_);
   }
 };
 
@@ -85,13 +120,17 @@ public:
 };
 
 /// Excludes coroutines from each other, also across co_await. Belongs to nobody in particular: who locks it
-/// and who unlocks it may be on different threads, or be different coroutines. Not recursive. unlock() hands
-/// the lock to whoever waits. Free, it costs one compare-exchange to lock and one to unlock.
+/// and who unlocks it may be on different threads, or be different coroutines. Not recursive. Free, it costs
+/// one compare-exchange to lock and one to unlock.
+///
+/// unlock() makes it free and resumes whoever waits longest. Others that run may lock it before that one
+/// does; if it then finds it locked, it is handed the lock by the next unlock(), so it is overtaken no more.
 class async_mutex {
   friend class async_lock;
   detail::permits permits_{1};
 
   static void give_back(detail::permits& p) noexcept {
+    if (p.try_give(1, 1)) return;
     detail::woken next;
     if (!p.give(1, 1, next)) detail::misuse("unlock() of an async_mutex that is not locked");
   }
@@ -116,14 +155,13 @@ inline void async_lock::unlock() noexcept {
   async_mutex::give_back(*std::exchange(held_, nullptr));
 }
 
-/// A number of permits, to be acquired one by one.
+/// A number of permits, to be acquired one by one. Those who wait may be overtaken as with an async_mutex.
 class async_semaphore {
   detail::permits permits_;
 
-  [[nodiscard]] static constexpr std::int64_t checked(std::size_t n) noexcept {
-    if (n > static_cast<std::uint64_t>(detail::most_permits))
-      detail::misuse("an async_semaphore has at most 2^63 - 1 permits");
-    return static_cast<std::int64_t>(n);
+  [[nodiscard]] static constexpr std::uint64_t checked(std::size_t n) noexcept {
+    if (n > detail::permits::most) detail::misuse("an async_semaphore has at most 2^62 - 1 permits");
+    return n;
   }
 
 public:
@@ -138,9 +176,10 @@ public:
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
   /// n permits more, whether or not they were acquired before.
   void release(std::size_t n = 1) noexcept {
+    if (permits_.try_give(checked(n), detail::permits::most)) return;
     detail::woken next;
-    if (!permits_.give(checked(n), detail::most_permits, next))
-      detail::misuse("release() of an async_semaphore that has 2^63 - 1 permits already");
+    if (!permits_.give(checked(n), detail::permits::most, next))
+      detail::misuse("release() of an async_semaphore that has 2^62 - 1 permits already");
   }
 };
 

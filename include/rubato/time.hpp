@@ -5,8 +5,8 @@
 #include "rubato/detail/deadline.hpp"
 #include "rubato/detail/siblings.hpp"
 #include "rubato/detail/timer.hpp"
-#include "rubato/pool.hpp"
 #include "rubato/task.hpp"
+#include "rubato/thread_pool.hpp"
 
 #include <chrono>
 #include <concepts>
@@ -27,6 +27,7 @@ namespace detail {
 /// The pool is not idle as long as one of its timers runs.
 void count_armed(pool_core& c) noexcept;
 void count_disarmed(pool_core& c) noexcept;
+void count_fired(pool_core& c) noexcept;
 
 /// co_await of a point in time.
 class sleep_awaiter final : public own_awaitable, suspension {
@@ -35,7 +36,11 @@ class sleep_awaiter final : public own_awaitable, suspension {
     explicit wake(sleep_awaiter& s) noexcept
         : timer(&fired)
         , self(s) {}
-    static void fired(timer& t) noexcept { static_cast<wake&>(t).self.end_wait(); }
+    static void fired(timer& t) noexcept {
+      sleep_awaiter& self = static_cast<wake&>(t).self;
+      count_fired(*self.counted_);
+      self.end_wait();
+    }
   };
 
   wake timer_{*this};
@@ -93,18 +98,26 @@ struct sleep_for_fn {
 struct with_deadline_fn {
   /// co_await with_deadline(awaitable, t): what the awaitable yields, or nothing if it has not ended by then:
   /// std::optional, for void bool. At t it is asked to stop, and it has ended when this does; if it brings a
-  /// value all the same, that counts. Its exceptions are thrown, but for the cancelled that the deadline
-  /// caused.
+  /// value all the same, that counts. Nothing as well if the awaiting task is stopped from outside. Its
+  /// exceptions are thrown, but for the cancelled that either has caused.
   template<class A>
   [[nodiscard]] auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
-    return run(as_task(std::forward<A>(awaitable)), t);
+    return run(task_of(std::forward<A>(awaitable)), t);
   }
   template<class A, class Rep, class Period>
   [[nodiscard]] auto operator()(A&& awaitable, std::chrono::duration<Rep, Period> d) const {
-    return run(as_task(std::forward<A>(awaitable)), deadline_after(d));
+    return run(task_of(std::forward<A>(awaitable)), deadline_after(d));
   }
 
 private:
+  template<class A>
+  static auto task_of(A&& awaitable) {
+    if constexpr (says_if_stopped<A>)
+      return as_cancellable(std::forward<A>(awaitable));
+    else
+      return as_task(std::forward<A>(awaitable));
+  }
+
   template<class T>
   using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<storable<T>>>;
 
@@ -156,7 +169,7 @@ private:
     alarm_scope.request_stop();
     co_await clock.group.rest();
     if (std::exception_ptr const error = work[0].error(); error != nullptr) {
-      if (!rang || !is_cancelled(error)) std::rethrow_exception(error);
+      if (!is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
       co_return limited<T>{};
     }
     if constexpr (std::is_void_v<T>)

@@ -1,6 +1,7 @@
 // Waiting for several results at once.
 #pragma once
 
+#include "rubato/detail/all_tasks.hpp"
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/gather.hpp"
 #include "rubato/detail/siblings.hpp"
@@ -20,8 +21,8 @@
 
 namespace rubato {
 
-/// Which was the first success, and its value: a variant, or, of a range, the value itself. void becomes
-/// std::monostate, a reference std::reference_wrapper.
+/// Which was the first success, `.index`, and its `.value`: a variant, or, of a range, the value itself. void
+/// becomes std::monostate, a reference std::reference_wrapper.
 template<class Value>
 using when_any_result = detail::any_result<Value>;
 
@@ -86,10 +87,11 @@ concept future_range = std::ranges::input_range<Range> && is_some_future<std::ra
 struct when_all_fn {
   /// The tuple of all values when all are there; the first failure in time, after all have ended. Futures are
   /// passed as rvalues, shared futures are copied: the result is a future. If anything else is among them,
-  /// such as a task, the result is a task: what is awaited in it are its children, which stop with it. They
-  /// are forks, as those of join(): the first begins on this thread, the others wherever a worker is free,
-  /// else one after the other. None may block its thread for another; it may co_await it. Nothing is
-  /// allocated beside the tasks' frames and this one's. Of nothing: ready.
+  /// such as a task, the result is to be awaited, and converts to a task: what is awaited are children of
+  /// the coroutine that does, and stop with it. They are forks, as those of join(): the first begins on this
+  /// thread, the others wherever a worker is free, else one after the other. None may block its thread for
+  /// another; it may co_await it. Nothing is allocated beside the tasks' frames, unless one runs elsewhere.
+  /// Of nothing: ready.
   template<class... As>
     requires(is_some_future<As> && ...)
   [[nodiscard]] auto operator()(As&&... futures) const {
@@ -102,7 +104,7 @@ struct when_all_fn {
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) &&
              !(sizeof...(As) == 1 && (std::ranges::input_range<As> && ...)))
   [[nodiscard]] auto operator()(As&&... awaitables) const {
-    return all_of(as_task(std::forward<As>(awaitables))...);
+    return all_tasks(as_task(std::forward<As>(awaitables))...);
   }
   /// The vector of all values.
   template<future_range Range>
@@ -112,38 +114,7 @@ struct when_all_fn {
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
   [[nodiscard]] auto operator()(Range&& range) const {
-    return all_of_range(tasks_of(std::forward<Range>(range)));
-  }
-
-private:
-  template<class... Ts>
-  static rubato::task<std::tuple<in_tuple<Ts>...>> all_of(rubato::task<Ts>... tasks) {
-    siblings<sizeof...(Ts)> all(this_trampoline().running->stop, nullptr, std::move(tasks)...);
-    sibling_group& group = all.group;
-    group.fork();
-    while (group.more()) co_await group;
-    if (!group.all_stayed()) co_await group.rest();
-    group.throw_first_failure();
-    co_return values(all, std::type_identity<std::tuple<Ts...>>(), std::index_sequence_for<Ts...>());
-  }
-  template<class... Ts, std::size_t... I>
-  static std::tuple<in_tuple<Ts>...> values(siblings<sizeof...(Ts)>& all,
-                                            std::type_identity<std::tuple<Ts...>> /*types*/,
-                                            std::index_sequence<I...> /*all*/) {
-    return std::tuple<in_tuple<Ts>...>{all[I].template result<Ts>().take()...};
-  }
-  template<class T>
-  static rubato::task<std::vector<storable<T>>> all_of_range(std::vector<rubato::task<T>> tasks) {
-    sibling_range<T> all(this_trampoline().running->stop, nullptr, std::move(tasks));
-    sibling_group& group = all.group;
-    group.fork();
-    while (group.more()) co_await group;
-    if (!group.all_stayed()) co_await group.rest();
-    group.throw_first_failure();
-    std::vector<storable<T>> values;
-    values.reserve(all.size());
-    for (std::size_t i = 0; i != all.size(); ++i) values.push_back(all[i].template result<T>().take());
-    co_return values;
+    return all_tasks_of_range(tasks_of(std::forward<Range>(range)));
   }
 };
 

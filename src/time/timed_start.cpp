@@ -29,6 +29,7 @@ void timed_start::due_now(timer& t) noexcept {
   auto& start = static_cast<timed_start&>(t);
   pool_core& core = *start.self_.home();
   visit const here(core); // alive as long as it counts us
+  core.fired();
   start.counted_ = false;
   start.self_.hold(); // it may run and end meanwhile
   state_ref const mine(&start.self_);

@@ -4,6 +4,8 @@
 #include "rubato/detail/siblings.hpp"
 #include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
+#include "work/rover.hpp"
+#include "work/trampoline.hpp"
 #include "work/visit.hpp"
 
 #include <new>
@@ -12,13 +14,7 @@
 
 namespace rubato::detail {
 
-namespace {
-
-[[gnu::tls_model("initial-exec")]] thread_local constinit trampoline mine;
-
-} // namespace
-
-[[gnu::noinline]] trampoline& this_trampoline() noexcept { return mine; }
+[[gnu::noinline]] trampoline& this_trampoline() noexcept { return own_trampoline; }
 
 /// Stands in a queue for an activity whose own entry is in one already. May be claimed like that one; then it
 /// stands for nothing until somebody comes across it.
@@ -76,7 +72,13 @@ bool drop_stale_entry(task& k, pool_core& where) noexcept {
                                              : second_entry::drop_if_stale(k);
 }
 
+bool activity::waits_again() noexcept {
+  suspension* const s = waits_on_.get(); // its own: it is being resumed
+  return s != nullptr && s->waits_again();
+}
+
 void activity::resume(member& runner) noexcept {
+  if (waits_again()) return; // it may run elsewhere by now
   bool finished = false;
   {
     token_in_force const token(runner.chain, &stop);
@@ -87,12 +89,13 @@ void activity::resume(member& runner) noexcept {
         leaf_ = begin(runner);
     }
     if (std::coroutine_handle<> h = std::exchange(leaf_, nullptr)) {
-      waits_no_more();
-      trampoline const outer = std::exchange(mine, trampoline{this, nullptr, false, runner.chain.mark()});
-      for (; h != nullptr; h = std::exchange(mine.next, nullptr)) h.resume();
+      waits_on_.clear(); // before what it waited for, a part of its frame, goes
+      trampoline const outer =
+          std::exchange(own_trampoline, trampoline{this, nullptr, false, runner.chain.mark()});
+      for (; h != nullptr; h = std::exchange(own_trampoline.next, nullptr)) h.resume();
       // Unless it has finished it may run elsewhere by now, and be gone.
-      finished = mine.finished;
-      mine = outer;
+      finished = own_trampoline.finished;
+      own_trampoline = outer;
       if (!finished) return;
     }
   }
@@ -135,8 +138,7 @@ void activity::destroy() noexcept {
   hold();
   state_ref const held(this);
   // What it waited in may be a part of something that outlives it, as a generator does.
-  if (suspension* const s = waits_on_.exchange(nullptr, std::memory_order_acq_rel))
-    static_cast<void>(s->retire());
+  if (suspension* const s = waits_on_.clear()) static_cast<void>(s->retire());
   fail(broken_promise());
   destroy_inner_frames();
   end(false);
@@ -159,25 +161,30 @@ void activity::destroy_inner_frames() noexcept {
   }
 }
 
-/// Before what it waited for, a part of its frame, goes. A pool that ends looks at it meanwhile, under its
-/// residents' lock. seq_cst, both: either that sees that it does not wait, or this sees that the pool ends.
-void activity::waits_no_more() noexcept {
-  if (waits_on_.load(std::memory_order_relaxed) == nullptr) return;
-  waits_on_.store(nullptr, std::memory_order_seq_cst);
-  if (home()->is_ending()) home()->residing.wait_for_look(*this);
-}
-
 bool activity::withdraw() noexcept {
-  suspension* const s = waits_on_.load(std::memory_order_seq_cst); // see waits_no_more()
-  // acquire: pairs with suspend(), which is over then.
-  // acquire: what the last child has done comes before.
-  return s != nullptr && !s->structured_ && children_.load(std::memory_order_acquire) == 0 &&
-         s->phase_.load(std::memory_order_acquire) == suspension::phase::suspended && s->remove();
+  return waits_on_.look([this](suspension& s) {
+    // acquire: what the last child has done comes before; and pairs with suspend(), which is over then.
+    return !s.structured_ && children_.load(std::memory_order_acquire) == 0 &&
+           s.phase_.load(std::memory_order_acquire) == suspension::phase::suspended && s.remove();
+  });
 }
 
 bool activity::waits_for_children() noexcept {
-  suspension const* const s = waits_on_.load(std::memory_order_seq_cst); // see waits_no_more()
-  return s != nullptr && (s->structured_ || children_.load(std::memory_order_relaxed) != 0);
+  return waits_on_.look([this](suspension const& s) {
+    return s.structured_ || children_.load(std::memory_order_relaxed) != 0;
+  });
+}
+
+future_state* activity::unfinished_input(std::size_t& index) noexcept {
+  if (index++ != 0) return nullptr;
+  return waits_on_.look([](suspension& s) -> future_state* {
+    future_state* const input = s.awaited();
+    // acquire: pairs with end_wait(). Then it waits no more, though it was not resumed yet.
+    bool const over = s.phase_.load(std::memory_order_acquire) == suspension::phase::over;
+    if (input == nullptr || over || input->done()) return nullptr;
+    input->hold();
+    return input;
+  });
 }
 
 void activity::settle_in() noexcept {
@@ -189,7 +196,7 @@ void activity::settle_in() noexcept {
 /// What it has forked and nobody has taken is no part of it any more: it may be run by anybody, at once.
 void activity::flush() noexcept {
   latent_chain& chain = current->chain;
-  auto const forked = static_cast<std::uint32_t>(chain.mark() - mine.mark);
+  auto const forked = static_cast<std::uint32_t>(chain.mark() - own_trampoline.mark);
   if (forked == 0) return;
   ++flushes_;
   children_begun(forked); // those that were taken too: now we know
@@ -215,6 +222,7 @@ void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) n
     seat = any_seat;
     displaced.store(entry.is_queued(), std::memory_order_relaxed); // see offer()
     settle(to);
+    if (to->size() == 0) work_is_elsewhere();
   }
   pool_core& there = *home();
   std::uint16_t const where = seat;
@@ -226,7 +234,10 @@ void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) n
   task* node = entry.is_queued() ? second() : nullptr;
   if (node == nullptr) {
     node = this;
-    if (!entry.offer()) return;
+    if (!entry.offer()) {
+      there.notify(); // as in offer()
+      return;
+    }
   }
   if (where == any_seat)
     there.enqueue(node);
@@ -235,7 +246,7 @@ void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) n
 }
 
 bool suspension::suspend(std::coroutine_handle<> h, bool is_ours) {
-  activity& a = *mine.running;
+  activity& a = *own_trampoline.running;
   who_ = &a;
   a.flush();
   a.settle_in();
@@ -245,29 +256,38 @@ bool suspension::suspend(std::coroutine_handle<> h, bool is_ours) {
   }
   a.leaf_ = h;
   a.leaf_is_ours_ = is_ours;
-  // release: pairs with activity::withdraw().
-  a.waits_on_.store(this, std::memory_order_release);
+  a.waits_on_.set(*this);
   bool inserted = false;
   try {
     inserted = insert();
   } catch (...) {
-    a.waits_no_more();
+    a.waits_on_.clear();
     throw;
   }
-  if (inserted) {
-    // Either a stop request that came in between finds us in the list, or we find that it came: it says so
-    // first, and looks into the list, under its lock, afterwards. seq_cst: as it does.
-    if (stop_pending_.load(std::memory_order_seq_cst) && remove()) {
-      stopped_ = true;
-    } else {
-      phase expected = phase::setting_up;
-      // acq_rel: release, for whoever resumes us; acquire: what it brought is there.
-      if (phase_.compare_exchange_strong(expected, phase::suspended, std::memory_order_acq_rel,
-                                         std::memory_order_acquire))
-        return true;
-    }
+  if (inserted && (stays_inserted() || waits_again())) return true;
+  a.waits_on_.clear();
+  return false;
+}
+
+bool suspension::stays_inserted() noexcept {
+  // Either a stop request that came in between finds us in the list, or we find that it came: it says so
+  // first, and looks into the list, under its lock, afterwards. seq_cst: as it does.
+  if (stop_pending_.load(std::memory_order_seq_cst) && remove()) {
+    stopped_ = true;
+    return false;
   }
-  a.waits_no_more();
+  phase expected = phase::setting_up;
+  // acq_rel: release, for whoever resumes us; acquire: what it brought is there.
+  return phase_.compare_exchange_strong(expected, phase::suspended, std::memory_order_acq_rel,
+                                        std::memory_order_acquire);
+}
+
+bool suspension::waits_again() noexcept {
+  while (!stopped_) {
+    phase_.store(phase::setting_up, std::memory_order_relaxed); // relaxed: it is in no list
+    if (!insert_again()) return false;
+    if (stays_inserted()) return true;
+  }
   return false;
 }
 

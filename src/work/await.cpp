@@ -4,6 +4,7 @@
 #include "rubato/detail/mutex.hpp"
 #include "work/park.hpp"
 #include "work/pool_core.hpp"
+#include "work/rover.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
 
@@ -36,6 +37,35 @@ public:
   }
 };
 
+/// Ends a thread's wait when what it runs is stopped.
+class stop_alarm final : public stop_listener {
+  stop_scope* scope_; // null: nothing stops it
+  pool_thread& thread_;
+  std::atomic<bool> rung_{false};
+
+  void stop_requested() noexcept override {
+    rung_.store(true, std::memory_order_release); // pairs with rung()
+    thread_.parker.unpark();
+  }
+
+public:
+  stop_alarm(stop_scope* s, pool_thread& t) noexcept
+      : scope_(s)
+      , thread_(t) {
+    if (scope_ == nullptr || scope_->add(*this)) return;
+    scope_ = nullptr;
+    rung_.store(true, std::memory_order_relaxed); // nobody else has it
+  }
+  stop_alarm(stop_alarm const&) = delete;
+  stop_alarm& operator=(stop_alarm const&) = delete;
+  ~stop_alarm() {
+    if (scope_ != nullptr) scope_->remove(*this);
+  }
+  [[nodiscard]] bool rung() const noexcept {
+    return rung_.load(std::memory_order_acquire); // pairs with stop_requested()
+  }
+};
+
 /// A thread of a pool, on its parker.
 class inside_waiter final : public thread_waiter {
   pool_thread& thread_;
@@ -54,14 +84,8 @@ public:
       , thread_(t) {}
 };
 
-/// A thread outside any pool, on a parker in its frame; in a list, for its pool to call when it has no
-/// workers any more.
+/// A thread outside any pool, on a parker in its frame.
 class outside_waiter final : public thread_waiter {
-  static constinit mutex all_guard;
-  static constinit outside_waiter* first_of_all; // guarded by all_guard, as are the links
-  outside_waiter* next_ = nullptr;
-  outside_waiter* previous_ = nullptr;
-  pool_core const* const owner_; // never followed: it may be gone
   parker parker_;
 
   static void wake(future_waiter& base, completions& /*more*/) noexcept {
@@ -71,36 +95,10 @@ class outside_waiter final : public thread_waiter {
   }
 
 public:
-  explicit outside_waiter(pool_core const* owner) noexcept
-      : thread_waiter(&wake)
-      , owner_(owner) {
-    std::lock_guard const guard(all_guard);
-    next_ = first_of_all;
-    if (first_of_all != nullptr) first_of_all->previous_ = this;
-    first_of_all = this;
-  }
-  outside_waiter(outside_waiter const&) = delete;
-  outside_waiter& operator=(outside_waiter const&) = delete;
-  ~outside_waiter() {
-    std::lock_guard const guard(all_guard);
-    (previous_ != nullptr ? previous_->next_ : first_of_all) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
-  }
-  /// Until fired, called, or then.
-  void park(std::chrono::steady_clock::time_point until) noexcept {
-    static_cast<void>(parker_.park_until(until));
-  }
-  static mutex& guard_of_all() noexcept { return all_guard; }
-  /// After fork(): the others' threads are not here.
-  static void forget_all() noexcept { first_of_all = nullptr; }
-  static void call(pool_core const& owner) noexcept {
-    std::lock_guard const guard(all_guard);
-    for (outside_waiter* w = first_of_all; w != nullptr; w = w->next_)
-      if (w->owner_ == &owner) w->parker_.unpark();
-  }
+  outside_waiter() noexcept
+      : thread_waiter(&wake) {}
+  [[nodiscard]] parker& bell() noexcept { return parker_; }
 };
-constinit mutex outside_waiter::all_guard;
-constinit outside_waiter* outside_waiter::first_of_all = nullptr;
 
 /// Becomes a guest of the pool for as long as it waits; not, if the pool is gone, ends or is full.
 class guest {
@@ -110,7 +108,7 @@ class guest {
 public:
   explicit guest(pool_core* core) noexcept {
     std::optional<visit> here;
-    if (!visit_if_there(core, here) || core->is_leaving_guests()) return;
+    if (core == nullptr || !visit_if_there(core, here) || core->is_leaving_guests()) return;
     try {
       mine_ = core->enter(true);
     } catch (std::exception const&) { // too many, or no memory: it waits outside
@@ -128,12 +126,6 @@ public:
   }
   [[nodiscard]] pool_thread* thread() const noexcept { return mine_; }
 };
-
-/// Is the pool one that only those drive who wait?
-bool is_driven_by_waiters(pool_core* core) noexcept {
-  std::optional<visit> here;
-  return core != nullptr && visit_if_there(core, here) && core->size() == 0;
-}
 
 template<class Done>
 void spin(os::ticks how_long, Done done) noexcept {
@@ -208,24 +200,28 @@ void pool_core::sweep(pool_thread& t) noexcept {
   on_quiet();
 }
 
-bool pool_core::await(pool_thread& t, future_state& s, char const* why,
-                      std::chrono::steady_clock::time_point deadline, bool as_guest) noexcept {
-  bool const timed = deadline != std::chrono::steady_clock::time_point::max();
-  auto const leaves = [&] { return as_guest && is_leaving_guests(); };
+bool pool_core::await(pool_thread& t, future_state& s, wait_terms const& terms, bool as_guest) noexcept {
+  bool const timed = terms.deadline != std::chrono::steady_clock::time_point::max();
+  rover roams(s, this, t.parker);
+  auto const leaves = [&] {
+    return (as_guest && is_leaving_guests()) || roams.is_wanted(t.counts[counted::executed]);
+  };
   if (!timed && !as_guest && claim(t, s) && s.done()) return true;
   if (size() != 0)
     spin(search_ticks_, [&] { return s.done(); });
   else // nobody else will
-    while (size() == 0 && !s.done() && !leaves() && (!timed || std::chrono::steady_clock::now() < deadline) &&
-           run_one(t)) {
+    while (size() == 0 && !s.done() && !leaves() && !terms.is_over() && run_one(t)) {
     }
+  stop_alarm const alarm(terms.stop, t);
   inside_waiter self(t);
   if (!s.waiters.add(self)) return true;
   auto const fired = [&] { return self.was_fired(); };
-  auto const expired = [&] { return timed && std::chrono::steady_clock::now() >= deadline; };
+  auto const expired = [&] {
+    return alarm.rung() || (timed && std::chrono::steady_clock::now() >= terms.deadline);
+  };
   // Only of a closure that is in this pool's queue or on its stacks can it be said that nobody else will end
-  // it.
-  bool const by_anybody = s.home() != this || !s.runs_to_end();
+  // it, nor the clock.
+  bool const by_anybody = timed || s.home() != this || !s.runs_to_end();
   if (by_anybody) count_outside_wait(1);
   // relaxed: for reports.
   std::uint32_t const runner = by_anybody ? 0 : s.begun_by.load(std::memory_order_relaxed);
@@ -234,7 +230,8 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
   bool stranded = false;
   auto const is_mine = [&] { return stranded = !timed && may_claim(t, s, true) && is_stranded(); };
   while (!fired() && !expired() && !leaves()) {
-    park_until(t, why, whom, [&] { return fired() || expired() || leaves() || is_mine(); }, deadline);
+    park_until(
+        t, terms.why, whom, [&] { return fired() || expired() || leaves() || is_mine(); }, terms.deadline);
     if (!fired() && std::exchange(stranded, false)) static_cast<void>(claim(t, s, true));
   }
   if (by_anybody) count_outside_wait(-1);
@@ -247,52 +244,49 @@ bool pool_core::await(pool_thread& t, future_state& s, char const* why,
 namespace {
 
 /// Waits as a guest of the pool. `t`: who the thread is in another one, or null. False: the result is not
-/// there; the deadline has passed, or the pool has no room for guests, or ends, or is gone.
-bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, char const* why,
-                     std::chrono::steady_clock::time_point deadline) noexcept {
+/// there; the wait is over, or the pool has no room for guests, or ends, or is gone.
+bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, wait_terms const& terms) noexcept {
   // Our own seat must not stay taken while we drive another pool.
   seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
   {
     guest const g(owner);
-    if (pool_thread* const in = g.thread()) static_cast<void>(in->core->await(*in, s, why, deadline, true));
+    if (pool_thread* const in = g.thread()) static_cast<void>(in->core->await(*in, s, terms, true));
   }
   if (t != nullptr) t->core->come_back(*t, left);
   return s.done();
 }
 
 // NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): its destructor takes the waiter out of the list
-/// On a thread that belongs to no pool. Returns early when its owner has lost its workers. False: the result
-/// is not there.
+/// On a thread that belongs to no pool. Returns early when its owner has lost its workers, or when it is
+/// wanted in a pool that has none. False: the result is not there.
 bool await_outside(pool_core* owner, future_state& s,
                    std::chrono::steady_clock::time_point deadline) noexcept {
-  outside_waiter self(owner);
+  outside_waiter self;
+  on_call const listed(owner, self.bell(), false);
   if (!s.waiters.add(self)) return true;
-  if (!is_driven_by_waiters(owner)) self.park(deadline);
+  rover roams(s, nullptr, self.bell());
+  if (!is_driven_by_waiters(owner) && !roams.is_wanted(rover::idle))
+    static_cast<void>(self.bell().park_until(deadline));
   if (!s.done() && s.waiters.remove(self)) return false;
   self.await_firing();
   return true;
 }
 // NOLINTEND(clang-analyzer-core.StackAddressEscape)
 
-/// The same, all of it.
-bool await_from_outside(pool_core* owner, future_state& s, char const* why,
-                        std::chrono::steady_clock::time_point deadline) noexcept {
+/// The same, in the pool if that has no workers.
+bool await_from_outside(pool_core* owner, future_state& s, wait_terms const& terms) noexcept {
   constexpr std::int64_t spin_us = 20; // less than a wake costs
-  while (!s.done()) {
-    if (is_driven_by_waiters(owner)) {
-      if (await_elsewhere(owner, nullptr, s, why, deadline)) return true;
-      owner = nullptr; // it ends, or is driven by many
-    } else if (owner != nullptr) {
-      spin(spin_us * ticks_per_us(), [&] { return s.done(); });
-    }
-    if (await_outside(owner, s, deadline)) return true;
-    if (std::chrono::steady_clock::now() >= deadline) return false;
+  if (is_driven_by_waiters(owner)) {
+    if (await_elsewhere(owner, nullptr, s, terms)) return true;
+    owner = nullptr; // it ends, or is driven by many, or what is to be done is elsewhere
+  } else if (owner != nullptr) {
+    spin(spin_us * ticks_per_us(), [&] { return s.done(); });
   }
-  return true;
+  return await_outside(owner, s, terms.deadline);
 }
 
-/// Whatever it depends on is made by others.
-bool await_alone(future_state& s, char const* why, std::chrono::steady_clock::time_point deadline) noexcept {
+/// Where it is made. False: the wait is over, or there may be something to do elsewhere.
+bool await_alone(future_state& s, wait_terms const& terms) noexcept {
   if (s.done()) return true;
   pool_core* const owner = s.home();
   if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
@@ -302,27 +296,14 @@ bool await_alone(future_state& s, char const* why, std::chrono::steady_clock::ti
   if (current->core != nullptr) {
     pool_thread& t = thread_of(*current);
     if (owner != nullptr && owner != t.core && is_driven_by_waiters(owner) &&
-        await_elsewhere(owner, &t, s, why, deadline))
+        await_elsewhere(owner, &t, s, terms))
       return true;
-    return t.core->await(t, s, why, deadline);
+    return t.core->await(t, s, terms);
   }
-  return await_from_outside(owner, s, why, deadline);
+  return await_from_outside(owner, s, terms);
 }
 
-/// A pool that nobody drives but who waits, where something is made that a result depends on by this input;
-/// not `own`. Null: there is none. It may be gone.
-pool_core* driven_pool_behind(state_ref input, pool_core const* own) noexcept {
-  pool_core* found = nullptr;
-  while (input) {
-    pool_core* const home = input->home();
-    if (home != own && home != found && is_driven_by_waiters(home)) found = home;
-    std::size_t first = 0;
-    input = state_ref(input->unfinished_input(first));
-  }
-  return found;
-}
-
-/// Runs what such a pool has, until the result is there. False: it had nothing.
+/// Runs some of what such a pool has, until the result is there. False: it had nothing.
 bool drive(pool_core* core, future_state const& s) noexcept {
   // Our own seat must not stay taken meanwhile.
   pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
@@ -331,59 +312,63 @@ bool drive(pool_core* core, future_state const& s) noexcept {
   {
     guest const g(core);
     pool_thread* const in = g.thread();
-    while (in != nullptr && core->size() == 0 && !s.done() && !core->is_leaving_guests() &&
-           core->run_one(*in))
+    for (unsigned most = 64; in != nullptr && most != 0; --most) {
+      if (core->size() != 0 || s.done() || core->is_leaving_guests() || !core->run_one(*in)) break;
       any = true;
+    }
   }
   if (t != nullptr) t->core->come_back(*t, left);
   return any;
 }
 
-/// Does all that can be done for the inputs; then waits in one of their pools, if there is any. False: the
-/// result is not there, and there is none, or the deadline has passed.
-bool await_with_inputs(future_state& s, char const* why,
-                       std::chrono::steady_clock::time_point deadline) noexcept {
-  pool_core const* const own = s.is_work() ? s.home() : nullptr;
+/// Does what can be done for the inputs; then waits in one of their pools, if there is any. False: the result
+/// is not there, and there is none, or the wait is over, or there is something to do elsewhere.
+bool await_with_inputs(future_state& s, wait_terms const& terms) noexcept {
+  pool_core* const own = s.is_work() ? s.home() : nullptr;
   for (;;) {
-    pool_core* last = nullptr;
+    std::vector<pool_core*> pools;
+    driven_pools_behind(s, own, pools);
     bool any = false;
-    std::size_t next = 0;
-    while (state_ref input{s.unfinished_input(next)}) {
-      pool_core* const core = driven_pool_behind(std::move(input), own);
-      if (core == nullptr || core == last) continue;
-      last = core;
-      if (drive(core, s)) any = true;
+    for (pool_core* const core : pools) {
+      if (wants_driver(core) && drive(core, s)) any = true;
       if (s.done()) return true;
     }
-    if (last == nullptr || std::chrono::steady_clock::now() >= deadline) return s.done();
+    if (pools.empty() || terms.is_over() || wants_driver(own)) return s.done();
     if (any) continue;
     pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
-    return await_elsewhere(last, t, s, why, deadline);
+    return await_elsewhere(pools.back(), t, s, terms);
   }
 }
 
-bool await_anywhere(future_state& s, char const* why,
-                    std::chrono::steady_clock::time_point deadline) noexcept {
-  // relaxed: a pool that loses its workers later calls those who wait.
-  if (!s.done() && workerless_pools.load(std::memory_order_relaxed) != 0 &&
-      await_with_inputs(s, why, deadline))
-    return true;
-  return await_alone(s, why, deadline);
+bool await_anywhere(future_state& s, wait_terms const& terms) noexcept {
+  for (;;) {
+    // relaxed: a pool that loses its workers later calls those who wait.
+    if (!s.done() && workerless_pools.load(std::memory_order_relaxed) != 0 && await_with_inputs(s, terms))
+      return true;
+    if (await_alone(s, terms)) return true;
+    if (terms.is_over()) return false;
+  }
 }
 
 } // namespace
 
-void call_outside_waiters(pool_core const& c) noexcept { outside_waiter::call(c); }
-void lock_outside_waiters() noexcept { outside_waiter::guard_of_all().lock(); }
-void unlock_outside_waiters() noexcept { outside_waiter::guard_of_all().unlock(); }
-void forget_outside_waiters() noexcept { outside_waiter::forget_all(); }
+namespace {
 
-void future_state::wait(char const* why) noexcept {
-  static_cast<void>(await_anywhere(*this, why, std::chrono::steady_clock::time_point::max()));
+/// What the calling thread runs; null: its pool, or nothing, which no request ends early.
+stop_scope* stopped_with() noexcept { return static_cast<stop_scope*>(current->chain.token()); }
+
+} // namespace
+
+bool future_state::wait(char const* why) noexcept {
+  return await_anywhere(*this, {.why = why, .stop = stopped_with()});
+}
+
+void future_state::wait_to_end(char const* why) noexcept {
+  static_cast<void>(await_anywhere(*this, {.why = why}));
 }
 
 bool future_state::wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
-  return await_anywhere(*this, "timed wait", deadline);
+  return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = stopped_with()});
 }
 
 } // namespace rubato::detail

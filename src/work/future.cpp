@@ -3,6 +3,7 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/continuation.hpp"
+#include "rubato/detail/unattended.hpp"
 #include "work/pool_core.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
@@ -104,7 +105,10 @@ void offer(future_state& s) noexcept {
       return;
     }
   }
-  if (s.entry.offer()) queue_entry(core, seat, s);
+  if (s.entry.offer())
+    queue_entry(core, seat, s);
+  else
+    core.notify(); // all may wait, and have seen nothing in the queue but what was claimed
 }
 // NOLINTEND(clang-analyzer-core.*)
 
@@ -125,16 +129,57 @@ void queue_near(task& t, pool_core* made_at) noexcept {
   }
 }
 
+failure_report::failure_report(future_state& j, ended_type ended) noexcept
+    : task(&tell)
+    , future_waiter(ended)
+    , job(j) {
+  holds_room = false;
+}
+
+void failure_report::watch(pool_core& c) noexcept {
+  where_ = &c;
+  serial_ = c.serial;
+  static_cast<void>(job.waiters.add(*this));
+}
+
+void failure_report::send(std::exception_ptr e) noexcept {
+  std::optional<visit> there;
+  if (!visit_if_there(where_, there) || where_->serial != serial_) { // another may have got its address
+    there.reset();
+    pool_core* const moved_to = job.home();
+    if (moved_to == where_ || !visit_if_there(moved_to, there)) {
+      job.release();
+      return;
+    }
+    where_ = moved_to;
+  }
+  error_ = std::move(e);
+  where_->enqueue(this);
+}
+
+void failure_report::tell(task& base, member* /*runner: null, if the pool discards it*/) noexcept {
+  auto& self = static_cast<failure_report&>(base);
+  self.where_->unhandled(std::move(self.error_));
+  self.job.release();
+}
+
 void queue_new(future_state& s) noexcept { queue_entry(*s.home(), s.seat, s); }
 
 void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept {
   pool_core* const made_at = source.home();
   std::optional<visit> there;
-  if (current->core != nullptr && (just_made || current->core == made_at))
-    c.settle(current->core);
-  else
-    c.settle(visit_if_there(made_at, there) ? made_at : some_core());
-  offer(c);
+  pool_core* home = current->core;
+  if (home == nullptr || (!just_made && home != made_at)) {
+    home = made_at;
+    if (!visit_if_there(made_at, there)) {
+      home = some_core();
+      if (home != current->core) there.emplace(*home);
+    }
+  }
+  c.settle(home);
+  std::uint16_t const seat = c.seat;
+  c.entry.offer_first(); // from now on somebody may claim it
+  queue_entry(*home, seat, c);
 }
 
 void queue_pending(future_state& c, resident& r, pool_core& wanted, bool chosen) noexcept {
@@ -193,6 +238,7 @@ bool is_cancelled(std::exception_ptr const& e) noexcept {
 
 void count_armed(pool_core& c) noexcept { c.armed(); }
 void count_disarmed(pool_core& c) noexcept { c.disarmed(); }
+void count_fired(pool_core& c) noexcept { c.fired(); }
 
 std::exception_ptr cancelled_error() noexcept { return std::make_exception_ptr(cancelled()); }
 

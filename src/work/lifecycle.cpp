@@ -6,6 +6,7 @@
 #include "os/memory.hpp"
 #include "os/topology.hpp"
 #include "work/pool_core.hpp"
+#include "work/rover.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
 
@@ -167,7 +168,10 @@ unsigned pool_core::resize(unsigned workers) {
       thread_of(t).exiting.store(true, std::memory_order_release);
       t.parker.unpark();
     });
-    if (workers == 0) wake_waiters(); // they drive from now on
+    if (workers == 0) {
+      wake_waiters();      // they drive from now on
+      work_is_elsewhere(); // and so do those who wait for what depends on what is made here
+    }
   }
   if (any_queued() || any_latent()) notify();
   nudge_watch(watch_rest::dozing); // somebody may be busy, and there are sleepers now
@@ -372,6 +376,7 @@ pool_stats pool_core::stats() const {
   unsigned const made = made_.load(std::memory_order_relaxed);
   all.spares = made > n ? made - n : 0;
   all.queued = queued();
+  all.timers = fired_.load(std::memory_order_relaxed);
   return all;
 }
 

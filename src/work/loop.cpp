@@ -42,8 +42,10 @@ void loop_root::finish() {
       core.park_until(t, "loop", nullptr, [this] { return all_back(); });
     }
   }
+  // relaxed: what the pieces did comes before, see all_back().
+  if (!ended_early_.load(std::memory_order_relaxed)) return;
   throw_first();
-  if (ended_early_.load(std::memory_order_relaxed)) throw cancelled();
+  throw cancelled();
 }
 
 void loop_root::throw_first() {

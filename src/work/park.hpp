@@ -23,7 +23,6 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
   char const* const outer_why = t.waits_in.exchange(why, std::memory_order_relaxed);
   waiting_.fetch_add(1, std::memory_order_seq_cst);
   after_vacating(s);
-  nudge_watch(watch_rest::dozing); // it looks whether anybody is left to end this wait
   while (!done()) {
     if (size() == 0) { // whoever waits does the work, and is no mere waiter meanwhile
       t.waits_in.store(nullptr, std::memory_order_relaxed);
@@ -31,6 +30,7 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
       drive_until(t, done, deadline);
       waiting_.fetch_add(1, std::memory_order_seq_cst);
       t.waits_in.store(why, std::memory_order_relaxed);
+      tell_if_stuck();
       continue;
     }
     t.parker.park_until(deadline);

@@ -1,5 +1,5 @@
 // The public face of a pool: everything is forwarded to its core, which is made at first use.
-#include "rubato/pool.hpp"
+#include "rubato/thread_pool.hpp"
 
 #include "os/cpus.hpp"
 #include "rubato/detail/mutex.hpp"

@@ -4,8 +4,8 @@
 // (how it begins, changes and ends), broadcast.cpp and relief.cpp (what the watch sees).
 #pragma once
 
-#include "rubato/pool.hpp"
 #include "rubato/pool_options.hpp"
+#include "rubato/thread_pool.hpp"
 #include "sync/injector.hpp"
 #include "sync/roster.hpp"
 #include "work/residents.hpp"
@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -39,6 +40,16 @@ void forget_outside_waiters() noexcept;
 
 /// How many pools there are that have no workers, and so are driven by those who wait.
 inline constinit std::atomic<unsigned> workerless_pools{0};
+
+/// How a thread waits for a result.
+struct wait_terms {
+  char const* why; ///< for reports
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  stop_scope* stop = nullptr; ///< whose request ends it
+  [[nodiscard]] bool is_over() const noexcept {
+    return (stop != nullptr && stop->stop_requested()) || std::chrono::steady_clock::now() >= deadline;
+  }
+};
 
 class pool_core {
 public:
@@ -105,8 +116,10 @@ public:
   struct slot_seen {
     seat* where = nullptr;
     std::uint64_t executed = 0;
+    bool operator==(slot_seen const&) const = default;
   };
-  [[nodiscard]] slot_seen any_slot() const noexcept;
+  /// From that seat on, the first whose slot is not empty.
+  [[nodiscard]] slot_seen any_slot(unsigned from = 0) const noexcept;
   /// `but`: not counting what this one has forked.
   [[nodiscard]] bool any_latent(pool_thread const* but = nullptr) const noexcept;
 
@@ -128,11 +141,13 @@ public:
   void release_room() noexcept;
   bool wait_idle(std::chrono::steady_clock::time_point deadline);
 
+  void report_stall(std::vector<stall_report::waiter> circle = {}) noexcept;
+
   // Waiting for a result (await.cpp)
   /// Waits on a thread of this pool. False: the deadline has passed, or the pool ends and the thread is only
   /// a guest: what it waits for may be up to others.
-  [[nodiscard]] bool await(pool_thread& t, future_state& s, char const* why,
-                           std::chrono::steady_clock::time_point deadline, bool as_guest = false) noexcept;
+  [[nodiscard]] bool await(pool_thread& t, future_state& s, wait_terms const& terms,
+                           bool as_guest = false) noexcept;
   /// May the thread run the work in place, and is it ready? `stranded`: nobody else can, not even on the seat
   /// where it must run.
   [[nodiscard]] bool may_claim(pool_thread const& t, future_state const& s,
@@ -150,6 +165,8 @@ public:
   void armed() noexcept { armed_.fetch_add(1, std::memory_order_relaxed); }
   /// By whoever runs in the pool, or has ended the timer: after it has queued what that made ready.
   void disarmed() noexcept;
+  /// A timer is due. By the watch.
+  void fired() noexcept { fired_.fetch_add(1, std::memory_order_relaxed); } // relaxed: a count
   /// It waits here no longer. By anybody.
   void resident_left(resident& r) noexcept {
     residing.remove(r);
@@ -174,6 +191,12 @@ public:
   [[nodiscard]] unsigned known() const noexcept { return known_.load(std::memory_order_acquire); }
   [[nodiscard]] seat* seat_at(unsigned i) const noexcept { return seats_[i].load(std::memory_order_acquire); }
   [[nodiscard]] unsigned seats_known() const noexcept { return seats_known_.load(std::memory_order_acquire); }
+
+  /// Different for each pool that there ever was, though they may get each other's addresses.
+  std::uint64_t const serial = [] {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }();
 
   // Life (lifecycle.cpp)
   void start(unsigned workers);
@@ -212,6 +235,9 @@ public:
   [[nodiscard]] attention look(os::ticks now) noexcept;
   [[nodiscard]] bool wants_attention(bool later) const noexcept;
 
+  /// Is there something to do that only guests can, and room for one?
+  [[nodiscard]] bool wants_driver() noexcept;
+
   // Broadcast (broadcast.cpp)
   void broadcast(void (*prepare)(void*, std::size_t), void (*body)(void*, std::size_t, member&), void* arg);
 
@@ -248,6 +274,8 @@ private:
   [[nodiscard]] std::uint64_t begun() const noexcept;
   [[nodiscard]] bool nobody_to_call() noexcept;
   [[nodiscard]] bool all_wait() const noexcept;
+  [[nodiscard]] bool is_stuck() const noexcept;
+  void tell_if_stuck() noexcept;
   void after_vacating(seat* s) noexcept;
   void start_thread(roster::call const& c, bool relief) noexcept;
   [[nodiscard]] bool launch(roster::call const& c, bool relief) noexcept;
@@ -264,7 +292,6 @@ private:
   void await_residents() noexcept;
   void open_seats(unsigned n);
   [[nodiscard]] std::vector<int> cpu_order() const;
-  void report_stall() noexcept;
   void wake_waiters() noexcept;
   void wake_guests() noexcept;
   [[nodiscard]] seat* sit_temporarily(pool_thread& t) noexcept;
@@ -329,6 +356,7 @@ private:
   room_waiter* first_for_room_ = nullptr; // guarded by waiters_, as is the next
   room_waiter* last_for_room_ = nullptr;
   std::atomic<std::size_t> armed_{0};
+  std::atomic<std::uint64_t> fired_{0}; // timers
   // Whoever is in the middle of taking tasks out of queues without running; and who has been.
   std::atomic<unsigned> moving_{0};
   std::atomic<std::uint64_t> moved_{0};

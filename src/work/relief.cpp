@@ -6,7 +6,10 @@
 #include "work/watch.hpp"
 
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace rubato::detail {
 
@@ -22,6 +25,17 @@ bool pool_core::all_wait() const noexcept {
   // seq_cst, both: see nudge_watch().
   std::size_t const active = people.active();
   return active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+}
+
+/// The same, and nobody outside can help. Becomes true by what tell_if_stuck() follows: a wait begins, or an
+/// active thread goes idle or away.
+bool pool_core::is_stuck() const noexcept {
+  return all_wait() &&
+         outside_waits_.load(std::memory_order_relaxed) == 0; // relaxed: changed before waiting_
+}
+
+void pool_core::tell_if_stuck() noexcept {
+  if (is_stuck()) nudge_watch(watch_rest::dozing);
 }
 
 void pool_core::tell_watch() noexcept {
@@ -43,7 +57,7 @@ std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std:
 /// that all wait? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention(bool later) const noexcept {
   if (people.active() == 0) return false;
-  if (later && (any_queued() || (all_wait() && stall_epoch_ != this_epoch()))) return true;
+  if (later && (any_queued() || (is_stuck() && stall_epoch_ != this_epoch()))) return true;
   return people.has_vacant() && any_latent();
 }
 
@@ -140,7 +154,7 @@ void pool_core::relieve(pool_thread& t) noexcept {
 /// Every active thread waits for something that only the pool can bring, and nothing is ready.
 bool pool_core::stalled() noexcept {
   std::uint64_t const epoch = this_epoch();
-  bool hopeless = all_wait() && outside_waits_.load(std::memory_order_relaxed) == 0;
+  bool hopeless = is_stuck();
   // Woken but not run for a while, a thread still counts as waiting.
   for_each_thread([&](pool_thread& t) {
     if (t.waits_in.load(std::memory_order_relaxed) != nullptr && !t.parker.sleeps()) hopeless = false;
@@ -163,10 +177,13 @@ bool pool_core::stalled() noexcept {
   return false;
 }
 
-void pool_core::report_stall() noexcept {
+/// Of threads, by one of them; or of coroutines that wait for each other in a circle.
+void pool_core::report_stall(std::vector<stall_report::waiter> circle) noexcept {
+  bool const of_coroutines = !circle.empty();
   stall_report report;
   report.pool = options_.name_;
   report.ready = queued();
+  report.waiters = std::move(circle);
   for_each_thread([&](pool_thread& t) {
     char const* const why = t.waits_in.load(std::memory_order_relaxed);
     if (why == nullptr) return;
@@ -182,7 +199,9 @@ void pool_core::report_stall() noexcept {
     }
     return;
   }
-  std::string text = "rubato: pool '" + report.pool + "' has stalled: every thread waits for another\n";
+  std::string text =
+      "rubato: pool '" + report.pool + "' has stalled: " +
+      (of_coroutines ? "coroutines wait for themselves\n" : "every thread waits for another\n");
   for (auto const& w : report.waiters) {
     text += "  thread " + std::to_string(w.thread) + " waits in " + w.waits_in;
     if (w.waits_for) text += " for thread " + std::to_string(*w.waits_for);

@@ -2,6 +2,8 @@
 
 #include "rubato/detail/future_state.hpp"
 
+#include <array>
+#include <cstddef>
 #include <mutex>
 
 namespace rubato::detail {
@@ -28,39 +30,47 @@ void residents::unlink(stripe& s, resident& r) noexcept {
   r.listed_ = false;
 }
 
-void residents::request_drain() noexcept {
+/// Does f(resident) for those that are wanted, until there are none. Not under the lock: what f resumes may
+/// end, and wants it then. Many at a time, or each would be searched for behind all that f was done for.
+template<class Wanted, class F>
+void residents::for_each(Wanted wanted, F f) noexcept {
+  struct held_one {
+    resident* who = nullptr; // a part of the work
+    state_ref work;
+  };
   for (stripe& s : stripes_)
     for (;;) {
-      // Not held while it is asked: what a request resumes may end, and wants this lock then.
-      resident* next = nullptr;
-      state_ref held; // the resident is a part of it
+      std::array<held_one, 256> some;
+      std::size_t n = 0;
       {
         std::lock_guard const guard(s.guard);
-        for (next = s.first; next != nullptr && next->work().stop.level() != stop_level::none;)
-          next = next->next_;
-        if (next == nullptr) break;
-        next->work().hold();
-        held = state_ref(&next->work());
+        for (resident* r = s.first; r != nullptr && n != some.size(); r = r->next_) {
+          if (!wanted(*r)) continue;
+          r->work().hold();
+          some[n++] = {r, state_ref(&r->work())};
+        }
       }
-      held->stop.request_drain();
-      next->on_drain();
+      if (n == 0) break;
+      for (std::size_t i = 0; i != n; ++i) f(*some[i].who);
     }
 }
 
+// What is asked is the work's own scope: those around it may be left at this moment, and gone.
+
+void residents::request_drain() noexcept {
+  for_each([](resident& r) { return r.work().stop.requested_here() == stop_level::none; },
+           [](resident& r) {
+             r.work().stop.request_drain();
+             r.on_drain();
+           });
+}
+
 void residents::stop_parents() noexcept {
-  for (stripe& s : stripes_)
-    for (;;) {
-      state_ref held;
-      {
-        std::lock_guard const guard(s.guard);
-        resident* r = s.first;
-        while (r != nullptr && (r->work().stop.stop_requested() || !r->waits_for_children())) r = r->next_;
-        if (r == nullptr) break;
-        r->work().hold();
-        held = state_ref(&r->work());
-      }
-      held->stop.request_stop();
-    }
+  for_each(
+      [](resident& r) {
+        return r.work().stop.requested_here() != stop_level::stopped && r.waits_for_children();
+      },
+      [](resident& r) { r.work().stop.request_stop(); });
 }
 
 bool residents::drop_stuck() noexcept {
@@ -74,7 +84,8 @@ bool residents::drop_stuck() noexcept {
         if (stuck != nullptr) unlink(s, *stuck);
       }
       if (stuck == nullptr) break;
-      stuck->work().drop(); // it is ours alone now
+      stuck->work().broken_off = true; // it is ours alone now
+      stuck->work().drop();
       any = true;
     }
   return any;

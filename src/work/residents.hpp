@@ -24,13 +24,13 @@ class residents {
   }
 
   static void unlink(stripe& s, resident& r) noexcept;
+  template<class Wanted, class F>
+  void for_each(Wanted wanted, F f) noexcept;
 
 public:
   void add(resident& r) noexcept;
   /// Unless it was dropped.
   void remove(resident& r) noexcept;
-  /// Returns when nobody looks at the resident in drop_stuck().
-  void wait_for_look(resident const& r) noexcept { std::lock_guard const guard(stripe_of(r).guard); }
   /// The pool drains: they are asked to stop, as far as they wait for time or for the world outside.
   void request_drain() noexcept;
   /// Nobody runs in the pool, and nothing could be dropped: those that wait for children, in another pool or

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t answer_us = 2; // how long a request may stay unanswered before the thief takes
 constexpr std::int64_t worth_taking_us = 2;
+constexpr std::int64_t hot_us = 4; // so long a slot is its occupant's, which is busy with something else
 
 } // namespace
 
@@ -150,9 +151,9 @@ bool pool_core::begin_search() noexcept {
   return begun;
 }
 
-pool_core::slot_seen pool_core::any_slot() const noexcept {
+pool_core::slot_seen pool_core::any_slot(unsigned from) const noexcept {
   for (unsigned i = 0, n = seats_known(); i != n; ++i)
-    if (seat* const s = seat_at(i);
+    if (seat* const s = seat_at((from + i) % n);
         s->slot.load(std::memory_order_seq_cst) != nullptr) // seq_cst: see enqueue_next()
       return {s, s->counts[counted::executed]};
   return {};
@@ -160,7 +161,10 @@ pool_core::slot_seen pool_core::any_slot() const noexcept {
 
 bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   os::ticks const deadline = os::now() + search_ticks_;
-  slot_seen const hot = any_slot();
+  os::ticks const patience = std::min(hot_us * ticks_per_us(), search_ticks_);
+  unsigned first_slot = 0;
+  slot_seen hot;
+  os::ticks hot_since = 0;
   bool last = false; // who searched
   auto const end_search = [&] {
     if (!std::exchange(searching, false)) return;
@@ -190,8 +194,8 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
       // Before the work, which may be long: the next sleeper is to look for more.
       if (last && any_queued())
         notify();
-      else if (last && people.has_vacant() && any_latent())
-        call_worker();
+      else if (last && people.has_vacant() && (people.active() > 1 ? any_latent() : any_child()))
+        call_worker(); // alone, it finds nothing in the chains and slots of others, which are cold by now
       os::ticks const begin = os::now();
       run(t, f);
       if (f.latent) t.learn(os::now() - begin, worth_taking_us * ticks_per_us());
@@ -201,9 +205,15 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
     if (s.closed.load(std::memory_order_relaxed)) return false;
     if (!searching) return false; // enough others look around; they will be told
     for (unsigned i = 0; i != 16 && entry.empty(); ++i) std_policy::pause();
-  } while (os::now() < deadline);
+    // Once a seat was seen to run what is in its slot, others are looked at.
+    if (slot_seen const now = any_slot(first_slot); now != hot) {
+      if (now.where != nullptr && now.where == hot.where) first_slot = now.where->index + 1U;
+      hot = now;
+      hot_since = os::now();
+    }
+  } while (os::now() < deadline && (hot.where == nullptr || os::now() - hot_since < patience));
   // What was to stay hot on its seat has not been run all the time.
-  if (hot.where == nullptr || hot.where->counts[counted::executed] != hot.executed) return false;
+  if (hot.where == nullptr || os::now() - hot_since < patience) return false;
   end_search();
   task* const k = hot.where->slot.exchange(nullptr, std::memory_order_acquire);
   if (last && (k == nullptr || any_queued())) notify();

@@ -2,6 +2,7 @@
 #include "rubato/detail/siblings.hpp"
 
 #include "work/pool_core.hpp"
+#include "work/trampoline.hpp"
 
 #include <memory>
 #include <utility>
@@ -20,28 +21,41 @@ void sibling_activity::fail(std::exception_ptr e) noexcept { of_.broken_ = std::
 
 void sibling_activity::dispose() noexcept {
   sibling& s = of_;
-  std::destroy_at(this);
+  dispose_state(this);
   s.group_->ended(s);
 }
 
-activity& sibling::go_away(pool_core& where) noexcept {
-  activity& a = *std::construct_at(&away_.value, *this, group_->around_);
-  a.settle(&where);
-  return a;
+/// Null: there is no memory, and it has ended with that.
+activity* sibling::go_away(pool_core& where) noexcept {
+  try {
+    activity* const a = make_state<sibling_activity>(*this, group_->around_);
+    a->settle(&where);
+    return a;
+  } catch (std::bad_alloc const&) {
+    never_ends(std::current_exception());
+    group_->ended(*this);
+    return nullptr;
+  }
+}
+
+void sibling::never_ends(std::exception_ptr why) noexcept {
+  broken_ = std::move(why);
+  error_ = &broken_;
 }
 
 void sibling::queue() noexcept {
   pool_core& where = *group_->of_.home();
-  activity& a = go_away(where);
-  a.seat = static_cast<std::uint16_t>(group_->of_.seat);
-  spawn_state(where, a);
+  auto const seat = static_cast<std::uint16_t>(group_->of_.seat);
+  if (activity* const a = go_away(where)) {
+    a->seat = seat;
+    spawn_state(where, *a);
+  }
 }
 
 /// By a thread that took it from the chain.
 void sibling::run_elsewhere(latent_job& base, member& runner) {
-  activity& a =
-      static_cast<sibling&>(base).go_away(*runner.core); // the coroutine may be moving at this moment
-  a.resume(runner);
+  // On the runner's pool: the coroutine may be moving at this moment.
+  if (activity* const a = static_cast<sibling&>(base).go_away(*runner.core)) a->resume(runner);
 }
 
 void sibling_group::start(sibling& s) noexcept {
@@ -65,40 +79,80 @@ void sibling_group::fork() noexcept {
   if (me.chain.must_look()) answer(me);
 }
 
-bool sibling_group::more() noexcept {
+void sibling_group::one_has_ended(void* group) noexcept {
+  auto& self = static_cast<sibling_group&>(*static_cast<junction*>(group));
+  if (self.here_->error() != nullptr) [[unlikely]]
+    self.note(*self.here_); // what is forked is no race
+  if (self.stayed_ == self.count_) [[likely]]
+    own_trampoline.next = self.promise().continuation();
+  else
+    self.go_on();
+}
+
+/// What the loop of resumptions does next: one of them, or the coroutine, unless that has to wait.
+void sibling_group::go_on() noexcept {
   while (find_next()) {
     ++stayed_;
-    if (!of_.stop.stop_requested()) return true;
-    here_->broken_ = cancelled_error();
-    here_->error_ = &here_->broken_;
-    note(*here_);
+    if (!of_.stop.stop_requested()) [[likely]] {
+      here_->promise_->owned_by(*this);
+      own_trampoline.next = here_->frame_;
+      return;
+    }
+    pass_over();
   }
+  if (stayed_ == count_)
+    own_trampoline.next = promise().continuation();
+  else
+    wait_for_others();
+}
+
+/// Is there one that is to run here now?
+inline bool sibling_group::find_next() noexcept {
+  if (next_ == 0 && count_ != 0) {
+    here_ = &all_[0];
+    next_ = first_latent_;
+    return true;
+  }
+  if (next_ == count_) return false;
+  // The coroutine has been suspended, and so has queued them. Else the newest of the chain is ours.
+  if (of_.flushes() != flushes_) {
+    next_ = count_;
+    return false;
+  }
+  latent_chain& chain = current->chain;
+  if (chain.asymmetric() && chain.pop()) [[likely]] {
+    here_ = &all_[next_++];
+    return true;
+  }
+  return settle_next();
+}
+
+// What is rare is out of line, or it would cost the functions above a frame.
+
+[[gnu::noinline, gnu::cold]] bool sibling_group::settle_next() noexcept {
+  latent_chain& chain = current->chain;
+  if (chain.asymmetric() ? chain.pop_slow() : chain.pop_fenced() || chain.pop_slow()) {
+    here_ = &all_[next_++];
+    return true;
+  }
+  of_.children_begun(count_ - next_); // nor are those that are older
+  while (++next_ != count_) static_cast<void>(chain.pop_settled());
   return false;
 }
 
-bool sibling_group::find_next() noexcept {
-  if (next_ == count_) return false;
-  if (next_ == 0) {
-    here_ = &all_[0];
-    next_ = first_latent_;
-  } else {
-    // The coroutine has been suspended, and so has queued them. Else the newest of the chain is ours.
-    if (of_.flushes() != flushes_) {
-      next_ = count_;
-      return false;
-    }
-    latent_chain& chain = current->chain;
-    if (!chain.pop_settled()) { // nor are those that are older
-      of_.children_begun(count_ - next_);
-      while (++next_ != count_) static_cast<void>(chain.pop_settled());
-      return false;
-    }
-    here_ = &all_[next_++];
-  }
-  return true;
+/// It was stopped before it began.
+[[gnu::noinline, gnu::cold]] void sibling_group::pass_over() noexcept {
+  here_->never_ends(cancelled_error());
+  note(*here_);
 }
 
-void sibling_group::note(sibling const& s) noexcept {
+[[gnu::noinline, gnu::cold]] void sibling_group::wait_for_others() noexcept {
+  std::coroutine_handle<> const coroutine = promise().continuation();
+  rested_ = true;
+  if (!rest().suspend(coroutine, promise().is_owned())) own_trampoline.next = coroutine;
+}
+
+[[gnu::noinline, gnu::cold]] void sibling_group::note(sibling const& s) noexcept {
   bool const failed = s.error() != nullptr;
   auto const index = static_cast<std::uint32_t>(&s - all_);
   if (failed) {

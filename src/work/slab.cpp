@@ -5,10 +5,12 @@
 // the one that got it; a thread that only frees passes full magazines on, one that only allocates gets them,
 // one lock for many blocks.
 #include "work/slab.hpp"
+#include "os/memory.hpp"
 #include "rubato/detail/mutex.hpp"
 #include "rubato/detail/task.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
@@ -31,10 +33,15 @@ constexpr bool recycles = true;
 #endif
 
 // The size of a type is a multiple of its alignment; so what is aligned to 64 bytes gets blocks that are.
-constexpr std::size_t step = 32, small_classes = 16, large_step = 256, classes = 22, alignment = 64;
-constexpr std::size_t largest_small = step * small_classes;
+constexpr std::size_t step = 16, smallest = 32, small_classes = 31, large_step = 256, classes = 37;
+constexpr std::size_t largest_small = smallest + step * (small_classes - 1);
 constexpr std::size_t largest = largest_small + large_step * (classes - small_classes);
+constexpr std::size_t alignment = 64;
 constexpr std::size_t magazine_size = 64, chunk_size = 64 * 1024;
+// What has grown by as much as a huge page in small chunks goes on by huge pages: a page fault costs as much
+// as five tasks.
+constexpr unsigned small_chunks = 32;
+static_assert(small_chunks * chunk_size == os::huge_page);
 
 struct block {
   block* next;
@@ -64,10 +71,10 @@ struct stored_magazine : block {
   stored_magazine* below;
   std::size_t count;
 };
-static_assert(sizeof(stored_magazine) <= step);
+static_assert(sizeof(stored_magazine) <= smallest);
 
 class depot {
-  stored_magazine* top_ = nullptr; // guarded by lock
+  std::atomic<stored_magazine*> top_{nullptr}; // changed under the lock
 
 public:
   mutex lock;
@@ -77,13 +84,18 @@ public:
     stored->count = m.count;
     m = {};
     std::lock_guard const guard(lock);
-    stored->below = std::exchange(top_, stored);
+    // relaxed, all: whoever follows it has the lock.
+    stored->below = top_.load(std::memory_order_relaxed);
+    top_.store(stored, std::memory_order_relaxed);
   }
   [[nodiscard]] bool get(magazine& m) noexcept {
+    // Most often there is nothing, and a lock for each fresh block would cost more than the block.
+    if (top_.load(std::memory_order_relaxed) == nullptr) return false;
     std::lock_guard const guard(lock);
-    if (top_ == nullptr) return false;
-    m = {top_, top_->count};
-    top_ = top_->below;
+    stored_magazine* const top = top_.load(std::memory_order_relaxed);
+    if (top == nullptr) return false;
+    m = {top, top->count};
+    top_.store(top->below, std::memory_order_relaxed);
     return true;
   }
 };
@@ -97,6 +109,7 @@ struct shelf {
   magazine first, second;
   std::byte* fresh = nullptr;
   std::byte* end = nullptr;
+  unsigned chunks = 0; ///< small ones that were got so far
 };
 
 /// A part of its thread, without a destructor: it can be used until the very end.
@@ -107,12 +120,15 @@ struct cache {
 [[gnu::tls_model("initial-exec")]] thread_local constinit cache mine;
 
 [[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept {
-  return bytes <= largest_small ? (bytes - 1) / step
+  if (bytes <= smallest) return 0;
+  return bytes <= largest_small ? (bytes - smallest + step - 1) / step
                                 : small_classes + (bytes - largest_small - 1) / large_step;
 }
 [[nodiscard]] constexpr std::size_t size_of_class(std::size_t c) noexcept {
-  return c < small_classes ? (c + 1) * step : largest_small + (c + 1 - small_classes) * large_step;
+  return c < small_classes ? smallest + c * step : largest_small + (c + 1 - small_classes) * large_step;
 }
+static_assert(size_of_class(class_of(33)) == 48 && size_of_class(class_of(512)) == 512 &&
+              size_of_class(class_of(513)) == 768 && class_of(largest) == classes - 1);
 
 /// Everything goes to the depot when the thread ends.
 struct at_end_of_thread {
@@ -140,6 +156,24 @@ struct at_end_of_thread {
   return ::operator new(bytes, std::align_val_t{alignment});
 }
 
+/// Null: there is none.
+[[nodiscard]] void* huge_chunk() noexcept {
+  try {
+    return os::reserve_huge(os::huge_page);
+  } catch (std::bad_alloc const&) {
+    return nullptr;
+  }
+}
+
+/// Never used memory for blocks of that size.
+void get_fresh(shelf& s, std::size_t size) {
+  bool const grown = s.chunks == small_chunks;
+  void* const huge = grown ? huge_chunk() : nullptr;
+  s.fresh = static_cast<std::byte*>(huge != nullptr ? huge : from_system(chunk_size));
+  s.end = s.fresh + (huge != nullptr ? os::huge_page : chunk_size) / size * size;
+  if (!grown) ++s.chunks;
+}
+
 /// The first magazine is empty.
 [[gnu::noinline]] void* allocate_slowly(std::size_t c) {
   if (mine.now == cache::state::over) return from_system(size_of_class(c));
@@ -149,10 +183,7 @@ struct at_end_of_thread {
     std::swap(s.first, s.second);
     return s.first.pop();
   }
-  if (s.fresh == s.end) {
-    s.fresh = static_cast<std::byte*>(from_system(chunk_size));
-    s.end = s.fresh + chunk_size / size_of_class(c) * size_of_class(c);
-  }
+  if (s.fresh == s.end) get_fresh(s, size_of_class(c));
   return std::exchange(s.fresh, s.fresh + size_of_class(c));
 }
 

@@ -26,6 +26,16 @@ stop_scope::~stop_scope() {
     if (c->scope == this) c->scope = nullptr;
 }
 
+stop_level stop_scope::look_upwards(std::uint64_t now) const noexcept {
+  stop_level most = stop_level::none;
+  for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent()) {
+    if (stop_level const l = s->requested_.load(std::memory_order_relaxed); l > most) most = l;
+    if (s->clear_at_.load(std::memory_order_relaxed) == now) break;
+  }
+  if (most == stop_level::none) clear_at_.store(now, std::memory_order_relaxed);
+  return most;
+}
+
 void stop_scope::leave_parent() noexcept {
   if (up_ == nullptr) return;
   bool listens = false;

@@ -122,6 +122,7 @@ void pool_core::start_thread(roster::call const& c, bool relief) noexcept {
     call_for_inboxes();
     if (any_queued()) notify();
   }
+  tell_if_stuck();
   on_quiet();
   // Nobody is left to sit down: whoever waits for what must run on a given seat can do it himself.
   for_each_thread([](pool_thread& w) {
@@ -260,6 +261,12 @@ bool is_member(pool_core const& core) noexcept {
   member const* m = current;
   while (m->core != nullptr && m->core != &core) m = static_cast<pool_thread const*>(m)->outer;
   return m->core != nullptr;
+}
+
+bool pool_core::wants_driver() noexcept {
+  if (size() != 0 || is_leaving_guests() || (!any_queued() && !any_child())) return false;
+  std::lock_guard const guard(records_);
+  return guests_ != max_guests; // else there are many already
 }
 
 /// Nobody is left who could sit down on a vacant seat.

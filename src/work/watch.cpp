@@ -176,6 +176,15 @@ void watch_pool(pool_core& core) {
   state.pools = &core;
 }
 
+void call_all_who_wait_in_pools() noexcept {
+  std::lock_guard const guard(state.pools_mutex);
+  for (pool_core const* p = state.pools; p != nullptr; p = p->next_pool)
+    // Who drives does not count as waiting. relaxed: pairs by the fences of who waits and of who calls.
+    p->for_each_thread([p](pool_thread& t) {
+      if (p->size() == 0 || t.waits_in.load(std::memory_order_relaxed) != nullptr) t.parker.unpark();
+    });
+}
+
 bool visit_if_there(pool_core const* core, std::optional<visit>& here) noexcept {
   if (core == nullptr) return false;
   std::lock_guard const guard(state.pools_mutex);

@@ -30,6 +30,8 @@ inline void nudge_watch(watch_rest depth = watch_rest::asleep) noexcept {
 void watch_pool(pool_core& core);
 void unwatch_pool(pool_core& core) noexcept;
 
+/// Whoever waits in any pool looks again.
+void call_all_who_wait_in_pools() noexcept;
 /// Begins a visit if there is such a pool; it may be gone, or null.
 [[nodiscard]] bool visit_if_there(pool_core const* core, std::optional<visit>& here) noexcept;
 /// Was there such a pool when fork() made this process? Its threads are in the parent.

@@ -2,6 +2,7 @@
 #include "os/die.hpp"
 #include "rubato/detail/scope_core.hpp"
 #include "work/pool_core.hpp"
+#include "work/rover.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
 
@@ -137,6 +138,7 @@ void pool_core::notify() noexcept {
     std::lock_guard const guard(waiters_);
     idle_.notify_all();
   }
+  if (size() == 0) call_rovers();
 }
 
 bool pool_core::any_queued() const noexcept {
@@ -308,6 +310,7 @@ void pool_core::after_vacating(seat* s) noexcept {
     notify();
   else if (people.active() != 0 && !all_wait())
     nudge_watch(watch_rest::dozing); // somebody is busy, and may have latent work that nobody was told of
+  tell_if_stuck();
 }
 
 /// What must run on a given seat, for which there may have been no thread before.

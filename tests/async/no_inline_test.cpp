@@ -75,6 +75,30 @@ protected:
 };
 RUBATO_TEST_WITH_WORKERS(no_inline, all_counts);
 
+TEST_P(no_inline, in_set_exception) {
+  rubato::promise<int> p;
+  auto const f = p.get_future().share();
+  std::vector<rubato::future<void>> all;
+  all.push_back(f.then([this](rubato::shared_future<int> const&) { guarded()(); }));
+  all.push_back(f.then(pool, [this](rubato::shared_future<int> const&) { guarded()(); }));
+  all.push_back(rubato::when_all(f, f).then([this](rubato::future<std::tuple<int, int>>) { guarded()(); }));
+  all.push_back(pool.spawn(
+      [this](rubato::shared_future<int> g) -> rubato::task<void> {
+        try {
+          co_await g;
+        } catch (failure const&) {
+          guarded()();
+        }
+      },
+      f));
+  if (pool.size() != 0) pool.wait_idle();
+  {
+    std::lock_guard const lock(mutex);
+    call_guarded("set_exception()", [&] { p.set_exception(failure(1)); });
+  }
+  expect_all(all);
+}
+
 TEST_P(no_inline, in_set_value) {
   rubato::promise<int> p;
   auto all = attach_all(p.get_future().share());
@@ -176,23 +200,18 @@ TEST_P(no_inline, in_cancel) {
   auto follower = middle.then(pool, [this](rubato::future<int> const&) { guarded()(); });
   auto sleeper =
       pool.spawn([]() -> rubato::task<void> { co_await rubato::sleep_for(std::chrono::hours(1)); });
-  auto after = rubato::future<void>();
-  if (pool.size() != 0) {
-    auto const shared = pool.spawn([]() -> rubato::task<void> {
-                              auto nap = rubato::sleep_for(std::chrono::milliseconds(1));
-                              co_await nap;
-                            })
-                            .share();
-    after = shared.then([this](rubato::shared_future<void> const&) { guarded()(); });
-  }
+  rubato::promise<void> later;
+  auto const shared = later.get_future().share();
+  auto after = shared.then(pool, [this](rubato::shared_future<void> const&) { guarded()(); });
   {
     std::lock_guard const lock(mutex);
     call_guarded("cancel", [&] {
       sleeper.cancel();
       follower.cancel();
-      if (after.valid()) after.cancel();
+      after.cancel();
     });
   }
+  later.set_value();
   EXPECT_EQ(outcome_of_get(sleeper), outcome::cancelled);
   idle.wait_idle();
   EXPECT_EQ(outcome_of_get(follower), outcome::cancelled);

@@ -16,6 +16,7 @@
 #include <stop_token>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -363,6 +364,73 @@ TEST(regression_coroutines, a_pool_is_not_idle_while_a_sibling_is_on_its_way_to_
     pool.wait_idle();
     ASSERT_TRUE(f.ready());
   }
+}
+
+rubato::task<int> one() { co_return 1; }
+
+TEST(regression_coroutines, when_all_beside_tasks_copies_what_a_shared_future_holds) {
+  auto const body = []() -> rubato::task<int> {
+    auto const [a, b] = co_await rubato::when_all(one(), rubato::make_ready_future(3).share());
+    static_assert(std::is_same_v<decltype(b), int const>);
+    co_return a + b;
+  };
+  rubato::pool pool(1);
+  EXPECT_EQ(pool.block_on(body()), 4);
+}
+
+rubato::task<int> sleeps_often() {
+  for (int i = 0; i != 1'000; ++i) co_await rubato::sleep_for(1us);
+  co_return 1;
+}
+rubato::task<void> lets_them_race() { co_await rubato::when_any(sleeps_often(), sleeps_often()); }
+
+/// For the sanitizer of races: a child that ends leaves its parent's scope.
+TEST(regression_coroutines, a_pool_that_ends_does_not_look_at_what_is_being_left) {
+  for (int round = 0; round != static_cast<int>(scaled(40)); ++round) {
+    std::vector<rubato::future<void>> all;
+    rubato::pool pool(2);
+    for (int i = 0; i != 50; ++i) all.push_back(pool.spawn(lets_them_race()));
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 50));
+    pool.shutdown(rubato::discard);
+  }
+}
+
+/// It took a time that grew with the square of their number.
+TEST(regression_coroutines, a_pool_ends_with_many_that_wait) {
+  auto const n = static_cast<std::size_t>(scaled(100'000));
+  std::vector<rubato::promise<void>> never(n);
+  std::vector<rubato::future<void>> all;
+  {
+    rubato::pool pool(2);
+    for (auto& p : never)
+      all.push_back(pool.spawn([](rubato::future<void> f) -> rubato::task<void> { co_await std::move(f); },
+                               p.get_future()));
+    pool.wait_idle();
+  }
+  for (auto& f : all) EXPECT_EQ(outcome_of_get(f), outcome::broken);
+}
+
+/// Each that left was looked for from the newest on.
+TEST(regression_coroutines, many_that_wait_for_one_future_are_stopped) {
+  rubato::promise<int> never;
+  auto const shared = never.get_future().share();
+  std::atomic<std::size_t> begun = 0, left = 0;
+  auto const waits = [&](rubato::shared_future<int> f) -> rubato::task<void> {
+    ++begun;
+    try {
+      co_await f;
+    } catch (rubato::cancelled const&) {
+      ++left;
+    }
+  };
+  auto const n = static_cast<std::size_t>(scaled(200'000));
+  rubato::pool pool(2);
+  rubato::with_scope(pool, [&](rubato::scope& s) {
+    for (std::size_t i = 0; i != n; ++i) s.spawn(waits(shared));
+    while (begun != n) std::this_thread::yield();
+    s.request_stop();
+  });
+  EXPECT_EQ(left, n);
 }
 
 } // namespace

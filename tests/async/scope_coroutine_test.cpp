@@ -321,4 +321,35 @@ TEST_P(scopes_of_coroutines, nest_in_each_other) {
   EXPECT_EQ(pool.spawn(tree, 8).get(), 256);
 }
 
+TEST_P(scopes_of_coroutines, that_do_not_block_spawn_on_the_pool_that_they_are_given) {
+  rubato::pool other(2);
+  auto const here = [](rubato::pool& expected, std::atomic<int>& n) -> rubato::task<void> {
+    n += rubato::current_pool() == &expected;
+    co_await rubato::yield();
+    n += rubato::current_pool() == &expected;
+  };
+  std::atomic<int> n = 0;
+  auto const body = [&](rubato::scope& s, rubato::pool& mine) -> rubato::task<int> {
+    s.spawn(here(other, n));
+    s.spawn([&] { n += rubato::current_pool() == &other; });
+    co_await s.join();
+    co_return rubato::current_pool() == &mine;
+  };
+  auto const all = [&](rubato::pool& mine) -> rubato::task<int> {
+    co_return co_await rubato::with_async_scope(other, body, std::ref(mine));
+  };
+  EXPECT_EQ(pool.spawn(all, std::ref(pool)).get(), 1);
+  EXPECT_EQ(n, 3);
+
+  auto const throws = [&]() -> rubato::task<void> {
+    auto const failing = [&](rubato::scope& s) -> rubato::task<void> {
+      s.spawn(fails(7));
+      s.spawn(sleeps_for_ever(n));
+      co_return;
+    };
+    co_await rubato::with_async_scope(other, failing);
+  };
+  EXPECT_EQ(failure_of([&] { pool.spawn(throws).get(); }), 7);
+}
+
 } // namespace

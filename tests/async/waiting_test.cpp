@@ -129,6 +129,29 @@ TEST_P(async_waiting, without_spares_for_a_coroutine_that_becomes_ready_later) {
   setter.join();
 }
 
+// Its entry is still in the queue from before it was claimed, so that nothing is queued when it is ready
+// again.
+TEST_P(async_waiting, regression_without_spares_for_a_coroutine_that_was_claimed) {
+  if (pool.size() == 0) return;
+  rubato::pool small(rubato::pool_options().workers(pool.size()).spares(0));
+  auto const follows = [](rubato::shared_future<int> f) -> rubato::task<int> { co_return co_await f; };
+  for (unsigned round = 0; round != scaled(50); ++round) {
+    std::vector<rubato::promise<int>> values(pool.size());
+    std::vector<rubato::future<int>> all;
+    std::atomic<unsigned> begun = 0;
+    for (auto& v : values)
+      all.push_back(small.spawn([&, f = v.get_future().share()] {
+        auto inner = small.spawn(follows(f));
+        ++begun;
+        return inner.get();
+      }));
+    ASSERT_TRUE(eventually([&] { return begun == values.size(); }));
+    std::this_thread::sleep_for(round % 10 * 100us); // perhaps they all wait by then
+    for (auto& v : values) v.set_value(1);
+    for (auto& f : all) ASSERT_EQ(f.get(), 1);
+  }
+}
+
 TEST_P(async_waiting, of_pools_for_each_other) {
   rubato::pool other(GetParam());
   std::function<int(int)> const ping = [&](int left) -> int {

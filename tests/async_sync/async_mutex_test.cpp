@@ -88,22 +88,78 @@ TEST_P(async_mutex, is_handed_over_in_order) {
   for (int i = 0; i != 50; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
-TEST_P(async_mutex, belongs_to_the_waiter_as_soon_as_it_is_unlocked) {
+/// Keeps every worker from running anything else.
+class busy_pool {
+  pool_test::gate go_;
+  std::vector<rubato::future<void>> all_;
+
+public:
+  explicit busy_pool(rubato::pool& pool) {
+    std::atomic<unsigned> begun{0};
+    for (unsigned i = 0; i != pool.size(); ++i)
+      all_.push_back(pool.spawn([this, &begun] {
+        ++begun;
+        EXPECT_TRUE(go_.wait());
+      }));
+    EXPECT_TRUE(eventually([&] { return begun == pool.size(); }));
+  }
+  busy_pool(busy_pool const&) = delete;
+  busy_pool& operator=(busy_pool const&) = delete;
+  ~busy_pool() {
+    go_.open();
+    get_all(all_);
+  }
+};
+
+TEST_P(async_mutex, is_handed_to_whoever_was_overtaken) {
   rubato::async_mutex m;
   ASSERT_TRUE(m.try_lock());
-  auto waits = [&]() -> rubato::task<bool> {
-    co_await m.lock();
-    co_return true;
-  };
-  auto f = pool.spawn(waits());
+  std::vector<int> order;
+  std::vector<rubato::future<void>> all;
+  for (int i = 0; i != 3; ++i) {
+    all.push_back(pool.spawn(lock_and_note(m, order, i)));
+    let_all_wait(pool);
+  }
+  {
+    busy_pool const busy(pool);
+    m.unlock();
+    for (int i = 0; i != 3; ++i) { // the first is called, and cannot run
+      ASSERT_TRUE(m.try_lock());
+      if (i != 2) m.unlock();
+    }
+  }
   let_all_wait(pool);
-  m.unlock();
-  EXPECT_FALSE(m.try_lock()) << "overtook a waiter";
-  EXPECT_TRUE(f.get());
-  EXPECT_FALSE(m.try_lock());
-  m.unlock();
+  EXPECT_TRUE(order.empty());
+  {
+    busy_pool const busy(pool);
+    m.unlock();
+    EXPECT_FALSE(m.try_lock()) << "overtaken twice";
+  }
+  get_all(all);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
   EXPECT_TRUE(m.try_lock());
   m.unlock();
+}
+
+/// Destroyed between the call and its coming back: the next has its turn.
+TEST_P(async_mutex, called_ones_that_never_come_leave_it_to_the_next) {
+  std::size_t const rounds = scaled(200);
+  for (std::size_t i = 0; i != rounds; ++i) {
+    rubato::async_mutex m;
+    ASSERT_TRUE(m.try_lock());
+    auto other = std::make_unique<rubato::pool>(1U);
+    auto waits = [](rubato::async_mutex& on) -> rubato::task<> {
+      auto const lock = co_await on.scoped_lock();
+      co_await rubato::yield();
+    };
+    auto first = other->spawn(waits(m));
+    let_all_wait(*other);
+    auto second = pool.spawn(waits(m));
+    let_all_wait(pool);
+    std::jthread const ends([&] { other->shutdown(rubato::discard); });
+    m.unlock();
+    second.get();
+  }
 }
 
 rubato::task<> hold_while(rubato::async_mutex& m, std::atomic<bool>& held, bool throws) {

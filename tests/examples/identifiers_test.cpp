@@ -187,7 +187,9 @@ TEST(identifiers, reports_in_json_what_the_text_says) {
 
 TEST(identifiers, compares_itself_with_one_worker_unless_told_not_to) {
   const temporary_tree tree;
-  tree.write("file", "alpha");
+  std::string words; // more than any machine counts in the 10 ms that are too little to measure
+  while (words.size() < 32 * mebibyte) words += "alpha beta gamma ";
+  tree.write("file", words);
   const json speedup = json::parse(identifiers({"--json", "--workers", "2", tree}).out)["speedup"];
   EXPECT_GT(speedup["ratio"], 0.0);
   EXPECT_GT(speedup["one_worker_seconds"], 0.0);
@@ -199,7 +201,8 @@ TEST(identifiers, compares_itself_with_one_worker_unless_told_not_to) {
 TEST(identifiers, says_how_it_is_used) {
   const outcome help = identifiers({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* option : {"--json", "--workers", "--top", "--all", "--no-baseline"})
+  for (const char* option :
+       {"handed, halves of work", "--json", "--workers", "--top", "--all", "--no-baseline"})
     EXPECT_THAT(help.out, HasSubstr(option));
 }
 
@@ -211,12 +214,14 @@ TEST(identifiers, refuses_wrong_usage) {
                            {"--workers", "-1", "."},
                            {"--workers", "1025", "."},
                            {"--top", "-1", "."},
+                           {"--top", "99999999999999999999", "."},
                            {"--top", "3", "--all", "."}};
   for (const auto& arguments : wrong) {
     const outcome result = identifiers(arguments);
     EXPECT_EQ(result.status, 2) << testing::PrintToString(arguments);
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, HasSubstr("--help"));
+    EXPECT_LT(result.err.size(), 120u) << result.err;
   }
 }
 

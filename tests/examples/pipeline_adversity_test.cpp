@@ -234,6 +234,7 @@ void write_endless_files(const temporary_tree& tree) {
 }
 
 TEST(pipeline_adversity, a_signal_in_the_middle_stops_it_and_leaves_nothing_behind) {
+  if (terminal().screen() < 0) GTEST_SKIP() << "no pseudo-terminal: is /dev/pts mounted?";
   const temporary_tree tree;
   write_endless_files(tree);
   tree.write("small", "alpha");
@@ -273,9 +274,10 @@ TEST(pipeline_adversity, a_signal_at_any_time_ends_it_one_way_or_the_other) {
 }
 
 TEST(pipeline_adversity, progress_is_shown_on_a_terminal_only) {
+  terminal shown;
+  if (shown.screen() < 0) GTEST_SKIP() << "no pseudo-terminal: is /dev/pts mounted?";
   const temporary_tree tree;
   write_endless_files(tree);
-  terminal shown;
   child program({PIPELINE_PROGRAM, tree, "--workers", "1"}, {.err = shown.screen()});
   EXPECT_TRUE(shown.wait_for("[..............................] 0 of 3 files, "));
   program.send(SIGINT);

@@ -148,6 +148,25 @@ void removing_both_ends(execution& e) {
   e.finally([s] { s->check(); });
 }
 
+/// Those in the middle go after others have gone and come.
+void removing_in_turn(execution& e) {
+  auto const s = std::make_shared<state<>>();
+  for (std::size_t i = 0; i != 3; ++i) s->add(i);
+  e.thread([s] {
+    s->remove(0);
+    s->remove(2);
+  });
+  e.thread([s] {
+    s->add(3);
+    s->remove(1);
+  });
+  e.finally([s] {
+    s->remove(3);
+    s->close();
+    s->check();
+  });
+}
+
 /// The same waiter comes again, so that the word may be what it was.
 void coming_again(execution& e) {
   auto const s = std::make_shared<state<>>();
@@ -223,6 +242,7 @@ explore::test const all[] = {adding,
                              removing,
                              removing_neighbours<rubato::detail::basic_completion>,
                              removing_both_ends,
+                             removing_in_turn,
                              coming_again,
                              dying,
                              in_order,

@@ -51,6 +51,17 @@ TEST(Memory, AnySize) {
   }
 }
 
+TEST(Memory, InHugePagesIsAlignedAndZero) {
+  for (std::size_t pages = 1; pages != 4; ++pages) {
+    std::size_t const bytes = pages * os::huge_page;
+    auto* const memory = static_cast<unsigned char*>(os::reserve_huge(bytes));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % os::huge_page, 0U);
+    EXPECT_TRUE(std::ranges::all_of(std::span(memory, bytes), [](unsigned char c) { return c == 0; }));
+    std::ranges::fill(std::span(memory, bytes), static_cast<unsigned char>(0xff));
+    os::release(memory, bytes);
+  }
+}
+
 TEST(Memory, ImpossibleSizesAreThrown) {
   EXPECT_THROW(static_cast<void>(os::reserve(SIZE_MAX)), std::bad_alloc);
   EXPECT_THROW(static_cast<void>(os::reserve(SIZE_MAX / 2)), std::bad_alloc);

@@ -193,4 +193,26 @@ TEST(blocking, while_the_pool_is_resized_ends_well) {
   EXPECT_EQ(done, 300);
 }
 
+/// Calls that have been brief keep their seat; when they are brief no more, relief comes.
+TEST(blocking, that_was_brief_and_is_not_any_more_hides_nothing) {
+  for (unsigned const workers : {0U, 1U, 2U}) {
+    rubato::pool pool(workers);
+    constexpr int together = 6;
+    rendezvous meet(together);
+    std::atomic<int> met = 0;
+    auto const call = [&](bool waits) {
+      pool.enqueue([&, waits] {
+        if (rubato::blocking([&] { return waits ? meet.meet() : true; })) ++met;
+      });
+    };
+    for (int i = 0; i < 100; ++i) call(false);
+    EXPECT_TRUE(pool.wait_idle());
+    EXPECT_EQ(met, 100);
+    if (workers == 0) continue; // nobody would take the driver's seat
+    for (int i = 0; i < together; ++i) call(true);
+    EXPECT_TRUE(pool.wait_idle());
+    EXPECT_EQ(met, 100 + together);
+  }
+}
+
 } // namespace

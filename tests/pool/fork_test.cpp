@@ -233,6 +233,7 @@ TEST_F(fork_of_a_process, while_everybody_works_gives_children_that_work) {
     EXPECT_TRUE(eventually([&] { return ran > before; })) << "the parent stopped after a fork";
   }
   stop = true;
+  pool.wait_idle(); // what was enqueued uses `again`, which ends before the pool does
 }
 
 } // namespace

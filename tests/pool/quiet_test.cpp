@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdint>
 #include <cstdio>
 #include <set>
 #include <thread>
@@ -23,25 +22,6 @@
 namespace {
 
 using namespace pool_test;
-
-/// True if there is a time of two seconds in which none of the threads, except those given, was switched.
-/// There are some attempts, because falling asleep takes a while on a busy machine. Whoever naps by the clock
-/// fails each of them.
-bool become_quiet(std::set<int> const& except) {
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    auto const before = context_switches(except);
-    std::this_thread::sleep_for(2s);
-    auto const after = context_switches(except);
-    if (before == after) return true;
-    for (auto const& [id, count] : after) {
-      auto const it = before.find(id);
-      std::uint64_t const old = it != before.end() ? it->second : 0;
-      if (count != old)
-        std::fprintf(stderr, "thread %d: %ju switches in 2 s\n", id, std::uintmax_t{count - old});
-    }
-  }
-  return false;
-}
 
 [[noreturn]] void leave_a_pool_idle(bool used) {
   kill_this_process_if_it_hangs();

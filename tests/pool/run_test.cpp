@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "pool/counting.hpp"
@@ -88,6 +89,18 @@ TEST(run, takes_move_only_callables_and_those_that_want_a_stop_token) {
   EXPECT_EQ(pool.run([p = std::make_unique<int>(5)] { return *p; }), 5);
   EXPECT_FALSE(pool.run([](std::stop_token token) { return token.stop_requested(); }));
   EXPECT_EQ(pool.run([](auto... got) { return sizeof...(got); }), 1u) << "a generic callable gets the token";
+}
+
+struct callable_once {
+  std::unique_ptr<int> value;
+  int operator()() && { return *std::exchange(value, nullptr); }
+};
+
+TEST(run, takes_callables_that_can_be_called_once) {
+  rubato::pool pool(1);
+  EXPECT_EQ(pool.run(callable_once{std::make_unique<int>(3)}), 3);
+  EXPECT_EQ(pool.run([] { return rubato::blocking(callable_once{std::make_unique<int>(4)}); }), 4);
+  EXPECT_EQ(rubato::blocking(callable_once{std::make_unique<int>(5)}), 5);
 }
 
 TEST(run, can_be_nested) {

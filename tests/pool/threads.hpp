@@ -5,7 +5,9 @@
 #include <sched.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -40,6 +42,25 @@ inline std::map<int, std::uint64_t> context_switches(std::set<int> const& except
     switches.emplace(id, sum);
   }
   return switches;
+}
+
+/// True if there is a time of two seconds in which none of the threads, except those given, was switched.
+/// There are some attempts, because falling asleep takes a while on a busy machine. Whoever naps by the clock
+/// fails each of them.
+inline bool become_quiet(std::set<int> const& except) {
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    auto const before = context_switches(except);
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    auto const after = context_switches(except);
+    if (before == after) return true;
+    for (auto const& [id, count] : after) {
+      auto const it = before.find(id);
+      std::uint64_t const old = it != before.end() ? it->second : 0;
+      if (count != old)
+        std::fprintf(stderr, "thread %d: %ju switches in 2 s\n", id, std::uintmax_t{count - old});
+    }
+  }
+  return false;
 }
 
 /// The threads that exist before any pool does, those included that a sanitizer starts with the first thread.

@@ -4,6 +4,7 @@
 
 #include "rubato/detail/future_state.hpp"
 #include "rubato/detail/resident.hpp"
+#include "rubato/detail/watched.hpp"
 
 #include <atomic>
 #include <coroutine>
@@ -34,22 +35,22 @@ struct trampoline {
 class activity : public future_state, resident {
   friend class suspension;
 
+  bool leaf_is_ours_ = false; // its promise can be found
+  std::uint32_t flushes_ = 0;
   std::coroutine_handle<> leaf_; // resumed next
-  bool leaf_is_ours_ = false;    // and its promise can be found
-  std::atomic<suspension*> waits_on_{nullptr};
+  watched<suspension> waits_on_; ///< a part of its frames
   std::atomic<task*> second_{
       nullptr}; ///< its entry in a queue, if its own was claimed and is left in another place
   friend class second_entry;
   static constexpr std::uint32_t to_be_dropped = 1, one_child = 2, dropped = 1U << 31U | to_be_dropped;
   std::atomic<std::uint32_t> children_{
       0}; ///< that refer to its frames, twice, and whether it goes when they have
-  std::uint32_t flushes_ = 0;
 
   [[nodiscard]] bool withdraw() noexcept override;
   [[nodiscard]] bool waits_for_children() noexcept override;
   [[nodiscard]] future_state& work() noexcept override { return *this; }
   void settle_in() noexcept;
-  void waits_no_more() noexcept;
+  [[nodiscard]] bool waits_again() noexcept;
   void flush() noexcept;
   void destroy_inner_frames() noexcept;
 
@@ -82,6 +83,8 @@ public:
   [[nodiscard]] bool is_ready_elsewhere() const noexcept override {
     return second_.load(std::memory_order_relaxed) != nullptr;
   }
+  /// The future that it awaits, if it does.
+  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override;
   [[nodiscard]] bool claim_elsewhere() noexcept override {
     // acquire: pairs with requeue().
     return second_.exchange(nullptr, std::memory_order_acquire) != nullptr;
@@ -104,6 +107,8 @@ class suspension : public stop_listener {
   bool stopped_ = false;
 
   void stop_requested() noexcept final;
+  [[nodiscard]] bool stays_inserted() noexcept;
+  [[nodiscard]] bool waits_again() noexcept;
 
 protected:
   enum class ends : bool { early, with_children };
@@ -118,6 +123,13 @@ protected:
   /// Takes it out again. False: it is not there, or not any more.
   [[nodiscard]] virtual bool remove() noexcept = 0;
 
+  /// What it waits for, if that is a state: it stays as long as this wait.
+  [[nodiscard]] virtual future_state* awaited() noexcept { return nullptr; }
+
+  /// It was taken out, and the coroutine is about to go on. True: it has not got what it waits for, and is in
+  /// its place again, as after insert().
+  [[nodiscard]] virtual bool insert_again() noexcept { return false; }
+
   /// From await_suspend: true if the coroutine is suspended now and may run elsewhere already.
   /// `is_ours`: its promise can be found.
   [[nodiscard]] bool suspend(std::coroutine_handle<> h, bool is_ours);
@@ -128,6 +140,8 @@ protected:
   /// From await_resume and from the destructor of the derived class: nobody refers to this any more. True: a
   /// stop request has ended the wait.
   bool retire() noexcept;
+  /// The same, afterwards, for those whose result does not tell.
+  [[nodiscard]] bool was_stopped() const noexcept { return stopped_; }
   [[nodiscard]] activity& who() const noexcept { return *who_; }
 
 public:
@@ -136,5 +150,9 @@ public:
   void end_wait() noexcept;
   friend class activity;
 };
+
+/// It has begun to await that. If that waits for the activity in its turn, its pool's on_stall is told, from
+/// the queue.
+void look_for_circle(activity& a, future_state& awaited) noexcept;
 
 } // namespace rubato::detail

@@ -21,8 +21,28 @@ template<class T>
 [[nodiscard]] rubato::task<T> as_task(rubato::task<T>&& t) {
   return std::move(t);
 }
+/// A copy of the value, as of futures alone: the state may go.
 template<class A>
-  requires(!is_task<std::remove_cvref_t<A>>::value)
+  requires(is_shared_future<std::remove_cvref_t<A>>::value)
+[[nodiscard]] auto as_task(A&& a) {
+  using type = std::remove_cvref_t<A>;
+  return
+      [](type own) -> rubato::task<typename type::value_type> { co_return co_await own; }(std::forward<A>(a));
+}
+/// Ends by a value when it is stopped.
+template<class A>
+concept says_if_stopped = requires(A const& a) { a.was_stopped(); };
+/// The same as a task that throws cancelled then.
+template<says_if_stopped A>
+[[nodiscard]] rubato::task<awaited_t<A>> as_cancellable(A a) {
+  return [](A own) -> rubato::task<awaited_t<A>> {
+    auto result = co_await std::move(own);
+    if (own.was_stopped()) throw cancelled(); // NOLINT(bugprone-use-after-move): it was awaited in its place
+    co_return result;
+  }(std::move(a));
+}
+template<class A>
+  requires(!is_task<std::remove_cvref_t<A>>::value && !is_shared_future<std::remove_cvref_t<A>>::value)
 [[nodiscard]] rubato::task<awaited_t<std::decay_t<A>>> as_task(A&& a) {
   return [](std::decay_t<A> own) -> rubato::task<awaited_t<std::decay_t<A>>> {
     co_return co_await std::move(own);

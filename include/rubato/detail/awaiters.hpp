@@ -33,8 +33,14 @@ class future_awaiter final : suspension {
   waiter waiter_{*this};
 
   [[nodiscard]] future_state& state() noexcept { return *future_access::state(future_).get(); }
-  [[nodiscard]] bool insert() noexcept override { return state().waiters.add(waiter_); }
+  [[nodiscard]] bool insert() noexcept override {
+    if (!state().waiters.add(waiter_)) return false;
+    look_for_circle(who(), state());
+    depends_on(state());
+    return true;
+  }
   [[nodiscard]] bool remove() noexcept override { return state().waiters.remove(waiter_); }
+  [[nodiscard]] future_state* awaited() noexcept override { return &state(); }
 
 public:
   explicit future_awaiter(Future f)
@@ -102,7 +108,7 @@ class foreign_awaiter {
         self.result_.emplace();
       } else {
         decltype(auto) value = co_await static_cast<A&&>(self.awaitable_);
-        self.result_.emplace(static_cast<decltype(value)>(value));
+        self.result_.emplace(static_cast<decltype(value)&&>(value));
       }
     } catch (...) {
       self.result_.fail(std::current_exception());
@@ -153,6 +159,8 @@ auto make_awaiter(A&& a) {
         static_cast<type&&>(a)); // an lvalue is consumed as well
   else if constexpr (is_shared_future<type>::value)
     return future_awaiter<typename type::value_type, type>(a);
+  else if constexpr (std::derived_from<type, awaited_in_place>)
+    return a.awaiter();
   else if constexpr (std::derived_from<type, own_awaitable>)
     return awaiter_ref<std::remove_reference_t<A>>{std::addressof(a)};
   else

@@ -35,7 +35,7 @@ template<class T>
 template<class T>
 T run_task_on(pool_core& c, rubato::task<T>&& t) {
   auto* const around = static_cast<stop_scope*>(current->chain.token());
-  return start_child(c, future_state::any_seat, around, std::move(t)).get();
+  return get_to_end(start_child(c, future_state::any_seat, around, std::move(t)));
 }
 
 template<class T>

@@ -13,7 +13,8 @@ template<class Policy>
 class basic_completion {
 public:
   struct waiter {
-    waiter* next = nullptr; ///< the list's, while it waits
+    waiter* next = nullptr;     ///< the list's, while it waits: who came before
+    waiter* previous = nullptr; ///< who came after, once remove() has been by
   };
 
 private:
@@ -69,7 +70,7 @@ public:
     return oldest;
   }
 
-  /// True: nobody will get the waiter any more. False: close() has it. O(n) unless it came last.
+  /// True: nobody will get the waiter any more. False: close() has it, or it is not there. Amortised O(1).
   [[nodiscard]] bool remove(waiter& w) noexcept {
     std::uintptr_t word = 0;
     do {
@@ -78,13 +79,20 @@ public:
       // acquire: pairs with add() of the others, whose links are read next.
     } while (!word_.compare_exchange_weak(word, word | locked, std::memory_order_acquire,
                                           std::memory_order_relaxed));
-    bool found = first(word) == &w;
-    std::uintptr_t left = found ? reinterpret_cast<std::uintptr_t>(w.next) : word;
-    for (waiter* before = first(word); before != nullptr && !found; before = before->next) {
-      found = before->next == &w;
-      if (found) before->next = w.next;
+    // Links back those who have come since the last removal: all but the newest are then linked both ways.
+    for (waiter* n = first(word); n != nullptr && n->next != nullptr && n->next->previous != n; n = n->next)
+      n->next->previous = n;
+    bool const newest = first(word) == &w;
+    bool const found = newest || w.previous != nullptr;
+    if (found) {
+      if (w.next != nullptr) w.next->previous = w.previous;
+      if (newest)
+        word = reinterpret_cast<std::uintptr_t>(w.next);
+      else
+        w.previous->next = w.next;
+      w.previous = nullptr;
     }
-    word_.store(left, std::memory_order_release); // pairs with read()
+    word_.store(word, std::memory_order_release); // pairs with read()
     return found;
   }
 };

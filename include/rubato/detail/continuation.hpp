@@ -211,6 +211,8 @@ protected:
       , future_waiter(how)
       , source_(source.let_go())
       , owns_(owns) {}
+  /// It has not begun, and its source was broken off.
+  [[nodiscard]] bool follows_nothing() const noexcept { return !begun_ && source().broken_off; }
   [[nodiscard]] static continuation& of(future_waiter& w) noexcept { return static_cast<continuation&>(w); }
   /// False: the source is there already, and the caller queues this.
   [[nodiscard]] bool await_source() noexcept { return source().waiters.add(*this); }
@@ -294,6 +296,17 @@ public:
   void attach() {
     join_residents(wanted_, pending_);
     if (!this->await_source()) enqueue();
+  }
+  void resume(member& runner) noexcept override {
+    using callable_type = std::remove_cvref_t<decltype(this->callable())>;
+    if constexpr (requires { callable_type::ends_with_source; }) {
+      if (this->follows_nothing()) {
+        this->broken_off = true;
+        this->drop();
+        return;
+      }
+    }
+    base::resume(runner);
   }
   void dispose() noexcept override { dispose_state(this); }
 };

@@ -35,6 +35,9 @@ class task_awaiter;
 /// Marks what a coroutine of ours may await as it is: it deals with the activity itself.
 struct own_awaitable {};
 
+/// Marks what becomes such a thing, by awaiter(), in the frame of the coroutine that awaits it.
+struct awaited_in_place {};
+
 /// Something with await_ready(), await_suspend() and await_resume(), or that becomes so.
 template<class A>
 decltype(auto) awaiter_of(A&& a) {
@@ -100,6 +103,8 @@ struct coroutine_frame {
   }
 };
 
+class junction;
+
 /// The promise of a coroutine that runs within an activity.
 class own_promise : public coroutine_frame {
   static constexpr std::uintptr_t owned = 1;
@@ -118,6 +123,7 @@ public:
   void owned_by(std::coroutine_handle<P> h) noexcept {
     awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address()) | (is_found_in<P> ? owned : 0);
   }
+  void owned_by(junction& j) noexcept;
   /// The continuation can be found to be such a coroutine, and its promise be found in it.
   [[nodiscard]] bool is_owned() const noexcept { return (awaited_by_ & owned) != 0; }
 
@@ -137,12 +143,36 @@ public:
   }
 };
 
+/// Stands where a coroutine would that awaits another, and is resumed in its place. It begins as a frame
+/// does, as both compilers lay it out: what resumes it, what destroys it, its promise.
+class junction {
+  [[maybe_unused]] void (*resume_)(void*) noexcept;
+  [[maybe_unused]] void (*destroy_)(void*) noexcept = [](void*) noexcept {
+  }; // it goes with the frame around it
+  own_promise promise_;
+
+protected:
+  /// `resumed` gets the junction's address.
+  explicit junction(void (*resumed)(void*) noexcept) noexcept
+      : resume_(resumed) {}
+  ~junction() = default;
+  [[nodiscard]] own_promise& promise() noexcept { return promise_; }
+
+public:
+  junction(junction const&) = delete;
+  junction& operator=(junction const&) = delete;
+};
+
+inline void own_promise::owned_by(junction& j) noexcept {
+  awaited_by_ = reinterpret_cast<std::uintptr_t>(&j) | owned;
+}
+
 template<class T>
 class task_promise : public own_promise {
 public:
   result_slot<T> result;
   void unhandled_exception() noexcept { result.fail(std::current_exception()); }
-  template<class U>
+  template<class U = T>
     requires std::convertible_to<U&&, T>
   void return_value(U&& value) {
     result.emplace(std::forward<U>(value));

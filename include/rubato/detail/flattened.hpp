@@ -53,6 +53,9 @@ using brought_t = typename flattened<call_result_t<F, Args...>>::type;
 /// Runs a task from here on the thread's own pool, and waits. In child_job.hpp: whoever has a task has that.
 template<class T>
 T run_task(member& me, rubato::task<T>&& t);
+/// The result, waited for whatever is stopped meanwhile. In future_impl.hpp.
+template<class T>
+T get_to_end(future<T> f);
 
 /// Calls f and waits for what it returns, if that is a future or a task; f and its arguments live until then.
 template<class F, class... Args>
@@ -64,7 +67,7 @@ template<class F, class... Args>
     });
   else if constexpr (flat::is_future)
     return invoke_value([&]() -> typename flat::type {
-      return call(me, std::forward<F>(f), std::forward<Args>(args)...).get();
+      return get_to_end(call(me, std::forward<F>(f), std::forward<Args>(args)...));
     });
   else
     return call(me, std::forward<F>(f), std::forward<Args>(args)...);

@@ -9,6 +9,12 @@
 
 namespace rubato::detail {
 
+template<class T>
+T get_to_end(future<T> f) {
+  if (f.valid()) future_access::state(f)->wait_to_end("get");
+  return f.get();
+}
+
 template<class F>
 void future_job<F>::resume(member& runner) noexcept {
   future<result> made;
@@ -36,7 +42,10 @@ void future_job<F>::resume(member& runner) noexcept {
     inner_ = inner;
   }
   if (!this->stop.add(*this)) inner->cancel(); // it came in between
-  if (inner->waiters.add(relay_)) return;
+  if (inner->waiters.add(relay_)) {
+    depends_on(*inner.get()); // this may be gone
+    return;
+  }
   take_over();
   this->complete();
 }

@@ -92,19 +92,23 @@ class future_state : public task {
 public:
   static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
 
+  // The small ones first: they fill up the end of the base.
+  ticket entry;                       ///< in a queue, ready
+  std::atomic<bool> asked{false};     ///< to stop, with what it consumes
+  std::atomic<bool> displaced{false}; ///< its entry stands in the queue of a pool that it has left
+
 private:
-  static void tell(future_state& s, completions& more) noexcept;
+  friend class cancellation;
   std::atomic<std::uint32_t> holders_;
   std::atomic<pool_core*> home_{nullptr};
-  friend class cancellation;
   future_state* next_to_ask_ = nullptr;
+  static void tell(future_state& s, completions& more) noexcept;
 
 public:
-  ticket entry;                           ///< in a queue, ready
-  std::atomic<bool> asked{false};         ///< to stop, with what it consumes
-  std::atomic<bool> displaced{false};     ///< its entry stands in the queue of a pool that it has left
-  relaxed_seat seat{any_seat};            ///< where it must run
   std::atomic<std::uint32_t> begun_by{0}; ///< 1 + the number of the thread that has begun it; for reports
+  relaxed_seat seat{any_seat};            ///< where it must run
+  bool broken_off = false;                ///< by its pool, which ends; before it completes
+  std::atomic<bool> circle_told{false};   ///< on_stall knows of a circle that it is in
   completion waiters;
   stop_scope stop;
 
@@ -147,6 +151,8 @@ public:
   /// What this waits for, as far as that is a state too: from this index on the first that has not ended;
   /// held. Null: there is none. The index becomes that of the next one.
   [[nodiscard]] virtual future_state* unfinished_input(std::size_t& /*index*/) noexcept { return nullptr; }
+  /// Does it wait for each of them? Else one may do.
+  [[nodiscard]] virtual bool needs_all_inputs() const noexcept { return true; }
   /// A stop was asked for: passes it on to what this consumes.
   virtual void cancel_inputs(cancellation& /*all*/) noexcept {}
 
@@ -170,9 +176,12 @@ public:
   /// The result is there: tells who waits. Ends the producer's hold.
   void complete() noexcept;
 
-  /// Waits on the calling thread; runs the work itself if it has not begun and that is allowed.
-  void wait(char const* why) noexcept;
-  /// False: not until then. It runs nothing meanwhile.
+  /// Waits on the calling thread; runs the work itself if it has not begun and that is allowed. False: what
+  /// the thread runs was stopped before.
+  [[nodiscard]] bool wait(char const* why) noexcept;
+  /// The same whatever is stopped: it refers to what the caller lends it.
+  void wait_to_end(char const* why) noexcept;
+  /// False: not until then, or what the thread runs was stopped before. It runs nothing meanwhile.
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline) noexcept;
 
   /// For whoever has taken it out of a queue: true if it was claimed and is not ready again. Then it is gone.
@@ -198,6 +207,9 @@ inline future_state* cancellation::pop() noexcept {
 
 /// A new job: queues it on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;
+/// What the calling thread runs waits for this from now on: somebody may have to drive the pool where it is
+/// made.
+void depends_on(future_state& input) noexcept;
 /// Ready to be run: queues it where its work belongs.
 void offer(future_state& s) noexcept;
 /// Queues a task where the calling thread works, else where something was made, else on the global pool. Runs

@@ -258,6 +258,7 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
   }
 
 public:
+  [[nodiscard]] bool needs_all_inputs() const noexcept override { return false; }
   explicit any_state(Inputs&& in) noexcept
       : gathering_state<result, Inputs>(std::move(in))
       , left_(this->inputs_.size()) {

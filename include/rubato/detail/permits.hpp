@@ -11,75 +11,149 @@
 
 namespace rubato::detail {
 
-/// The word says how many permits are free, or that somebody waits; then none is free, and what is given goes
-/// to those who wait. Only under the lock does it begin or cease to say that.
+/// Whoever waits is called when a permit is free, and tries to take it; those who run may be faster, once.
+/// Then it is handed the next.
 template<class Policy>
 class basic_permits {
-  static constexpr std::int64_t awaited = -1;
-  typename Policy::template atomic<std::int64_t> word_;
+  static constexpr std::uint64_t listed = 1, called = 2, one = 4; // free permits above the flags
+  typename Policy::template atomic<std::uint64_t> word_;          // flags change under the lock alone
   basic_mutex<Policy> mutex_;
   wait_list waiting_; // guarded by mutex_
 
-  /// Gives to those who wait. What is left over.
-  [[gnu::noinline]] std::int64_t serve(std::int64_t n, wait_chain& taken) noexcept {
-    std::lock_guard const guard(mutex_);
-    for (; n != 0 && !waiting_.empty(); --n) taken.push(*waiting_.pop());
-    // A waiter that was removed has left this to us. relaxed: it gives nothing.
-    if (waiting_.empty() && word_.load(std::memory_order_relaxed) == awaited)
-      word_.store(0, std::memory_order_relaxed);
-    return n;
+  /// Somebody else sees to those who wait, if anybody does.
+  static constexpr bool is_plain(std::uint64_t now) noexcept {
+    return (now & listed) == 0 || (now & called) != 0;
+  }
+  /// Exchanges the whole word or nothing: a permit that comes or goes in between changes what is to be done.
+  /// relaxed, as in settle_list(): the flags order nothing, what goes with them is under the lock.
+  [[nodiscard]] bool change(std::uint64_t& from, std::uint64_t to) noexcept {
+    return word_.compare_exchange_weak(from, to, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool take_from(std::uint64_t& now, std::uint64_t left) noexcept {
+    // acquire: pairs with whoever gave it, because what that one did before is what the permit stands for.
+    return word_.compare_exchange_weak(now, left, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool add_to(std::uint64_t& now, std::uint64_t sum) noexcept {
+    return word_.compare_exchange_weak(now, sum, std::memory_order_release, // pairs with take_from()
+                                       std::memory_order_relaxed);
+  }
+  /// Under the lock, after somebody left the list.
+  void settle_list() noexcept {
+    if (waiting_.empty()) word_.fetch_and(~listed, std::memory_order_relaxed);
   }
 
 public:
-  constexpr explicit basic_permits(std::int64_t free) noexcept
-      : word_(free) {}
+  static constexpr std::uint64_t most = ~std::uint64_t{0} / one;
+
+  constexpr explicit basic_permits(std::uint64_t free) noexcept
+      : word_(free * one) {}
 
   /// Takes one that is free.
   [[nodiscard]] bool try_take() noexcept {
-    std::int64_t now = word_.load(std::memory_order_relaxed);
-    while (now > 0)
-      // acquire: pairs with give(), because what its caller did before is what the permit stands for.
-      if (word_.compare_exchange_weak(now, now - 1, std::memory_order_acquire, std::memory_order_relaxed))
-        return true;
+    std::uint64_t now = word_.load(std::memory_order_relaxed);
+    while (now >= one)
+      if (take_from(now, now - one)) return true;
     return false;
   }
 
   /// Waits for one. False: it was free, and is taken.
   [[nodiscard]] bool add(wait_node& n) noexcept {
     std::lock_guard const guard(mutex_);
-    for (std::int64_t now = word_.load(std::memory_order_relaxed); now != awaited;) {
-      if (now > 0) { // acquire: as in try_take()
-        if (word_.compare_exchange_weak(now, now - 1, std::memory_order_acquire, std::memory_order_relaxed))
-          return false;
-      } else if (word_.compare_exchange_weak(now, awaited, std::memory_order_relaxed)) {
-        break; // relaxed: whoever reads it takes the lock
+    std::uint64_t now = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (now >= one) {
+        if (take_from(now, now - one)) return false;
+      } else if (change(now, now | listed)) {
+        break;
       }
     }
     waiting_.push(n);
     return true;
   }
 
+  /// It was called. True: it has got one. False: it waits again, before all others. Who is called in its turn
+  /// is put into `next`, and is to be told.
+  [[nodiscard]] bool retry(wait_node& n, wait_chain& next) noexcept {
+    std::lock_guard const guard(mutex_);
+    std::uint64_t now = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (now < one) {
+        if (!change(now, (now | listed) & ~called)) continue;
+        waiting_.push_urgent(n);
+        return false;
+      }
+      bool const calls = now >= 2 * one && !waiting_.empty();
+      if (!take_from(now, (now - one) & ~(calls ? 0 : called))) continue;
+      n.take();
+      if (calls) call_next(next);
+      return true;
+    }
+  }
+
+  /// It was called, and will not come.
+  void abandon(wait_chain& next) noexcept {
+    std::lock_guard const guard(mutex_);
+    std::uint64_t now = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (now >= one && !waiting_.empty()) {
+        call_next(next);
+        return;
+      }
+      if (change(now, now & ~called)) return;
+    }
+  }
+
   /// False: it does not wait, or not any more.
   [[nodiscard]] bool remove(wait_node& n) noexcept {
     std::lock_guard const guard(mutex_);
-    return waiting_.remove(n);
+    bool const removed = waiting_.remove(n);
+    if (removed) settle_list();
+    return removed;
   }
 
-  /// n more. Those who get one are put into `taken`, and are to be told. False: more than `most` would be
-  /// free.
-  [[nodiscard]] bool give(std::int64_t n, std::int64_t most, wait_chain& taken) noexcept {
-    for (std::int64_t now = word_.load(std::memory_order_relaxed); n != 0;) {
-      if (now == awaited) {
-        n = serve(n, taken);
-        if (n != 0) now = word_.load(std::memory_order_relaxed);
-      } else {
-        if (now > most - n) return false;
-        // release: pairs with try_take() and add().
-        if (word_.compare_exchange_weak(now, now + n, std::memory_order_release, std::memory_order_relaxed))
-          break;
-      }
+  /// n more, if nobody else has to be told and nobody else changes the number. What give() does most often.
+  [[nodiscard]] bool try_give(std::uint64_t n, std::uint64_t limit) noexcept {
+    std::uint64_t now = word_.load(std::memory_order_relaxed);
+    return is_plain(now) && now / one <= limit - n && add_to(now, now + n * one);
+  }
+
+  /// n more. Those who are called or get one are put into `taken`, and are to be told. False: more than
+  /// `limit` would be free.
+  [[nodiscard]] bool give(std::uint64_t n, std::uint64_t limit, wait_chain& taken) noexcept {
+    while (n != 0) {
+      std::uint64_t now = word_.load(std::memory_order_relaxed);
+      if (now / one > limit - n) return false;
+      // Not under the lock: who takes the last permit that was to come may destroy this at once.
+      if (!is_plain(now))
+        n = serve(n, limit, taken);
+      else if (add_to(now, now + n * one))
+        break;
     }
     return true;
+  }
+
+private:
+  /// Gives to those who wait, who keep this from being destroyed. What is left over.
+  [[gnu::noinline]] std::uint64_t serve(std::uint64_t n, std::uint64_t limit, wait_chain& taken) noexcept {
+    std::lock_guard const guard(mutex_);
+    for (std::uint64_t now = word_.load(std::memory_order_relaxed);
+         n != 0 && !is_plain(now) && now / one <= limit - n;) {
+      if (waiting_.front()->is_urgent()) {
+        taken.push(*waiting_.pop());
+        settle_list();
+        now = word_.load(std::memory_order_relaxed);
+        --n;
+      } else if (add_to(now, (now + n * one) | called)) {
+        call_next(taken);
+        return 0;
+      }
+    }
+    return n;
+  }
+  /// Under the lock; the flag says so already.
+  void call_next(wait_chain& next) noexcept {
+    next.push(waiting_.call());
+    settle_list();
   }
 };
 

@@ -18,16 +18,6 @@ void release_room(pool_core& c) noexcept;
 /// Queues a task and wakes a worker if one is wanted. Takes ownership.
 void queue(pool_core& c, task* t) noexcept;
 
-template<class F>
-[[nodiscard]] task* make_task_with_room(pool_core& c, F&& f) {
-  try {
-    return make_task(std::forward<F>(f));
-  } catch (...) {
-    release_room(c);
-    throw;
-  }
-}
-
 /// Leaves the caller's seat to others; null if it has none. come_back() ends it.
 [[nodiscard]] void* leave_seat(member& me) noexcept;
 void come_back(member& me, void* seat) noexcept;

@@ -17,8 +17,8 @@
 namespace rubato::detail {
 
 /// Hands out short chunks under a lock. Of a forward range it hands out iterators, of an input range the
-/// elements.
-template<class R>
+/// elements, as lvalues if `Lvalues`.
+template<class R, bool Lvalues>
 class puller {
   static constexpr std::size_t most = 64;
   static constexpr std::int64_t chunk_us = 50; // promise H
@@ -52,7 +52,7 @@ public:
         for (auto& k : chunk) {
           if constexpr (keeps_iterators)
             f(*k);
-          else if constexpr (std::is_invocable_v<F&, element&>)
+          else if constexpr (Lvalues)
             f(k);
           else
             f(std::move(k));

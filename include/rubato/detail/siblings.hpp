@@ -51,10 +51,10 @@ class sibling final : public latent_job {
   std::coroutine_handle<> frame_;
   std::exception_ptr const* error_ = nullptr; ///< where it stands, if there is one
   std::exception_ptr broken_;                 ///< if it was never begun, or not finished
-  uninitialized<sibling_activity> away_;
 
   static void run_elsewhere(latent_job& base, member& runner);
-  [[nodiscard]] activity& go_away(pool_core& where) noexcept;
+  [[nodiscard]] activity* go_away(pool_core& where) noexcept;
+  void never_ends(std::exception_ptr why) noexcept;
 
 public:
   sibling() noexcept
@@ -87,9 +87,9 @@ public:
   }
 };
 
-/// All of them. Made, and used, by the coroutine that awaits them; its own awaitable: while (more()) co_await
-/// it; runs those that are still here, one after the other.
-class sibling_group : public own_awaitable {
+/// All of them, where the coroutine that awaits them is resumed: whenever one that ran in its place has
+/// ended.
+class sibling_group : junction {
   friend class sibling;
   friend class sibling_activity;
 
@@ -98,7 +98,7 @@ public:
 
 private:
   /// The coroutine, when it has nothing left to do itself.
-  class wait_for_rest final : public own_awaitable, suspension {
+  class wait_for_rest final : public own_awaitable, public suspension {
     sibling_group& group_;
     friend class sibling_group;
     [[nodiscard]] bool insert() noexcept override;
@@ -123,6 +123,7 @@ private:
   std::uint32_t first_latent_ = 0;
   std::uint32_t stayed_ = 0;        ///< so many have run here
   std::uint32_t flushes_ = 0;       ///< the coroutine's, when they were forked
+  bool rested_ = false;             ///< the coroutine waited for the rest of them
   sibling* here_ = nullptr;         ///< runs as a part of the coroutine
   std::atomic<std::uint32_t> left_; ///< that have not ended, and one for the coroutine
   std::atomic<std::uint32_t> first_failed_{none};
@@ -130,14 +131,21 @@ private:
   uninitialized<wait_for_rest> rest_; ///< built when it is awaited
 
   [[nodiscard]] bool find_next() noexcept;
+  [[nodiscard]] bool settle_next() noexcept;
+  void pass_over() noexcept;
+  void wait_for_others() noexcept;
   void note(sibling const& s) noexcept;
   void ended(sibling const& s) noexcept;
   void start(sibling& s) noexcept;
+  void fork() noexcept;
+  void go_on() noexcept;
+  static void one_has_ended(void* group) noexcept;
 
 public:
   /// In the coroutine that awaits them.
   sibling_group(sibling* all, std::size_t count, stop_scope& around, sibling_race* race) noexcept
-      : of_(*this_trampoline().running)
+      : junction(&one_has_ended)
+      , of_(*this_trampoline().running)
       , around_(around)
       , all_(all)
       , count_(static_cast<std::uint32_t>(count))
@@ -147,32 +155,25 @@ public:
   sibling_group& operator=(sibling_group const&) = delete;
   ~sibling_group() = default;
 
-  /// The first will run here, and the others too unless somebody takes them.
-  void fork() noexcept;
-  /// All are queued.
-  void start_all() noexcept;
-  /// Is there one that is to run here now?
-  [[nodiscard]] bool more() noexcept;
-
-  [[nodiscard]] static bool await_ready() noexcept { return false; }
-  template<std::derived_from<own_promise> P>
-  void await_suspend(std::coroutine_handle<P> h) noexcept {
-    here_->promise_->owned_by(h);
-    this_trampoline().next = here_->frame_;
+  /// From await_suspend of the coroutine, which goes on when all have ended. The first runs in its place, and
+  /// the others too unless somebody takes them.
+  template<class P>
+  void begin(std::coroutine_handle<P> h) noexcept {
+    promise().owned_by(h);
+    fork();
+    go_on();
   }
-  void await_resume() noexcept {
-    if (here_->error() != nullptr) note(*here_); // what is forked is no race
-  }
-
-  /// Have all run here?
-  [[nodiscard]] bool all_stayed() const noexcept { return stayed_ == count_; }
-  /// co_await, once, unless all_stayed(): until all have ended.
-  [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
-  /// After all have ended.
-  void throw_first_failure() const {
+  /// When it goes on. Throws the first failure in time.
+  void finish() {
+    if (rested_) static_cast<void>(rest_.value.retire());
     if (std::uint32_t const i = first_failed_.load(std::memory_order_relaxed); i != none)
       std::rethrow_exception(*all_[i].error_);
   }
+
+  // In place of these: all are queued, and the coroutine goes on.
+  void start_all() noexcept;
+  /// co_await, once: until all have ended.
+  [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
 };
 
 /// Which of them was the first to succeed. co_await: until one has, or all have failed.

@@ -83,14 +83,15 @@ class stop_scope {
   };
 
   std::atomic<stop_level> requested_{stop_level::none};
+  mutable mutex mutex_;
   mutable std::atomic<std::uint64_t> clear_at_{
       0}; ///< so many requests ago nothing was requested from here up
-  mutable mutex mutex_;
   stop_link* up_ = nullptr;
   stop_listener* first_ = nullptr;             // guarded by mutex_
   mutable std::unique_ptr<token_state> state_; // guarded by mutex_; never reset
 
   void request(stop_level level) noexcept;
+  [[nodiscard]] stop_level look_upwards(std::uint64_t now) const noexcept;
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
   void listen_to_parent() noexcept;
   void unlink(stop_listener& l) noexcept;
@@ -113,13 +114,11 @@ public:
   [[nodiscard]] stop_level level() const noexcept {
     // acquire: pairs with request(), because what was requested before the count rose is read next.
     std::uint64_t const now = stop_requests.load(std::memory_order_acquire);
-    stop_level most = stop_level::none;
-    for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent()) {
-      if (stop_level const l = s->requested_.load(std::memory_order_relaxed); l > most) most = l;
-      if (s->clear_at_.load(std::memory_order_relaxed) == now) break;
-    }
-    if (most == stop_level::none) clear_at_.store(now, std::memory_order_relaxed);
-    return most;
+    return clear_at_.load(std::memory_order_relaxed) == now ? stop_level::none : look_upwards(now);
+  }
+  /// This scope's own. relaxed: whoever asks for it looks again, and orders nothing by it.
+  [[nodiscard]] stop_level requested_here() const noexcept {
+    return requested_.load(std::memory_order_relaxed);
   }
   /// Is everything here to end, whatever it waits for?
   [[nodiscard]] bool stop_requested() const noexcept { return level() == stop_level::stopped; }

@@ -23,6 +23,11 @@ public:
   /// The same for what nobody else knows yet; queuing it publishes it.
   void offer_new() noexcept { bits_.store(queued | ready, std::memory_order_relaxed); }
 
+  /// The same for what was never ready before, but is known: who runs it may not have got it from a queue.
+  void offer_first() noexcept {
+    bits_.store(queued | ready, std::memory_order_release);
+  } // pairs with claim()
+
   enum class claimed : std::uint8_t { no, first, again };
   /// Runs it without taking it out of its queue. no: somebody else does, or it is not ready. first: the queue
   /// needs a hold on it of its own from now on.

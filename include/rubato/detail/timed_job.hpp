@@ -4,13 +4,14 @@
 #include "rubato/detail/job.hpp"
 #include "rubato/detail/resident.hpp"
 #include "rubato/detail/timer.hpp"
+#include "rubato/detail/unattended.hpp"
 
 #include <chrono>
 #include <utility>
 
 namespace rubato::detail {
 
-/// A callable whose exceptions go to on_unhandled.
+/// A callable whose exceptions go to on_unhandled, those of what it returns too.
 template<class F>
 class unattended_call {
   F f_;
@@ -21,7 +22,10 @@ public:
       : f_(std::forward<G>(g)) {}
   void operator()() noexcept {
     try {
-      static_cast<void>(call(*current, std::move(f_)));
+      if constexpr (goes_on<F>)
+        queue_unattended(*current->core, false, std::move(f_));
+      else
+        static_cast<void>(call(*current, std::move(f_)));
     } catch (...) {
       unhandled(*current);
     }

@@ -11,7 +11,7 @@ namespace rubato::detail {
 class wait_node {
   friend class wait_list;
   friend class wait_chain;
-  enum class place : unsigned char { nowhere, listed, taken };
+  enum class place : unsigned char { nowhere, listed, urgent, taken, called };
   wait_node* next_ = nullptr;
   wait_node* previous_ = nullptr;
   place place_ = place::nowhere;
@@ -19,6 +19,12 @@ class wait_node {
 public:
   /// It was taken out by pop(): it has got what it waited for.
   [[nodiscard]] bool was_taken() const noexcept { return place_ == place::taken; }
+  /// It was taken out by call(): it may try to get it.
+  [[nodiscard]] bool was_called() const noexcept { return place_ == place::called; }
+  /// It is in the list, has been called, and found nothing.
+  [[nodiscard]] bool is_urgent() const noexcept { return place_ == place::urgent; }
+  /// It has got it.
+  void take() noexcept { place_ = place::taken; }
   /// It has seen to that.
   void settle() noexcept { place_ = place::nowhere; }
 };
@@ -52,15 +58,29 @@ public:
     last_ = &n;
     n.place_ = wait_node::place::listed;
   }
+  /// To the head of the list: it was called in vain.
+  void push_urgent(wait_node& n) noexcept {
+    n.next_ = first_;
+    n.previous_ = nullptr;
+    (first_ != nullptr ? first_->previous_ : last_) = &n;
+    first_ = &n;
+    n.place_ = wait_node::place::urgent;
+  }
   /// The one that has waited longest; null: nobody waits.
   wait_node* pop() noexcept {
     wait_node* const n = first_;
     if (n != nullptr) unlink(*n, wait_node::place::taken);
     return n;
   }
+  /// The same, to try again. Somebody waits.
+  wait_node& call() noexcept {
+    wait_node& n = *first_;
+    unlink(n, wait_node::place::called);
+    return n;
+  }
   /// False: it is not in the list, or not any more.
   [[nodiscard]] bool remove(wait_node& n) noexcept {
-    if (n.place_ != wait_node::place::listed) return false;
+    if (n.place_ != wait_node::place::listed && n.place_ != wait_node::place::urgent) return false;
     unlink(n, wait_node::place::nowhere);
     return true;
   }

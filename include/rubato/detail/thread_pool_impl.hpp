@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rubato/detail/timed_job.hpp"
-#include "rubato/pool.hpp"
+#include "rubato/thread_pool.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -31,6 +31,40 @@ struct bulk {
       : f(std::forward<G>(g))
       , n(count)
       , core(&c) {}
+
+  void release() noexcept {
+    // acq_rel: whoever destroys the callable does so after every call of it.
+    if (tickets.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    std::destroy_at(this);
+    deallocate(this, sizeof(bulk));
+  }
+};
+
+/// One of the calls, if what it returns goes on when the call has returned.
+template<class F>
+class bulk_item {
+  bulk<F>* shared_; // counted among its tickets; null: moved from
+  std::size_t i_;
+
+public:
+  bulk_item(bulk<F>& b, std::size_t i) noexcept
+      : shared_(&b)
+      , i_(i) {
+    b.tickets.fetch_add(1, std::memory_order_relaxed); // relaxed: the caller's own keeps it
+  }
+  bulk_item(bulk_item&& other) noexcept
+      : shared_(std::exchange(other.shared_, nullptr))
+      , i_(other.i_) {}
+  bulk_item& operator=(bulk_item&&) = delete;
+  ~bulk_item() {
+    if (shared_ != nullptr) shared_->release();
+  }
+  call_result_t<F&, std::size_t> operator()() {
+    if constexpr (wants_token<F&, std::size_t>)
+      return std::invoke(shared_->f, current_token(*current), i_);
+    else
+      return std::invoke(shared_->f, i_);
+  }
 };
 
 /// One of the queued tasks that work on a bulk. It runs for a while, then queues up again behind the others.
@@ -38,6 +72,7 @@ template<class F>
 class bulk_ticket final : public task {
   static constexpr std::int64_t slice_us = 200, chunk_us = 50; // promises F and H
   static constexpr std::size_t most = 4096;
+  static constexpr bool goes_on_with_index = goes_on<bulk_item<F>>;
   bulk<F>* shared_;
 
   static void run(task& base, member* runner) noexcept {
@@ -55,11 +90,7 @@ class bulk_ticket final : public task {
   }
 
   void release(bulk<F>& b) noexcept {
-    // acq_rel: whoever destroys the callable does so after every call of it.
-    if (b.tickets.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      std::destroy_at(&b);
-      deallocate(&b, sizeof(b));
-    }
+    b.release();
     std::destroy_at(this);
     deallocate(this, sizeof(bulk_ticket));
   }
@@ -96,7 +127,10 @@ class bulk_ticket final : public task {
       leave_word(b);
       for (std::size_t i = first; i != last; ++i) {
         try {
-          static_cast<void>(call(me, b.f, i));
+          if constexpr (goes_on_with_index)
+            queue_unattended(*b.core, false, bulk_item<F>(b, i));
+          else
+            static_cast<void>(call(me, b.f, i));
         } catch (...) {
           unhandled(me);
         }
@@ -118,6 +152,11 @@ public:
 };
 
 } // namespace detail
+
+template<class T>
+void pool::enqueue(task<T> t) {
+  enqueue(detail::task_holder<T>(std::move(t)));
+}
 
 template<class F>
 void pool::enqueue_bulk(std::size_t n, F&& f) {
@@ -253,9 +292,11 @@ auto pool::broadcast(F&& f) {
 }
 
 template<class F>
-auto pool::run(F&& f) -> detail::brought_t<F&> {
-  using result = detail::brought_t<F&>;
-  auto body = [&](detail::member& me) -> detail::value_of<result> { return detail::call_and_wait(me, f); };
+auto pool::run(F&& f) -> detail::brought_t<F> {
+  using result = detail::brought_t<F>;
+  auto body = [&](detail::member& me) -> detail::value_of<result> {
+    return detail::call_and_wait(me, std::forward<F>(f));
+  };
   detail::member& me = *detail::current;
   if (me.core != nullptr && me.core == core_.load(std::memory_order_relaxed))
     return static_cast<result>(body(me));

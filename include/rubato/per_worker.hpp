@@ -1,0 +1,100 @@
+// One object for each thread of a pool, without locks and without false sharing.
+#pragma once
+
+#include "rubato/thread_pool.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace rubato {
+
+/// A T for every thread of a pool that asks for one, made when it first does: partial sums, buffers, random
+/// generators. Which thread runs a task is anybody's guess, so a T must make sense to whoever comes across
+/// it. A coroutine asks again after each co_await.
+///
+/// The pool must outlive it.
+template<class T>
+class per_worker {
+  struct alignas(64) cell { // never in a coroutine
+    T value;                // a cache line of its own
+  };
+
+  pool* pool_;
+  std::function<T()> make_;
+  unsigned slots_;
+  std::unique_ptr<std::atomic<cell*>[]> cells_;
+
+  template<class F>
+  void for_each_cell(F f) const {
+    for (unsigned i = 0; i != slots_; ++i)
+      // acquire: pairs with make_mine(), because the cell is read next.
+      if (cell* const c = cells_[i].load(std::memory_order_acquire)) f(*c);
+  }
+
+  T& make_mine(std::atomic<cell*>& mine) {
+    std::unique_ptr<cell> made(new cell{make_()});
+    // If make() waits, what this thread runs meanwhile may have asked too.
+    cell* c = mine.load(std::memory_order_relaxed);
+    if (c == nullptr) {
+      c = made.release();
+      mine.store(c, std::memory_order_release); // pairs with for_each_cell()
+    }
+    return c->value;
+  }
+
+public:
+  /// Each T is made by T{}.
+  explicit per_worker(pool& p)
+      : per_worker(p, [] { return T{}; }) {}
+  /// Each T is what make() returns, which several threads may call at once.
+  template<class Make>
+  per_worker(pool& p, Make&& make)
+      : pool_(&p)
+      , make_([made = std::make_shared<std::decay_t<Make>>(std::forward<Make>(make))]() -> T {
+        return std::invoke(*made);
+      })
+      , slots_(p.slots())
+      , cells_(std::make_unique<std::atomic<cell*>[]>(slots_)) {}
+  per_worker(per_worker const&) = delete;
+  per_worker& operator=(per_worker const&) = delete;
+  ~per_worker() {
+    for_each_cell([](cell& c) { delete &c; });
+  }
+
+  /// The calling thread's. Nobody else touches it, but for for_each() and combine(). Throws std::logic_error
+  /// unless called by a thread of the pool: see pool::run(). O(1).
+  [[nodiscard]] T& local() {
+    if (current_pool() != pool_)
+      throw std::logic_error(
+          "rubato: per_worker::local() outside its pool; call it in pool::run() or in a task");
+    auto& mine = cells_[*current_worker()];
+    cell* c = mine.load(std::memory_order_relaxed); // written by this thread, or by one that is gone
+    return c != nullptr ? c->value : make_mine(mine);
+  }
+
+  /// Calls f(T&) for every one there is, on the calling thread, in the order of the threads' numbers. Not
+  /// while others use theirs. O(pool::slots()).
+  template<class F>
+  void for_each(F&& f) {
+    for_each_cell([&f](cell& c) { std::invoke(f, c.value); });
+  }
+  /// op(... op(t0, t1) ..., tn) of those there are, which stay as they are; what make() returns if there are
+  /// none. Not while others use theirs.
+  template<class Op>
+  [[nodiscard]] T combine(Op&& op) const {
+    std::optional<T> sum;
+    for_each_cell([&](cell const& c) {
+      if (!sum)
+        sum.emplace(c.value);
+      else
+        *sum = std::invoke(op, std::move(*sum), c.value);
+    });
+    return sum ? std::move(*sum) : make_();
+  }
+};
+
+} // namespace rubato

@@ -1,0 +1,124 @@
+// One thing at a time, in order, on whichever worker is free.
+#pragma once
+
+#include "rubato/detail/continuation.hpp"
+#include "rubato/detail/coroutine_job.hpp"
+#include "rubato/detail/mutex.hpp"
+#include "rubato/detail/pool_access.hpp"
+#include "rubato/detail/unattended.hpp"
+#include "rubato/future.hpp"
+#include "rubato/thread_pool.hpp"
+
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+namespace detail {
+
+/// The state of a result that is there.
+[[nodiscard]] inline state_ref make_done() {
+  future<void> ready = make_ready_future();
+  return std::move(future_access::state(ready));
+}
+
+/// A callable as a continuation of what is before it in a strand, whose result is not its business.
+template<class F>
+class strand_call {
+  [[no_unique_address]] F f_;
+
+public:
+  static constexpr bool ends_with_source = true; // if that is broken off
+  /// Set once that has ended; let go of before the call, or a strand would keep all of its past.
+  state_ref source;
+
+  explicit strand_call(F&& f)
+      : f_(std::move(f)) {}
+  decltype(auto) operator()(std::stop_token token)
+    requires wants_token<F>
+  {
+    source = {};
+    return std::invoke(std::move(f_), std::move(token));
+  }
+  decltype(auto) operator()()
+    requires(!wants_token<F>)
+  {
+    source = {};
+    return std::invoke(std::move(f_));
+  }
+};
+
+} // namespace detail
+
+/// Runs what it is given one at a time and in the order in which it was given, on any worker of a pool: each
+/// begins when the one before has ended. A coroutine has ended when it has returned, not where it is
+/// suspended; so it must not wait for what comes behind it in the same strand. What an exception or a
+/// cancellation ends makes room for the next like anything else.
+///
+/// Costs no thread, and a mutex for an instant. Any number of threads may use a strand at once. It may be
+/// destroyed at any time, and what it was given goes on; the pool must outlive it. Until the next comes, it
+/// keeps the result of the last one that nobody has fetched. When the pool ends and breaks off one of them,
+/// those behind it are broken off as well.
+class strand {
+  pool* pool_;
+  detail::mutex mutex_;
+  detail::state_ref last_; // guarded by mutex_
+
+  template<class Job, class F>
+  [[nodiscard]] Job* append(F f) {
+    detail::pool_core& core = *detail::core_of(*pool_);
+    detail::state_ref before; // what it kept is destroyed outside the lock
+    std::lock_guard const guard(mutex_);
+    auto* const made = detail::make_state<Job>(core, true, last_, false, std::move(f));
+    made->hold();
+    before = std::exchange(last_, detail::state_ref(made));
+    return made;
+  }
+
+public:
+  explicit strand(pool& p)
+      : pool_(&p)
+      , last_(detail::make_done()) {}
+  strand(strand const&) = delete;
+  strand& operator=(strand const&) = delete;
+  ~strand() = default;
+
+  /// f(args...), or f(std::stop_token, args...), and the future of its result, as pool::spawn(): a task or
+  /// future that f returns is waited for; work whose future is dropped before its turn comes is not begun.
+  /// Not limited by pool_options::max_queued(). Throws std::bad_alloc, and what copying throws.
+  template<class F, class... Args>
+  auto spawn(F&& f, Args&&... args) {
+    using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
+                                         detail::bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
+    using job = typename detail::job_for<detail::strand_call<call_type>>::type;
+    using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
+    auto* const made =
+        append<detail::placed_continuation<job>>(call_type(std::forward<F>(f), std::forward<Args>(args)...));
+    future<result> out = detail::future_access::make<result>(detail::state_ref(made));
+    made->attach();
+    return out;
+  }
+  /// The same for a coroutine.
+  template<class T>
+  future<T> spawn(task<T> t) {
+    return spawn(detail::task_holder<T>(std::move(t)));
+  }
+
+  /// The same without a result, as pool::enqueue(): an exception goes to on_unhandled.
+  template<class F>
+  void enqueue(F&& f) {
+    using job = detail::unattended_job<detail::strand_call<std::decay_t<F>>>;
+    auto* const made = append<detail::placed_continuation<job>>(std::decay_t<F>(std::forward<F>(f)));
+    made->watch(*detail::core_of(*pool_));
+    made->attach();
+  }
+  template<class T>
+  void enqueue(task<T> t) {
+    enqueue(detail::task_holder<T>(std::move(t)));
+  }
+};
+
+} // namespace rubato

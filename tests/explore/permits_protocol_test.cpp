@@ -1,0 +1,240 @@
+// Permits under the explorer: never more than there are, none lost, nobody forgotten, and nobody overtaken
+// for ever.
+#include "explore/explore.hpp"
+#include "explore/policy.hpp"
+#include "rubato/detail/permits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+
+namespace {
+
+using explore::execution;
+using explore::policy;
+using rubato::detail::wait_chain;
+using rubato::detail::wait_node;
+using permits = rubato::detail::basic_permits<policy>;
+
+constexpr auto acquire = std::memory_order_acquire;
+constexpr auto release = std::memory_order_release;
+
+/// Who waits, as a coroutine does: taken off the list, then told.
+struct waiter : wait_node {
+  policy::atomic<int> told{0};
+};
+
+void tell(wait_chain& chain) {
+  while (wait_node* const n = chain.pop()) static_cast<waiter&>(*n).told.store(1, release);
+}
+
+struct shared {
+  permits free;
+  policy::plain<int> count{0}; // what one permit protects
+  explicit shared(std::uint64_t n)
+      : free(n) {}
+
+  /// It is in the list, or has been taken off: goes on when it has got a permit.
+  void await(waiter& w) {
+    for (;;) {
+      while (w.told.load(acquire) == 0) policy::pause();
+      w.told.store(0, std::memory_order_relaxed);
+      if (!w.was_called()) return;
+      wait_chain next;
+      bool const got = free.retry(w, next);
+      tell(next);
+      if (got) return;
+    }
+  }
+  void take() {
+    if (free.try_take()) return;
+    explore::frame<waiter> const w;
+    if (free.add(*w)) await(*w);
+  }
+  /// The same, but it may be stopped: false.
+  bool take_or_leave() {
+    explore::frame<waiter> const w;
+    if (!free.add(*w)) return true;
+    if (free.remove(*w)) return false;
+    await(*w);
+    return true;
+  }
+  /// The same, but when it is called it is gone.
+  bool take_or_abandon() {
+    explore::frame<waiter> const w;
+    if (!free.add(*w)) return true;
+    while (w->told.load(acquire) == 0) policy::pause();
+    if (!w->was_called()) return true;
+    wait_chain next;
+    free.abandon(next);
+    tell(next);
+    return false;
+  }
+  void give(std::uint64_t n = 1) {
+    if (free.try_give(n, permits::most)) return;
+    wait_chain taken;
+    EXPLORE_ASSERT(free.give(n, permits::most, taken));
+    tell(taken);
+  }
+  void count_up() { count.set(count.get() + 1); }
+  void expect_free(int n) {
+    for (; n != 0; --n) EXPLORE_ASSERT(free.try_take());
+    EXPLORE_ASSERT(!free.try_take());
+  }
+};
+
+template<int Threads, int Rounds>
+void excluding(execution& e) {
+  auto const s = std::make_shared<shared>(1);
+  for (int t = 0; t != Threads; ++t)
+    e.thread([s] {
+      for (int i = 0; i != Rounds; ++i) {
+        s->take();
+        s->count_up();
+        s->give();
+      }
+    });
+  e.finally([s] {
+    EXPLORE_ASSERT(s->count.get() == Threads * Rounds);
+    s->expect_free(1);
+  });
+}
+
+/// Two wait, one only tries, and may overtake them.
+void trying(execution& e) {
+  auto const s = std::make_shared<shared>(1);
+  auto const tried = std::make_shared<int>(0);
+  for (int t = 0; t != 2; ++t)
+    e.thread([s] {
+      s->take();
+      s->count_up();
+      s->give();
+    });
+  e.thread([s, tried] {
+    for (int i = 0; i != 2; ++i) {
+      if (!s->free.try_take()) continue;
+      s->count_up();
+      ++*tried;
+      s->give();
+    }
+  });
+  e.finally([s, tried] {
+    EXPLORE_ASSERT(s->count.get() == 2 + *tried);
+    s->expect_free(1);
+  });
+}
+
+/// Several at once, and one by one: whoever is called calls the next.
+template<int Together>
+void giving(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  for (int t = 0; t != 2; ++t) e.thread([s] { s->take(); });
+  if (Together != 0) {
+    e.thread([s] { s->give(3); });
+  } else {
+    e.thread([s] { s->give(); });
+    e.thread([s] { s->give(2); });
+  }
+  e.finally([s] { s->expect_free(1); });
+}
+
+/// One leaves the list while another waits and permits are given; or it is called and does not come, and the
+/// permit is for the other, who must be called.
+template<bool (shared::*Take)()>
+void leaving(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  auto const kept = std::make_shared<int>(0);
+  e.thread([s, kept] { *kept += (s.get()->*Take)() ? 1 : 0; });
+  e.thread([s] { s->take(); });
+  e.thread([s] {
+    s->give();
+    s->give();
+  });
+  e.finally([s, kept] { s->expect_free(1 - *kept); });
+}
+
+/// Whoever has got the last permit destroys them: who gave it must be out.
+void dying(execution& e) {
+  struct object {
+    std::unique_ptr<explore::frame<shared>> all = std::make_unique<explore::frame<shared>>(std::uint64_t{0});
+  };
+  auto const o = std::make_shared<object>();
+  shared* const s = o->all->get();
+  for (int t = 0; t != 2; ++t) e.thread([s] { s->give(); });
+  e.thread([o, s] {
+    s->take();
+    s->take();
+    o->all.reset();
+  });
+}
+
+/// What was done before a permit was given is seen by whoever gets it, by each of the ways.
+template<bool Waits>
+void handing_on(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  e.thread([s] {
+    s->count.set(7);
+    s->give();
+  });
+  e.thread([s] {
+    if (Waits)
+      s->take();
+    else if (!s->free.try_take())
+      return;
+    EXPLORE_ASSERT(s->count.get() == 7);
+  });
+}
+
+/// Who was called in vain is handed the next: others that run all the time overtake it once.
+void overtaking(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  auto const w = std::make_shared<waiter>();
+  EXPLORE_ASSERT(s->free.add(*w));
+  e.thread([s, w] {
+    s->give();
+    bool const overtook = s->free.try_take();
+    if (!overtook) return; // it was faster
+    while (w->told.load(acquire) == 0) policy::pause();
+    wait_chain next;
+    EXPLORE_ASSERT(w->was_called() && !s->free.retry(*w, next) && next.pop() == nullptr);
+    s->give();
+    EXPLORE_ASSERT(!s->free.try_take());
+    EXPLORE_ASSERT(w->was_taken());
+    w->settle();
+  });
+}
+
+explore::test const all[] = {excluding<2, 2>,
+                             excluding<3, 1>,
+                             trying,
+                             giving<0>,
+                             giving<1>,
+                             leaving<&shared::take_or_leave>,
+                             leaving<&shared::take_or_abandon>,
+                             dying,
+                             handing_on<true>,
+                             handing_on<false>,
+                             overtaking};
+
+TEST(permits_protocol, gives_each_to_one) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.max_executions = 100'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(permits_protocol, gives_each_to_one_at_random) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.random = 10'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+  explore::result const r = explore::run({.random = 20'000}, excluding<3, 2>);
+  EXPECT_TRUE(r.ok) << r.message;
+}
+TEST(permits_protocol, needs_every_order) {
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "permits.hpp"},
+                                        {std::begin(all), std::end(all)});
+}
+
+} // namespace

@@ -1,0 +1,136 @@
+// What a task costs in allocations: one block from the slabs, which come from the system by the thousand.
+// Under AddressSanitizer there are no slabs, and each block is a call of operator new that can be counted.
+#include <rubato/rubato.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <utility>
+
+namespace {
+
+std::atomic<std::size_t> calls{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  calls.fetch_add(1, std::memory_order_relaxed);
+  std::size_t const whole = (bytes + alignment - 1) / alignment * alignment;
+  if (void* const p = std::aligned_alloc(alignment, whole != 0 ? whole : alignment)) return p;
+  throw std::bad_alloc();
+}
+
+} // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t a) {
+  return counted(bytes, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t /*bytes*/) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t /*a*/) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t /*bytes*/, std::align_val_t /*a*/) noexcept { std::free(p); }
+
+namespace {
+
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+constexpr bool slabs = false;
+#else
+constexpr bool slabs = true;
+#endif
+
+constexpr std::size_t rounds = 10'000;
+
+/// As large as a callable or result may be without costing an allocation of its own.
+struct large {
+  std::array<std::uint64_t, 8> words{};
+};
+static_assert(sizeof(large) == 64);
+
+/// How many blocks a round takes, if they can be counted; and that no round asks the system for memory when
+/// those before it have given theirs back.
+void expect_blocks(std::size_t per_round, std::function<void()> const& round) {
+  for (std::size_t i = 0; i != rounds; ++i) round();
+  std::size_t const before = calls;
+  for (std::size_t i = 0; i != rounds; ++i) round();
+  EXPECT_EQ(calls - before, slabs ? 0 : rounds * per_round);
+}
+
+class allocations : public testing::Test {
+protected:
+  rubato::pool pool{rubato::no_workers}; // who waits runs the work: all on one thread
+};
+
+TEST_F(allocations, of_an_enqueued_task_are_one) {
+  expect_blocks(1, [&] {
+    pool.enqueue([] {});
+    pool.wait_idle();
+  });
+}
+
+TEST_F(allocations, of_a_spawned_task_are_one) {
+  expect_blocks(1, [&] { EXPECT_EQ(pool.spawn([] { return 1; }).get(), 1); });
+}
+
+TEST_F(allocations, of_a_spawned_task_are_one_with_callables_and_results_of_64_bytes) {
+  expect_blocks(1, [&] { EXPECT_EQ(pool.spawn([l = large{{7}}] { return l; }).get().words[0], 7u); });
+}
+
+TEST_F(allocations, of_a_continuation_are_one) {
+  expect_blocks(2,
+                [&] { EXPECT_EQ(pool.spawn([] { return 1; }).then([](int i) { return i + 1; }).get(), 2); });
+}
+
+TEST_F(allocations, of_a_promise_are_one) {
+  expect_blocks(1, [&] {
+    rubato::promise<int> p;
+    auto f = p.get_future();
+    p.set_value(1);
+    EXPECT_EQ(f.get(), 1);
+  });
+}
+
+TEST_F(allocations, of_a_coroutine_are_its_frame_and_its_state) {
+  expect_blocks(2, [&] {
+    auto const body = []() -> rubato::task<int> {
+      co_await rubato::yield();
+      co_return 1;
+    };
+    EXPECT_EQ(pool.spawn(body()).get(), 1);
+  });
+}
+
+TEST_F(allocations, of_forks_are_none) {
+  pool.run([&] {
+    expect_blocks(0, [&] {
+      int a = 0, b = 0;
+      rubato::join([&] { a = 1; }, [&] { b = 1; });
+      EXPECT_EQ(a + b, 2);
+    });
+  });
+}
+
+/// What is given back by another thread serves again, too.
+TEST(allocations_of_workers, are_given_back) {
+  rubato::pool pool(2);
+  auto const some = [&] {
+    for (std::size_t i = 0; i != rounds; ++i) EXPECT_EQ(pool.spawn([] { return 1; }).get(), 1);
+  };
+  some();
+  std::size_t const before = calls;
+  some();
+  std::size_t const now = calls - before;
+  if (slabs)
+    EXPECT_LE(now, rounds / 100);
+  else
+    EXPECT_EQ(now, rounds);
+}
+
+} // namespace
