@@ -90,7 +90,7 @@ public:
     frame_.promise().owned_by(h);
     this_trampoline().next = frame_;
   }
-  T await_resume() const { return static_cast<T>(frame_.promise().result.take()); }
+  T await_resume() const { return static_cast<T>(frame_.promise().take()); }
 };
 
 } // namespace detail

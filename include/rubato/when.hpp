@@ -74,7 +74,7 @@ auto inputs_of_range(Range&& range) {
 template<template<class> class State, class Inputs>
 auto gather(Inputs in) {
   using type = State<Inputs>;
-  using result = std::remove_cvref_t<decltype(std::declval<type&>().slot.take())>;
+  using result = std::remove_cvref_t<decltype(std::declval<type&>().slot().take())>;
   auto* const made = make_state<type>(std::move(in));
   future<result> out = future_access::make<result>(state_ref(made));
   made->begin();

@@ -22,7 +22,7 @@ void timed_start::begin(std::chrono::steady_clock::time_point t) {
     not_counted();
     throw;
   }
-  if (core.is_ending()) on_drain();
+  if (core.is_ending()) call_off();
 }
 
 void timed_start::due_now(timer& t) noexcept {
@@ -38,9 +38,7 @@ void timed_start::due_now(timer& t) noexcept {
   core.disarmed();
 }
 
-bool timed_start::withdraw() noexcept { return disarm(*this); }
-
-void timed_start::on_drain() noexcept { static_cast<void>(call_off()); }
+bool timed_start::take_back() noexcept { return disarm(*this); }
 
 bool timed_start::call_off() noexcept {
   pool_core& core = *self_.home();

@@ -20,17 +20,20 @@ namespace rubato::detail {
 /// stands for nothing until somebody comes across it.
 class second_entry final : public task {
   activity& of_; // held
+  std::uint32_t const number_;
 
-  [[nodiscard]] bool is_stale() const noexcept { return of_.second_.load(std::memory_order_relaxed) != this; }
+  [[nodiscard]] bool is_stale() const noexcept {
+    return of_.second_.load(std::memory_order_relaxed) != number_;
+  }
   void dispose() noexcept {
     of_.release();
     deallocate(this, sizeof(second_entry));
   }
   static void run(task& base, member* runner) noexcept {
     auto& self = static_cast<second_entry&>(base);
-    task* expected = &self;
-    // acquire: pairs with make().
-    if (self.of_.second_.compare_exchange_strong(expected, nullptr, std::memory_order_acquire,
+    std::uint32_t expected = self.number_;
+    // acquire: pairs with make(). Should the numbers have gone round meanwhile, it stands for the newest one.
+    if (self.of_.second_.compare_exchange_strong(expected, expected & ~1U, std::memory_order_acquire,
                                                  std::memory_order_relaxed)) {
       if (runner != nullptr)
         self.of_.resume(*runner);
@@ -41,17 +44,20 @@ class second_entry final : public task {
   }
 
 public:
-  explicit second_entry(activity& a) noexcept
+  second_entry(activity& a, std::uint32_t number) noexcept
       : task(&run)
-      , of_(a) {
+      , of_(a)
+      , number_(number) {
     holds_room = false;
     a.hold();
   }
   /// Null: there is no memory.
   [[nodiscard]] static task* make(activity& a) noexcept {
     try {
-      task* const made = ::new (allocate(sizeof(second_entry))) second_entry(a);
-      a.second_.store(made, std::memory_order_release); // pairs with whoever claims it
+      // relaxed: nothing stands for it now, so nobody changes that.
+      std::uint32_t const number = (a.second_.load(std::memory_order_relaxed) + 2) | 1U;
+      task* const made = ::new (allocate(sizeof(second_entry))) second_entry(a, number);
+      a.second_.store(number, std::memory_order_release); // pairs with whoever claims it
       return made;
     } catch (std::bad_alloc const&) {
       return nullptr;
@@ -151,7 +157,7 @@ void activity::destroy() noexcept {
 /// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at whatever is not
 /// owned by the coroutine that awaits it, such as a generator; that goes with its owner.
 void activity::destroy_inner_frames() noexcept {
-  if (!leaf_is_ours_) return;
+  if (leaf_is_ours_ == 0) return;
   while (leaf_ != nullptr && own_promise::in(leaf_).is_owned()) {
     std::coroutine_handle<> const around = own_promise::in(leaf_).continuation();
     void const* const outer = std::exchange(tombstone::wanted_for, leaf_.address());
@@ -209,14 +215,14 @@ void activity::flush() noexcept {
 void activity::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
   flush();
   leaf_ = h;
-  leaf_is_ours_ = false;
+  leaf_is_ours_ = 0;
   settle_in();
 }
 
 void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) noexcept {
   flush();
   leaf_ = h;
-  leaf_is_ours_ = is_ours;
+  leaf_is_ours_ = is_ours ? 1 : 0;
   if (to != nullptr && to != home()) {
     if (is_listed()) home()->residing.remove(*this);
     seat = any_seat;
@@ -255,7 +261,7 @@ bool suspension::suspend(std::coroutine_handle<> h, bool is_ours) {
     return false;
   }
   a.leaf_ = h;
-  a.leaf_is_ours_ = is_ours;
+  a.leaf_is_ours_ = is_ours ? 1 : 0;
   a.waits_on_.set(*this);
   bool inserted = false;
   try {

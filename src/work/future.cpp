@@ -68,12 +68,30 @@ void future_state::drop() noexcept {
 
 void future_state::resume(member& /*runner*/) noexcept {} // a promise's is never queued
 
+void cancellation::add(future_state& s) noexcept {
+  // acq_rel: pairs with itself. Who comes second leaves it to the first.
+  if (s.asked.exchange(true, std::memory_order_acq_rel)) return;
+  if (future_state** const next = s.next_to_ask()) {
+    s.hold();
+    *next = std::exchange(first_, &s);
+  } else {
+    s.stop.request_stop();
+  }
+}
+future_state* cancellation::pop() noexcept {
+  future_state* const s = first_;
+  if (s != nullptr) first_ = *s->next_to_ask();
+  return s;
+}
+
 void future_state::cancel() noexcept {
+  hold(); // a callback may drop the last future
+  state_ref const held_here(this);
   cancellation all;
   all.add(*this);
   while (future_state* const s = all.pop()) {
     state_ref const held(s);
-    s->stop.request_stop(); // calls what users have registered
+    s->stop.request_stop();
     s->cancel_inputs(all);
   }
 }

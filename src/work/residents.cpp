@@ -15,19 +15,19 @@ void residents::add(resident& r) noexcept {
   r.previous_ = nullptr;
   if (s.first != nullptr) s.first->previous_ = &r;
   s.first = &r;
-  r.listed_ = true;
+  r.listed_ = 1;
 }
 
 void residents::remove(resident& r) noexcept {
   stripe& s = stripe_of(r);
   std::lock_guard const guard(s.guard);
-  if (r.listed_) unlink(s, r);
+  if (r.is_listed()) unlink(s, r);
 }
 
 void residents::unlink(stripe& s, resident& r) noexcept {
   (r.previous_ != nullptr ? r.previous_->next_ : s.first) = r.next_;
   if (r.next_ != nullptr) r.next_->previous_ = r.previous_;
-  r.listed_ = false;
+  r.listed_ = 0;
 }
 
 /// Does f(resident) for those that are wanted, until there are none. Not under the lock: what f resumes may
@@ -61,14 +61,14 @@ void residents::request_drain() noexcept {
   for_each([](resident& r) { return r.work().stop.requested_here() == stop_level::none; },
            [](resident& r) {
              r.work().stop.request_drain();
-             r.on_drain();
+             r.work().on_drain();
            });
 }
 
 void residents::stop_parents() noexcept {
   for_each(
       [](resident& r) {
-        return r.work().stop.requested_here() != stop_level::stopped && r.waits_for_children();
+        return r.work().stop.requested_here() != stop_level::stopped && r.work().waits_for_children();
       },
       [](resident& r) { r.work().stop.request_stop(); });
 }
@@ -80,7 +80,7 @@ bool residents::drop_stuck() noexcept {
       resident* stuck = nullptr;
       {
         std::lock_guard const guard(s.guard);
-        for (stuck = s.first; stuck != nullptr && !stuck->withdraw();) stuck = stuck->next_;
+        for (stuck = s.first; stuck != nullptr && !stuck->work().withdraw();) stuck = stuck->next_;
         if (stuck != nullptr) unlink(s, *stuck);
       }
       if (stuck == nullptr) break;

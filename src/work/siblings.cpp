@@ -12,9 +12,8 @@ namespace rubato::detail {
 std::coroutine_handle<> sibling_activity::begin(member& /*runner*/) noexcept { return of_.frame_; }
 
 void sibling_activity::end(bool finished) noexcept {
-  if (finished) return; // the result is where it belongs
-  tombstone::destroy_frame(std::exchange(of_.frame_, nullptr));
-  of_.error_ = &of_.broken_;
+  if (finished) return;                                         // the result is where it belongs
+  tombstone::destroy_frame(std::exchange(of_.frame_, nullptr)); // and it has failed, with broken_
 }
 
 void sibling_activity::fail(std::exception_ptr e) noexcept { of_.broken_ = std::move(e); }
@@ -38,10 +37,7 @@ activity* sibling::go_away(pool_core& where) noexcept {
   }
 }
 
-void sibling::never_ends(std::exception_ptr why) noexcept {
-  broken_ = std::move(why);
-  error_ = &broken_;
-}
+void sibling::never_ends(std::exception_ptr why) noexcept { broken_ = std::move(why); }
 
 void sibling::queue() noexcept {
   pool_core& where = *group_->of_.home();
@@ -81,7 +77,7 @@ void sibling_group::fork() noexcept {
 
 void sibling_group::one_has_ended(void* group) noexcept {
   auto& self = static_cast<sibling_group&>(*static_cast<junction*>(group));
-  if (self.here_->error() != nullptr) [[unlikely]]
+  if (self.here_->has_failed()) [[unlikely]]
     self.note(*self.here_); // what is forked is no race
   if (self.stayed_ == self.count_) [[likely]]
     own_trampoline.next = self.promise().continuation();
@@ -153,7 +149,7 @@ inline bool sibling_group::find_next() noexcept {
 }
 
 [[gnu::noinline, gnu::cold]] void sibling_group::note(sibling const& s) noexcept {
-  bool const failed = s.error() != nullptr;
+  bool const failed = s.has_failed();
   auto const index = static_cast<std::uint32_t>(&s - all_);
   if (failed) {
     std::uint32_t expected = none;

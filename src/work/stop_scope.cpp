@@ -24,15 +24,16 @@ stop_scope::~stop_scope() {
   leave_parent();
   for (call* c = calls; c != nullptr; c = c->outer)
     if (c->scope == this) c->scope = nullptr;
+  delete tokens(); // NOLINT(cppcoreguidelines-owning-memory): the list has no owner
 }
 
 stop_level stop_scope::look_upwards(std::uint64_t now) const noexcept {
   stop_level most = stop_level::none;
   for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent()) {
     if (stop_level const l = s->requested_.load(std::memory_order_relaxed); l > most) most = l;
-    if (s->clear_at_.load(std::memory_order_relaxed) == now) break;
+    if (s->up_ == nullptr || s->up_->clear_at_.load(std::memory_order_relaxed) == now) break;
   }
-  if (most == stop_level::none) clear_at_.store(now, std::memory_order_relaxed);
+  if (most == stop_level::none && up_ != nullptr) up_->clear_at_.store(now, std::memory_order_relaxed);
   return most;
 }
 
@@ -58,7 +59,7 @@ void stop_scope::request(stop_level level) noexcept {
       // release: pairs with level(). Under the lock: a link that add() refuses was refused after this.
       stop_requests.fetch_add(1, std::memory_order_release);
     }
-    if (state_ != nullptr) tokens = state_->source;
+    if (token_state const* const t = this->tokens()) tokens = t->source;
   }
   struct on_the_stack {
     call here;
@@ -104,16 +105,21 @@ void stop_scope::unlink(stop_listener& l) noexcept {
   if (l.next_ != nullptr) l.next_->previous_ = l.previous_;
 }
 
+void stop_scope::insert(stop_listener& l) const noexcept {
+  l.previous_ = tokens();
+  stop_listener*& next = l.previous_ != nullptr ? l.previous_->next_ : first_;
+  l.next_ = next;
+  if (next != nullptr) next->previous_ = &l;
+  next = &l;
+}
+
 bool stop_scope::add(stop_listener& l) noexcept {
   if (parent() != nullptr) listen_to_parent();
   std::lock_guard const guard(mutex_);
   stop_level const now = level();
   if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.stays_)) return false;
   l.told_ = now;
-  l.previous_ = nullptr;
-  l.next_ = first_;
-  if (first_ != nullptr) first_->previous_ = &l;
-  first_ = &l;
+  insert(l);
   l.phase_.store(stop_listener::phase::listed, std::memory_order_relaxed);
   return true;
 }
@@ -162,7 +168,7 @@ void stop_scope::remove(stop_listener& l) noexcept {
 std::stop_token stop_scope::token(std::stop_token const& outermost) const {
   {
     std::lock_guard const guard(mutex_);
-    if (state_ != nullptr) return state_->source.get_token();
+    if (token_state const* const t = tokens()) return t->source.get_token();
   }
   stop_scope const* const above = parent();
   std::stop_token const from = above != nullptr ? above->token(outermost) : outermost;
@@ -172,8 +178,11 @@ std::stop_token stop_scope::token(std::stop_token const& outermost) const {
   token_state* state = nullptr;
   {
     std::lock_guard const guard(mutex_);
-    if (state_ == nullptr) state_ = std::move(made);
-    state = state_.get();
+    if (!has_tokens_) {
+      insert(*made);
+      has_tokens_ = made.release() != nullptr;
+    }
+    state = tokens();
     requested = requested_.load(std::memory_order_relaxed) != stop_level::none;
   }
   if (requested) state->source.request_stop();

@@ -35,27 +35,32 @@ struct trampoline {
 class activity : public future_state, resident {
   friend class suspension;
 
-  bool leaf_is_ours_ = false; // its promise can be found
-  std::uint32_t flushes_ = 0;
-  std::coroutine_handle<> leaf_; // resumed next
-  watched<suspension> waits_on_; ///< a part of its frames
-  std::atomic<task*> second_{
-      nullptr}; ///< its entry in a queue, if its own was claimed and is left in another place
   friend class second_entry;
   static constexpr std::uint32_t to_be_dropped = 1, one_child = 2, dropped = 1U << 31U | to_be_dropped;
-  std::atomic<std::uint32_t> children_{
-      0}; ///< that refer to its frames, twice, and whether it goes when they have
 
-  [[nodiscard]] bool withdraw() noexcept override;
-  [[nodiscard]] bool waits_for_children() noexcept override;
-  [[nodiscard]] future_state& work() noexcept override { return *this; }
+  // Every suspended coroutine has one: the small ones first, behind the resident's.
+  std::uint32_t flushes_ : 31 = 0;
+  std::uint32_t leaf_is_ours_ : 1 = 0; ///< its promise can be found
+  /// That refer to its frames, twice, and whether it goes when they have.
+  std::atomic<std::uint32_t> children_{0};
+  /// Of its newest second entry, twice, and whether that stands for it: if its own was claimed and is left in
+  /// another place.
+  std::atomic<std::uint32_t> second_{0};
+  std::coroutine_handle<> leaf_; ///< resumed next
+  watched<suspension> waits_on_; ///< a part of its frames
+
   void settle_in() noexcept;
   [[nodiscard]] bool waits_again() noexcept;
   void flush() noexcept;
   void destroy_inner_frames() noexcept;
 
 protected:
-  using future_state::future_state;
+  explicit activity(std::uint32_t holders) noexcept
+      : future_state(holders)
+      , resident(static_cast<future_state&>(*this)) {}
+  activity(std::uint32_t holders, stop_link& around) noexcept
+      : future_state(holders, around)
+      , resident(static_cast<future_state&>(*this)) {}
 
   /// Makes the coroutine that ends with the activity; null: that failed, and the result says so.
   [[nodiscard]] virtual std::coroutine_handle<> begin(member& runner) noexcept = 0;
@@ -76,18 +81,20 @@ public:
   [[nodiscard]] bool child_ended() noexcept;
   /// Where it is suspended: it never goes on.
   void destroy() noexcept;
+  [[nodiscard]] bool withdraw() noexcept override;
+  [[nodiscard]] bool waits_for_children() noexcept override;
   /// How often its latent tasks have been queued because it was suspended.
   [[nodiscard]] std::uint32_t flushes() const noexcept { return flushes_; }
 
   [[nodiscard]] task* second() noexcept override;
   [[nodiscard]] bool is_ready_elsewhere() const noexcept override {
-    return second_.load(std::memory_order_relaxed) != nullptr;
+    return (second_.load(std::memory_order_relaxed) & 1U) != 0;
   }
   /// The future that it awaits, if it does.
   [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override;
   [[nodiscard]] bool claim_elsewhere() noexcept override {
     // acquire: pairs with requeue().
-    return second_.exchange(nullptr, std::memory_order_acquire) != nullptr;
+    return (second_.fetch_and(~1U, std::memory_order_acquire) & 1U) != 0;
   }
 
   /// From await_suspend of what is not ours: what is resumed next, by somebody who calls offer().

@@ -142,7 +142,7 @@ private:
     if constexpr (!std::is_void_v<T>) {
       using flat = flattened<std::invoke_result_t<F, Token..., value>>;
       if constexpr (flat::is_task || flat::is_future) { // the argument lives until that ends, as f_ does
-        auto& kept = result_of<T>(*source.get());
+        auto kept = result_of<T>(*source.get());
         if constexpr (is_shared)
           return std::invoke(std::move(f_), std::forward<Token>(token)..., kept.look());
         else
@@ -150,7 +150,7 @@ private:
       }
     }
     state_ref const s = std::move(source);
-    auto& slot = result_of<T>(*s.get());
+    auto slot = result_of<T>(*s.get());
     if constexpr (std::is_void_v<T>) {
       static_cast<void>(slot.look());
       return std::invoke(std::move(f_), std::forward<Token>(token)...);
@@ -166,7 +166,8 @@ private:
 template<class Job>
 class continuation : public Job, future_waiter {
   std::atomic<future_state*> source_; // a hold on it, until it begins; see busy()
-  bool const owns_;                   // the source was a future, not a shared one
+  future_state* next_to_ask_ = nullptr;
+  bool const owns_; // the source was a future, not a shared one
   bool begun_ = false;
 
   static void queue(future_waiter& base, completions& /*more*/) noexcept {
@@ -195,6 +196,15 @@ class continuation : public Job, future_waiter {
     if (s == nullptr) return;
     f(*s);
     source_.store(s, std::memory_order_release); // pairs with source_now()
+  }
+  /// Empty: it is gone.
+  [[nodiscard]] state_ref held_source() noexcept {
+    state_ref input;
+    with_source([&](future_state& s) {
+      s.hold();
+      input = state_ref(&s);
+    });
+    return input;
   }
   [[nodiscard]] state_ref take_source() noexcept {
     future_state* s = source_now();
@@ -247,16 +257,14 @@ public:
     Job::drop();
   }
   void cancel_inputs(cancellation& all) noexcept override {
-    if (owns_) with_source([&](future_state& s) { all.add(s); });
+    if (owns_)
+      if (state_ref const input = held_source()) all.add(*input.get());
     Job::cancel_inputs(all);
   }
+  [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
-    state_ref input;
     if (index != 0) return nullptr;
-    with_source([&](future_state& s) {
-      s.hold();
-      input = state_ref(&s);
-    });
+    state_ref input = held_source();
     if (!input || input->done()) return Job::unfinished_input(index);
     ++index;
     return input.let_go();
@@ -268,15 +276,7 @@ public:
 template<class Job>
 class placed_continuation final : public continuation<Job> {
   using base = continuation<Job>;
-  struct pending final : resident {
-    placed_continuation& self;
-    explicit pending(placed_continuation& c) noexcept
-        : self(c) {}
-    [[nodiscard]] bool withdraw() noexcept override { return self.leave_source(); }
-    [[nodiscard]] future_state& work() noexcept override { return self; }
-  };
-
-  pending pending_{*this};
+  resident pending_{static_cast<future_state&>(*this)}; // beside that of a coroutine, which has not begun
   pool_core& wanted_;
   bool const chosen_; // it says so
 
@@ -297,6 +297,7 @@ public:
     join_residents(wanted_, pending_);
     if (!this->await_source()) enqueue();
   }
+  [[nodiscard]] bool withdraw() noexcept override { return this->leave_source() || base::withdraw(); }
   void resume(member& runner) noexcept override {
     using callable_type = std::remove_cvref_t<decltype(this->callable())>;
     if constexpr (requires { callable_type::ends_with_source; }) {

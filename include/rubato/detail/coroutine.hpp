@@ -107,13 +107,15 @@ class junction;
 
 /// The promise of a coroutine that runs within an activity.
 class own_promise : public coroutine_frame {
-  static constexpr std::uintptr_t owned = 1;
-  std::uintptr_t awaited_by_ = 0; // an address; the lowest bit says that the coroutine there owns this one
+  // An address, which is aligned. Its lowest bit says that the coroutine there owns this one, the next two
+  // what the result is: eight bytes of every frame are worth it.
+  static constexpr std::uintptr_t owned = 1, outcome_bits = 6, low_bits = owned | outcome_bits;
+  std::uintptr_t awaited_by_ = 0;
 
 public:
   /// Null: the activity's outermost.
   [[nodiscard]] std::coroutine_handle<> continuation() const noexcept {
-    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(awaited_by_ & ~owned));
+    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(awaited_by_ & ~low_bits));
   }
   void awaited_by(std::coroutine_handle<> h) noexcept {
     awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address());
@@ -126,6 +128,14 @@ public:
   void owned_by(junction& j) noexcept;
   /// The continuation can be found to be such a coroutine, and its promise be found in it.
   [[nodiscard]] bool is_owned() const noexcept { return (awaited_by_ & owned) != 0; }
+
+  /// Its result's.
+  [[nodiscard]] outcome holds() const noexcept {
+    return static_cast<outcome>((awaited_by_ & outcome_bits) >> 1U);
+  }
+  void holds(outcome o) noexcept {
+    awaited_by_ = (awaited_by_ & ~outcome_bits) | static_cast<std::uintptr_t>(o) << 1U;
+  }
 
   /// Can the promise be found in the frame without knowing what it is? Not if it is aligned more strictly.
   template<class P>
@@ -167,30 +177,43 @@ inline void own_promise::owned_by(junction& j) noexcept {
   awaited_by_ = reinterpret_cast<std::uintptr_t>(&j) | owned;
 }
 
+/// The same with room for a result.
 template<class T>
-class task_promise : public own_promise {
+class result_promise : public own_promise, public result_access<result_promise<T>, T> {
+  friend class result_access<result_promise<T>, T>;
+  result_room<T> room_;
+
+  [[nodiscard]] result_room<T>& room() noexcept { return room_; }
+  [[nodiscard]] result_room<T> const& room() const noexcept { return room_; }
+
+protected:
+  result_promise() noexcept = default;
+  ~result_promise() { this->reset(); }
+
 public:
-  result_slot<T> result;
-  void unhandled_exception() noexcept { result.fail(std::current_exception()); }
+  /// Where an exception stands if there is one.
+  [[nodiscard]] std::exception_ptr const& error_room() const noexcept { return room_.error; }
+  void unhandled_exception() noexcept { this->fail(std::current_exception()); }
+};
+
+template<class T>
+class task_promise : public result_promise<T> {
+public:
   template<class U = T>
     requires std::convertible_to<U&&, T>
   void return_value(U&& value) {
-    result.emplace(std::forward<U>(value));
+    this->emplace(std::forward<U>(value));
   }
 };
 template<class T>
-class task_promise<T&> : public own_promise {
+class task_promise<T&> : public result_promise<T&> {
 public:
-  result_slot<T&> result;
-  void unhandled_exception() noexcept { result.fail(std::current_exception()); }
-  void return_value(T& value) noexcept { result.emplace(value); }
+  void return_value(T& value) noexcept { this->emplace(value); }
 };
 template<>
-class task_promise<void> : public own_promise {
+class task_promise<void> : public result_promise<void> {
 public:
-  result_slot<void> result;
-  void unhandled_exception() noexcept { result.fail(std::current_exception()); }
-  void return_void() noexcept { result.emplace(); }
+  void return_void() noexcept { this->emplace(); }
 };
 
 } // namespace detail

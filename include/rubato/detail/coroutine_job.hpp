@@ -23,40 +23,70 @@ public:
   rubato::task<T> operator()() noexcept { return std::move(task_); }
 };
 
+/// Where a coroutine comes from.
+template<class F>
+class task_source {
+  until_called<F> f_; // lives until the task ends, because that may refer to it
+
+public:
+  rubato::task<typename flattened<call_result_t<F>>::type> made;
+
+  template<class... Args>
+  explicit task_source(Args&&... args)
+      : f_(std::forward<Args>(args)...) {}
+  [[nodiscard]] F& callable() noexcept { return f_.get(); }
+  void make(member& runner) { made = call_with_token(runner, std::move(f_.get())); }
+  void reset() noexcept {
+    made = {};
+    f_.reset();
+  }
+};
+/// It is there already.
+template<class T>
+class task_source<task_holder<T>> {
+public:
+  rubato::task<T> made;
+
+  explicit task_source(rubato::task<T>&& t) noexcept
+      : made(std::move(t)) {}
+  explicit task_source(task_holder<T>&& h) noexcept
+      : made(h()) {}
+  static void make(member& /*runner*/) noexcept {}
+  void reset() noexcept { made = {}; }
+};
+
 template<class F>
 class coroutine_job : public state_of<typename flattened<call_result_t<F>>::type, activity> {
   using result_type = typename flattened<call_result_t<F>>::type;
-  until_called<F> f_; // lives until the task ends, because that may refer to it
-  rubato::task<result_type> task_;
+  task_source<F> source_;
 
 public:
   template<class... Args>
   explicit coroutine_job(std::uint32_t holders, Args&&... args)
       : state_of<result_type, activity>(holders)
-      , f_(std::forward<Args>(args)...) {}
+      , source_(std::forward<Args>(args)...) {}
   template<class... Args>
   explicit coroutine_job(stop_link& around, std::uint32_t holders, Args&&... args)
       : state_of<result_type, activity>(holders, around)
-      , f_(std::forward<Args>(args)...) {}
+      , source_(std::forward<Args>(args)...) {}
 
-  [[nodiscard]] F& callable() noexcept { return f_.get(); }
+  [[nodiscard]] F& callable() noexcept { return source_.callable(); }
   void dispose() noexcept override { dispose_state(this); }
 
 protected:
   [[nodiscard]] std::coroutine_handle<> begin(member& runner) noexcept override {
     try {
-      task_ = call_with_token(runner, std::move(f_.get()));
-      if (!task_.valid()) throw_no_state("rubato: spawn of an empty task");
-      return task_access::frame(task_);
+      source_.make(runner);
+      if (!source_.made.valid()) throw_no_state("rubato: spawn of an empty task");
+      return task_access::frame(source_.made);
     } catch (...) {
       this->fail(std::current_exception());
       return nullptr;
     }
   }
   void end(bool finished) noexcept override {
-    if (finished) this->slot.take_over(task_access::frame(task_).promise().result);
-    task_ = {};
-    f_.reset();
+    if (finished) this->slot().take_over(task_access::frame(source_.made).promise());
+    source_.reset();
   }
 };
 

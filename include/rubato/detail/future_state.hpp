@@ -60,13 +60,14 @@ public:
   }
 };
 
-/// States that are to be asked to stop: a list in place of a recursion. Each is asked once in its life, so
-/// its link belongs to one list at most.
+/// States that consume others and are to be asked to stop: a list in place of a recursion. Each is asked once
+/// in its life, so its link belongs to one list at most.
 class cancellation {
   future_state* first_ = nullptr;
 
 public:
-  /// Holds it meanwhile.
+  /// By a caller that holds it, without locks: what consumes nothing is asked at once, which calls what users
+  /// have registered.
   void add(future_state& s) noexcept;
   /// With its hold. Null: there are no more.
   [[nodiscard]] future_state* pop() noexcept;
@@ -98,10 +99,8 @@ public:
   std::atomic<bool> displaced{false}; ///< its entry stands in the queue of a pool that it has left
 
 private:
-  friend class cancellation;
   std::atomic<std::uint32_t> holders_;
   std::atomic<pool_core*> home_{nullptr};
-  future_state* next_to_ask_ = nullptr;
   static void tell(future_state& s, completions& more) noexcept;
 
 public:
@@ -110,7 +109,8 @@ public:
   bool broken_off = false;                ///< by its pool, which ends; before it completes
   std::atomic<bool> circle_told{false};   ///< on_stall knows of a circle that it is in
   completion waiters;
-  stop_scope stop;
+  [[no_unique_address]] stop_scope stop; // its padding is used
+  outcome holds = outcome::none;         ///< in the room for the result
 
   explicit future_state(std::uint32_t holders) noexcept
       : task(&exec_entry)
@@ -127,7 +127,7 @@ public:
   future_state& operator=(future_state const&) = delete;
   virtual ~future_state() = default;
 
-  /// The result_slot<T>.
+  /// The result_room<T>.
   [[nodiscard]] virtual void* result() noexcept = 0;
   virtual void fail(std::exception_ptr e) noexcept = 0;
   /// Runs it, or goes on with it. It ends with complete() at some time.
@@ -155,6 +155,17 @@ public:
   [[nodiscard]] virtual bool needs_all_inputs() const noexcept { return true; }
   /// A stop was asked for: passes it on to what this consumes.
   virtual void cancel_inputs(cancellation& /*all*/) noexcept {}
+  /// The link for that of what consumes something; null: it consumes nothing.
+  [[nodiscard]] virtual future_state** next_to_ask() noexcept { return nullptr; }
+
+  // For what is among the residents of a pool.
+  /// Takes it away from what it waits for. True: nobody will bring it back, and the caller drops the work.
+  /// When nobody runs in the pool.
+  [[nodiscard]] virtual bool withdraw() noexcept { return false; }
+  /// It cannot be withdrawn as long as its children have not ended.
+  [[nodiscard]] virtual bool waits_for_children() noexcept { return false; }
+  /// The pool has asked the work to stop, because it ends.
+  virtual void on_drain() noexcept {}
 
   /// Whose work it is; null: nobody's. A continuation may yet move. Work that waits for others' may outlive
   /// that pool: whoever is not sure that it lives uses visit_if_there().
@@ -189,18 +200,6 @@ public:
   static void exec_entry(task& base, member* runner) noexcept;
 };
 
-inline void cancellation::add(future_state& s) noexcept {
-  // acq_rel: pairs with itself. Who comes second leaves it to the first.
-  if (s.asked.exchange(true, std::memory_order_acq_rel)) return;
-  s.hold();
-  s.next_to_ask_ = std::exchange(first_, &s);
-}
-inline future_state* cancellation::pop() noexcept {
-  future_state* const s = first_;
-  if (s != nullptr) first_ = s->next_to_ask_;
-  return s;
-}
-
 /// Whoever has taken an entry out of a queue frees it if it stands for nothing any more: its work was
 /// claimed.
 [[nodiscard]] bool drop_stale_entry(task& k, pool_core& where) noexcept;
@@ -218,9 +217,26 @@ void queue_near(task& t, pool_core* made_at) noexcept;
 /// As offer(), for work that was never queued and whose ticket says queued: on its pool, by any thread.
 void queue_new(future_state& s) noexcept;
 
+/// A state's result.
 template<class T>
-[[nodiscard]] result_slot<T>& result_of(future_state& s) noexcept {
-  return *static_cast<result_slot<T>*>(s.result());
+class state_result : public result_access<state_result<T>, T> {
+  friend class result_access<state_result<T>, T>;
+  result_room<T>& room_;
+  future_state& state_;
+
+  [[nodiscard]] result_room<T>& room() const noexcept { return room_; }
+  void holds(outcome o) noexcept { state_.holds = o; }
+
+public:
+  state_result(result_room<T>& room, future_state& s) noexcept
+      : room_(room)
+      , state_(s) {}
+  [[nodiscard]] outcome holds() const noexcept { return state_.holds; }
+};
+
+template<class T>
+[[nodiscard]] state_result<T> result_of(future_state& s) noexcept {
+  return {*static_cast<result_room<T>*>(s.result()), s};
 }
 
 /// One hold on a state.
@@ -253,11 +269,14 @@ public:
 /// A state with room for a T. `Base` is future_state or an activity.
 template<class T, class Base = future_state>
 class state_of : public Base {
+  result_room<T> room_;
+
 public:
-  result_slot<T> slot;
   using Base::Base;
-  [[nodiscard]] void* result() noexcept override { return &slot; }
-  void fail(std::exception_ptr e) noexcept override { slot.fail(std::move(e)); }
+  ~state_of() override { slot().reset(); }
+  [[nodiscard]] state_result<T> slot() noexcept { return {room_, *this}; }
+  [[nodiscard]] void* result() noexcept override { return &room_; }
+  void fail(std::exception_ptr e) noexcept override { slot().fail(std::move(e)); }
 };
 
 /// Builds a state in memory from the slabs. Throws std::bad_alloc, and what the constructor throws.

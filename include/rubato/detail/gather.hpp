@@ -53,7 +53,7 @@ using in_tuple = value_of<T>;
 /// The value of an input: moved out of a future, copied out of a shared one.
 template<class T>
 value_of<T> value_from(gathered& g) {
-  auto& slot = result_of<T>(*g.source.get());
+  auto slot = result_of<T>(*g.source.get());
   // Only what can be copied is shared here: see put_input().
   if constexpr (!std::is_void_v<T> && (std::is_reference_v<T> || std::is_copy_constructible_v<T>))
     if (!g.owned) return static_cast<value_of<T>>(slot.look());
@@ -62,12 +62,12 @@ value_of<T> value_from(gathered& g) {
 
 template<class T>
 [[nodiscard]] bool has_failed(gathered const& g) noexcept {
-  return result_of<T>(*g.source.get()).error() != nullptr;
+  return result_of<T>(*g.source.get()).has_error();
 }
 /// Moved out of a future, copied out of a shared one.
 template<class T>
 [[nodiscard]] std::exception_ptr error_of(gathered const& g) noexcept {
-  auto& slot = result_of<T>(*g.source.get());
+  auto slot = result_of<T>(*g.source.get());
   return g.owned ? slot.take_error() : slot.error();
 }
 
@@ -135,6 +135,8 @@ struct range_inputs {
 /// What all gathering states do with their inputs.
 template<class Result, class Inputs>
 class gathering_state : public state_of<Result>, public gathering {
+  future_state* next_to_ask_ = nullptr;
+
 protected:
   Inputs inputs_;
 
@@ -153,8 +155,12 @@ protected:
 public:
   void cancel_inputs(cancellation& all) noexcept override {
     for (std::size_t i = 0; i != inputs_.size(); ++i)
-      if (inputs_[i].owned) all.add(*inputs_[i].source.get());
+      if (inputs_[i].owned) {
+        state_ref const input = inputs_[i].source;
+        all.add(*input.get());
+      }
   }
+  [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] bool is_work() const noexcept override { return false; }
   [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
     while (index < inputs_.size())
@@ -189,7 +195,7 @@ class all_state final : public gathering_state<typename Inputs::all_type, Inputs
     if (std::size_t const i = failed_.load(std::memory_order_relaxed); i != none)
       this->fail(this->inputs_.error(i));
     else
-      this->slot.fill([this] { return this->inputs_.values(); });
+      this->slot().fill([this] { return this->inputs_.values(); });
     return true;
   }
 
@@ -238,7 +244,7 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
     bool const wins =
         !failed && winner_.compare_exchange_strong(expected, g.index, std::memory_order_relaxed); // see below
     if (wins) {
-      this->slot.fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
+      this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
       stop_losers(g.index);
     }
     // acq_rel: whoever comes last sees what the others have done.

@@ -102,7 +102,7 @@ public:
       this->fail(cancelled_error());
     } else {
       token_in_force const token(runner.chain, &this->stop);
-      this->slot.fill([&]() -> call_result_t<F> { return call_with_token(runner, std::move(f_.get())); });
+      this->slot().fill([&]() -> call_result_t<F> { return call_with_token(runner, std::move(f_.get())); });
     }
     f_.reset();
     this->complete();
@@ -122,6 +122,7 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
   until_called<F> f_; // lives until the inner future ends
   mutex mutex_;
   state_ref inner_; // guarded by mutex_
+  future_state* next_to_ask_ = nullptr;
   relay_waiter relay_{&deliver, this};
 
   static void deliver(future_waiter& base, completions& more) noexcept {
@@ -131,14 +132,13 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
   }
 
   /// By a scope around. Who cancels the future sees to its inputs itself, however many there are in a row.
+  [[nodiscard]] state_ref inner_now() noexcept {
+    std::lock_guard const guard(mutex_);
+    return inner_;
+  }
   void stop_requested() noexcept override {
-    if (this->asked.load(std::memory_order_acquire)) return;
-    state_ref inner;
-    {
-      std::lock_guard const guard(mutex_);
-      inner = inner_;
-    }
-    if (inner) inner->cancel();
+    if (this->asked.load(std::memory_order_acquire)) return; // cancel_inputs() does it
+    if (state_ref const inner = inner_now()) inner->cancel();
   }
   void take_over() noexcept {
     this->stop.remove(*this);
@@ -147,7 +147,7 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
       std::lock_guard const guard(mutex_);
       inner = std::move(inner_);
     }
-    this->slot.take_over(result_of<result>(*inner.get()));
+    this->slot().take_over(result_of<result>(*inner.get()));
     f_.reset();
   }
 
@@ -169,12 +169,11 @@ public:
     future_state::drop();
   }
   void cancel_inputs(cancellation& all) noexcept override {
-    std::lock_guard const guard(mutex_);
-    if (inner_) all.add(*inner_.get());
+    if (state_ref const inner = inner_now()) all.add(*inner.get());
   }
+  [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
-    std::lock_guard const guard(mutex_);
-    return index++ == 0 ? state_ref(inner_).let_go() : nullptr;
+    return index++ == 0 ? inner_now().let_go() : nullptr;
   }
   void dispose() noexcept override { dispose_state(this); }
 };

@@ -49,7 +49,7 @@ class sibling final : public latent_job {
   sibling_group* group_ = nullptr;
   own_promise* promise_ = nullptr;
   std::coroutine_handle<> frame_;
-  std::exception_ptr const* error_ = nullptr; ///< where it stands, if there is one
+  std::exception_ptr const* error_ = nullptr; ///< where its own stands, if it has one
   std::exception_ptr broken_;                 ///< if it was never begun, or not finished
 
   static void run_elsewhere(latent_job& base, member& runner);
@@ -76,14 +76,19 @@ public:
     auto const h = task_access::let_go(t);
     frame_ = h;
     promise_ = &h.promise();
-    error_ = &h.promise().result.error();
+    error_ = &h.promise().error_room();
+  }
+  [[nodiscard]] bool has_failed() const noexcept {
+    return broken_ != nullptr || promise_->holds() == outcome::error; // unless broken, its frame is there
   }
   /// Why it has failed; empty: it has not.
-  [[nodiscard]] std::exception_ptr const& error() const noexcept { return *error_; }
+  [[nodiscard]] std::exception_ptr error() const noexcept {
+    return broken_ != nullptr ? broken_ : has_failed() ? *error_ : std::exception_ptr();
+  }
   /// After it has ended without an exception.
   template<class T>
-  [[nodiscard]] result_slot<T>& result() noexcept {
-    return static_cast<task_promise<T>&>(*promise_).result;
+  [[nodiscard]] result_promise<T>& result() noexcept {
+    return static_cast<result_promise<T>&>(*promise_);
   }
 };
 
@@ -167,7 +172,7 @@ public:
   void finish() {
     if (rested_) static_cast<void>(rest_.value.retire());
     if (std::uint32_t const i = first_failed_.load(std::memory_order_relaxed); i != none)
-      std::rethrow_exception(*all_[i].error_);
+      std::rethrow_exception(all_[i].error());
   }
 
   // In place of these: all are queued, and the coroutine goes on.

@@ -50,7 +50,9 @@ class stop_link final : stop_listener {
   friend class stop_scope;
   stop_scope* parent_;
   stop_scope* child_ = nullptr; // set once
-  bool listens_ = false;        // guarded by the child's lock
+  /// So many requests ago nothing was requested from the child up.
+  std::atomic<std::uint64_t> clear_at_{0};
+  bool listens_ = false; // guarded by the child's lock
 
   void stop_requested() noexcept override;
 
@@ -76,20 +78,25 @@ class stop_scope {
       kept.request_stop();
     }
   };
-  struct token_state {
+  /// In the list of listeners, for its place there; it is told before them.
+  struct token_state final : stop_listener {
     std::stop_source source;
     std::optional<std::stop_callback<relay>>
         from_parent; // after the source: its destructor waits for the relay
+    void stop_requested() noexcept override {}
   };
 
-  std::atomic<stop_level> requested_{stop_level::none};
-  mutable mutex mutex_;
-  mutable std::atomic<std::uint64_t> clear_at_{
-      0}; ///< so many requests ago nothing was requested from here up
+  // A part of every future's state: as small as it can be. mutable: the tokens are made for who asks first.
   stop_link* up_ = nullptr;
-  stop_listener* first_ = nullptr;             // guarded by mutex_
-  mutable std::unique_ptr<token_state> state_; // guarded by mutex_; never reset
+  mutable stop_listener* first_ = nullptr; // guarded by mutex_
+  mutable mutex mutex_;
+  std::atomic<stop_level> requested_{stop_level::none};
+  mutable bool has_tokens_ = false; // guarded by mutex_: the first listener is a token_state, from now on
 
+  [[nodiscard]] token_state* tokens() const noexcept {
+    return has_tokens_ ? static_cast<token_state*>(first_) : nullptr;
+  }
+  void insert(stop_listener& l) const noexcept;
   void request(stop_level level) noexcept;
   [[nodiscard]] stop_level look_upwards(std::uint64_t now) const noexcept;
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
@@ -112,9 +119,10 @@ public:
   void request_drain() noexcept { request(stop_level::draining); }
   /// This scope's or an outer one's. O(1) unless there was a request since the scope around was asked.
   [[nodiscard]] stop_level level() const noexcept {
+    if (up_ == nullptr) return requested_here();
     // acquire: pairs with request(), because what was requested before the count rose is read next.
     std::uint64_t const now = stop_requests.load(std::memory_order_acquire);
-    return clear_at_.load(std::memory_order_relaxed) == now ? stop_level::none : look_upwards(now);
+    return up_->clear_at_.load(std::memory_order_relaxed) == now ? stop_level::none : look_upwards(now);
   }
   /// This scope's own. relaxed: whoever asks for it looks again, and orders nothing by it.
   [[nodiscard]] stop_level requested_here() const noexcept {

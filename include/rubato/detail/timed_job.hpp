@@ -38,18 +38,18 @@ class timed_start final : timer, resident {
   bool counted_ = false; ///< among the pool's armed timers
 
   static void due_now(timer& t) noexcept;
-  [[nodiscard]] bool withdraw() noexcept override;
-  [[nodiscard]] future_state& work() noexcept override { return self_; }
-  void on_drain() noexcept override;
 
 public:
   explicit timed_start(future_state& s) noexcept
       : timer(&due_now)
+      , resident(s)
       , self_(s) {}
   /// On the state's pool.
   void begin(std::chrono::steady_clock::time_point t);
   /// True: it will not begin any more; the work was dropped.
   bool call_off() noexcept;
+  /// True: it will not begin any more.
+  [[nodiscard]] bool take_back() noexcept;
   /// The work was dropped before the timer was due.
   void not_counted() noexcept;
 };
@@ -59,6 +59,8 @@ class timed_state : public state_of<void> {
 public:
   timed_start timer{*this};
   using state_of<void>::state_of;
+  [[nodiscard]] bool withdraw() noexcept override { return timer.take_back(); }
+  void on_drain() noexcept override { timer.call_off(); }
 };
 
 template<class F>
