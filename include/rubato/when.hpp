@@ -61,6 +61,7 @@ auto inputs_of_range(Range&& range) {
   using element = std::ranges::range_value_t<Range>;
   range_inputs<typename element::value_type> in;
   std::vector<gathered> grown;
+  if constexpr (std::ranges::sized_range<Range>) grown.reserve(std::ranges::size(range));
   for (auto&& f : range) {
     grown.emplace_back();
     put_input(grown.back(), static_cast<element&>(f));

@@ -167,7 +167,7 @@ void activity::destroy_inner_frames() noexcept {
   }
 }
 
-bool activity::withdraw() noexcept {
+bool activity::withdraw(resident const& /*as*/) noexcept {
   return waits_on_.look([this](suspension& s) {
     // acquire: what the last child has done comes before; and pairs with suspend(), which is over then.
     return !s.structured_ && children_.load(std::memory_order_acquire) == 0 &&
@@ -175,7 +175,7 @@ bool activity::withdraw() noexcept {
   });
 }
 
-bool activity::waits_for_children() noexcept {
+bool activity::waits_for_children(resident const& /*as*/) noexcept {
   return waits_on_.look([this](suspension const& s) {
     return s.structured_ || children_.load(std::memory_order_relaxed) != 0;
   });

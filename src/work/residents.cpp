@@ -1,6 +1,7 @@
 #include "work/residents.hpp"
 
 #include "rubato/detail/future_state.hpp"
+#include "work/pool_core.hpp"
 
 #include <array>
 #include <cstddef>
@@ -30,62 +31,66 @@ void residents::unlink(stripe& s, resident& r) noexcept {
   r.listed_ = 0;
 }
 
-/// Does f(resident) for those that are wanted, until there are none. Not under the lock: what f resumes may
+/// Does f(work) for those that are wanted, until there are none. Not under the lock: what f resumes may
 /// end, and wants it then. Many at a time, or each would be searched for behind all that f was done for.
 template<class Wanted, class F>
 void residents::for_each(Wanted wanted, F f) noexcept {
-  struct held_one {
-    resident* who = nullptr; // a part of the work
-    state_ref work;
-  };
   for (stripe& s : stripes_)
     for (;;) {
-      std::array<held_one, 256> some;
+      std::array<state_ref, 256> some;
       std::size_t n = 0;
       {
         std::lock_guard const guard(s.guard);
         for (resident* r = s.first; r != nullptr && n != some.size(); r = r->next_) {
-          if (!wanted(*r)) continue;
-          r->work().hold();
-          some[n++] = {r, state_ref(&r->work())};
+          future_state& work = r->work();
+          if (!wanted(work, *r)) continue;
+          work.hold();
+          some[n++] = state_ref(&work);
         }
       }
       if (n == 0) break;
-      for (std::size_t i = 0; i != n; ++i) f(*some[i].who);
+      for (std::size_t i = 0; i != n; ++i) f(*some[i].get());
     }
 }
 
 // What is asked is the work's own scope: those around it may be left at this moment, and gone.
 
 void residents::request_drain() noexcept {
-  for_each([](resident& r) { return r.work().stop.requested_here() == stop_level::none; },
-           [](resident& r) {
-             r.work().stop.request_drain();
-             r.work().on_drain();
-           });
+  // It is about to leave if it lives elsewhere already: that pool does not end.
+  auto const lives_here = [this](future_state const& work) { return &work.home()->residing == this; };
+  for_each(
+      [&](future_state const& work, resident const& /*as*/) {
+        return work.stop.requested_here() == stop_level::none && lives_here(work);
+      },
+      [](future_state& work) {
+        work.stop.request_drain();
+        work.on_drain();
+      });
 }
 
 void residents::stop_parents() noexcept {
   for_each(
-      [](resident& r) {
-        return r.work().stop.requested_here() != stop_level::stopped && r.work().waits_for_children();
+      [](future_state& work, resident const& as) {
+        return work.stop.requested_here() != stop_level::stopped && work.waits_for_children(as);
       },
-      [](resident& r) { r.work().stop.request_stop(); });
+      [](future_state& work) { work.stop.request_stop(); });
 }
 
 bool residents::drop_stuck() noexcept {
   bool any = false;
   for (stripe& s : stripes_)
     for (;;) {
-      resident* stuck = nullptr;
+      future_state* stuck = nullptr;
       {
         std::lock_guard const guard(s.guard);
-        for (stuck = s.first; stuck != nullptr && !stuck->work().withdraw();) stuck = stuck->next_;
-        if (stuck != nullptr) unlink(s, *stuck);
+        resident* r = s.first;
+        while (r != nullptr && !r->work().withdraw(*r)) r = r->next_;
+        if (r == nullptr) break;
+        stuck = &r->work();
+        unlink(s, *r);
       }
-      if (stuck == nullptr) break;
-      stuck->work().broken_off = true; // it is ours alone now
-      stuck->work().drop();
+      stuck->broken_off = true; // it is ours alone now
+      stuck->drop();
       any = true;
     }
   return any;

@@ -178,6 +178,9 @@ void depends_on(future_state& input) noexcept {
 }
 
 void work_is_elsewhere() noexcept {
+  // Whoever waits says so, and then looks where its result is made; who calls has just changed that. Each is
+  // seen by the other.
+  std_policy::fence();
   links_to_driven.fetch_add(1, std::memory_order_relaxed); // relaxed: only whether there was any
   call_all_who_wait_in_pools();
   all_on_call.call_all();

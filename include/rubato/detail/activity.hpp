@@ -81,8 +81,8 @@ public:
   [[nodiscard]] bool child_ended() noexcept;
   /// Where it is suspended: it never goes on.
   void destroy() noexcept;
-  [[nodiscard]] bool withdraw() noexcept override;
-  [[nodiscard]] bool waits_for_children() noexcept override;
+  [[nodiscard]] bool withdraw(resident const& as) noexcept override;
+  [[nodiscard]] bool waits_for_children(resident const& as) noexcept override;
   /// How often its latent tasks have been queued because it was suspended.
   [[nodiscard]] std::uint32_t flushes() const noexcept { return flushes_; }
 

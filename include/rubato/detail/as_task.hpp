@@ -49,10 +49,15 @@ template<class A>
   }(std::forward<A>(a));
 }
 
+template<class T>
+[[nodiscard]] std::vector<rubato::task<T>> tasks_of(std::vector<rubato::task<T>>&& all) {
+  return std::move(all);
+}
 template<class Range>
 [[nodiscard]] auto tasks_of(Range&& range) {
   using element = std::ranges::range_value_t<Range>;
   std::vector<decltype(as_task(std::declval<element>()))> all;
+  if constexpr (std::ranges::sized_range<Range>) all.reserve(std::ranges::size(range));
   for (auto&& a : range) all.push_back(as_task(static_cast<element&&>(a)));
   return all;
 }

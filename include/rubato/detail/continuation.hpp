@@ -297,7 +297,14 @@ public:
     join_residents(wanted_, pending_);
     if (!this->await_source()) enqueue();
   }
-  [[nodiscard]] bool withdraw() noexcept override { return this->leave_source() || base::withdraw(); }
+  // Once it has been fired it may be a coroutine that runs elsewhere, though the place where it was to run is
+  // not left yet.
+  [[nodiscard]] bool withdraw(resident const& as) noexcept override {
+    return &as == &pending_ ? this->leave_source() : base::withdraw(as);
+  }
+  [[nodiscard]] bool waits_for_children(resident const& as) noexcept override {
+    return &as != &pending_ && base::waits_for_children(as);
+  }
   void resume(member& runner) noexcept override {
     using callable_type = std::remove_cvref_t<decltype(this->callable())>;
     if constexpr (requires { callable_type::ends_with_source; }) {

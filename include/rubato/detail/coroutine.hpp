@@ -193,6 +193,7 @@ protected:
 public:
   /// Where an exception stands if there is one.
   [[nodiscard]] std::exception_ptr const& error_room() const noexcept { return room_.error; }
+  // Its coroutine may throw after co_return, from a destructor, and catch that and return again.
   void unhandled_exception() noexcept { this->fail(std::current_exception()); }
 };
 
@@ -202,6 +203,7 @@ public:
   template<class U = T>
     requires std::convertible_to<U&&, T>
   void return_value(U&& value) {
+    this->reset();
     this->emplace(std::forward<U>(value));
   }
 };

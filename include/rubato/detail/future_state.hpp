@@ -22,6 +22,7 @@ namespace rubato::detail {
 
 class future_state;
 class completions;
+class resident;
 
 /// Called once when the result is there, by whoever brought it: it must not run user code, but may move
 /// values. Afterwards nobody touches the waiter.
@@ -158,12 +159,12 @@ public:
   /// The link for that of what consumes something; null: it consumes nothing.
   [[nodiscard]] virtual future_state** next_to_ask() noexcept { return nullptr; }
 
-  // For what is among the residents of a pool.
+  // For what is among the residents of a pool: `as` that part of it, of which it may have two, in two pools.
   /// Takes it away from what it waits for. True: nobody will bring it back, and the caller drops the work.
   /// When nobody runs in the pool.
-  [[nodiscard]] virtual bool withdraw() noexcept { return false; }
+  [[nodiscard]] virtual bool withdraw(resident const& /*as*/) noexcept { return false; }
   /// It cannot be withdrawn as long as its children have not ended.
-  [[nodiscard]] virtual bool waits_for_children() noexcept { return false; }
+  [[nodiscard]] virtual bool waits_for_children(resident const& /*as*/) noexcept { return false; }
   /// The pool has asked the work to stop, because it ends.
   virtual void on_drain() noexcept {}
 

@@ -236,13 +236,27 @@ public:
 /// As many as there are.
 template<class T>
 class sibling_range {
-  std::unique_ptr<sibling[]> all_;
+  // From the slabs.
+  struct deleter {
+    std::size_t count;
+    void operator()(sibling* all) const noexcept {
+      std::destroy_n(all, count);
+      deallocate(all, count * sizeof(sibling));
+    }
+  };
+  std::unique_ptr<sibling[], deleter> all_;
   std::size_t count_;
+
+  [[nodiscard]] static sibling* make(std::size_t count) {
+    auto* const all = static_cast<sibling*>(allocate(count * sizeof(sibling)));
+    std::uninitialized_default_construct_n(all, count);
+    return all;
+  }
 
 public:
   sibling_group group;
   sibling_range(stop_scope& around, sibling_race* race, std::vector<rubato::task<T>>&& tasks)
-      : all_(std::make_unique<sibling[]>(tasks.size()))
+      : all_(make(tasks.size()), {tasks.size()})
       , count_(tasks.size())
       , group(all_.get(), tasks.size(), around, race) {
     for (std::size_t i = 0; i != count_; ++i) all_[i].adopt(group, std::move(tasks[i]));

@@ -59,7 +59,7 @@ class timed_state : public state_of<void> {
 public:
   timed_start timer{*this};
   using state_of<void>::state_of;
-  [[nodiscard]] bool withdraw() noexcept override { return timer.take_back(); }
+  [[nodiscard]] bool withdraw(resident const& /*as*/) noexcept override { return timer.take_back(); }
   void on_drain() noexcept override { timer.call_off(); }
 };
 
