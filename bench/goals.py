@@ -97,7 +97,7 @@ def every(rows, own, prefix, others=PEERS):
 
 def beyond(bytes_each, used, bar):
     """Bytes beyond what is used anyway."""
-    return verdict(bytes_each - used <= bar, f"{bytes_each - used:.0f} B")
+    return verdict(round(bytes_each - used) <= bar, f"{bytes_each - used:.0f} B")
 
 
 def instructions(results, own, form, bar):
