@@ -58,11 +58,11 @@ class result_access {
   [[noreturn]] void rethrow() { std::rethrow_exception(take_error()); }
 
 protected:
-  result_access() noexcept = default;
+  result_access() noexcept = default; // NOLINT(bugprone-crtp-constructor-accessibility): protected will do
   ~result_access() = default;
 
 public:
-  result_access(result_access const&) = delete;
+  result_access(result_access const&) = delete; // NOLINT(bugprone-crtp-constructor-accessibility)
   result_access& operator=(result_access const&) = delete;
 
   /// Destroys what is there.
