@@ -105,8 +105,8 @@ public:
   /// How many tasks are queued and not begun. Approximate while the pool works.
   [[nodiscard]] std::size_t pending() const;
 
-  /// Ends the pool as the destructor does, and leaves it empty; resize() starts it again. From a task of this
-  /// pool it throws std::system_error(resource_deadlock_would_occur).
+  /// Runs what is queued, here if there are no workers, and leaves the pool empty; resize() starts it again.
+  /// From a task of this pool it throws std::system_error(resource_deadlock_would_occur).
   void shutdown(drain_t = drain);
   /// Drops what has not begun, waits for what runs.
   void shutdown(discard_t);
