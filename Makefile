@@ -14,7 +14,7 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% as
 export ONLY WORKERS ROUNDS QUICK OUT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test explore models bench check format tidy install clean configure
+.PHONY: help demo build examples test explore models bench check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -27,6 +27,10 @@ demo: configure ## install what is missing, build, count the identifiers of DIR=
 
 build: configure ## install what is missing, build everything
 	cmake --build --preset $(PRESET) -j $(JOBS)
+
+examples: configure ## install what is missing, build the programs of examples/
+	cmake --build --preset $(PRESET) --target identifiers pipeline -j $(JOBS)
+	@ls $(build)/examples/identifiers/identifiers $(build)/examples/pipeline/pipeline
 
 test: build ## install what is missing, build, run all tests
 	ctest --preset $(PRESET) -j $(JOBS) $(CTEST)

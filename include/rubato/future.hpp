@@ -12,6 +12,7 @@
 #include <exception>
 #include <future>
 #include <memory>
+#include <stop_token>
 #include <type_traits>
 #include <utility>
 
@@ -60,9 +61,15 @@ public:
   [[nodiscard]] bool ready() const noexcept { return state_ && state_->done(); }
 
   /// Waits for the result and returns it, or throws the exception. A task may call it: work that nobody has
-  /// begun is run in place, and otherwise the calling thread leaves its seat to others. Throws cancelled if
-  /// the work was cancelled, or if the calling task was stopped while it waited, and then nothing else has
-  /// changed; std::future_error(broken_promise) if nobody will bring a result.
+  /// begun is run in place, and otherwise the calling thread leaves its seat to others. Throws what the work
+  /// threw; besides,
+  ///   - cancelled, if the work was cancelled;
+  ///   - cancelled as well, if the calling task was stopped while it waited, or its pool ends and nothing in
+  ///   it
+  ///     goes on any more, while this waits for a promise: then nothing else has changed, and the future is
+  ///     still valid;
+  ///   - std::future_error(broken_promise), if nobody will bring a result: the promise is gone, or the pool
+  ///     ended and dropped the work or broke it off where it waited.
   T get() {
     wait();
     detail::state_ref const s = std::move(state_);
@@ -97,7 +104,11 @@ public:
   [[nodiscard]] shared_future<T> share();
   /// Lets the work go on though nobody wants its result; an exception is dropped.
   void detach() { static_cast<void>(take_state()); }
-  /// Asks the work to stop; if it has not begun, it is not begun, and the result is `cancelled`.
+  /// Asks the work to stop, and what it waits for: what this future was made of by then(), when_all() or
+  /// when_any(). Work that has not begun is not begun, and its result is `cancelled`. The result is there
+  /// once nothing of the work runs any more, so get() waits for what has begun and does not look at its
+  /// token; it does not wait for promises, nor for shared futures. Of a promise's own future: the promise is
+  /// asked, by promise::token(), and brings the result as ever.
   void cancel() { state().cancel(); }
 
 private:
@@ -224,6 +235,13 @@ public:
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     if (std::exchange(retrieved_, true)) throw std::future_error(std::future_errc::future_already_retrieved);
     return detail::future_access::make<T>(detail::state_ref(state_));
+  }
+
+  /// Stop is requested when nobody wants the result any more: the future was cancelled or dropped, or what
+  /// was made of it. Once the result is set, a token that no stop ever reaches.
+  [[nodiscard]] std::stop_token token() const {
+    if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
+    return set_ ? std::stop_token() : state_->stop.token(std::stop_token());
   }
 
   /// Once, either of these two; runs no continuation in place, so locks may be held. If copying or moving the

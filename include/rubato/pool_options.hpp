@@ -115,7 +115,9 @@ public:
     return std::move(on_exit(std::forward<F>(f)));
   }
   /// Nothing in the pool can go on: called once per stall, on one of the waiting threads. Or coroutines wait
-  /// for each other in a circle: called once per circle, as a task of the pool.
+  /// for each other in a circle: called once per circle, as a task of the pool. It is an error of the
+  /// program; what f can do is to log the report and end the program, or to break the circle: cancel one of
+  /// the futures, or keep a promise. The pool itself goes on as if nothing had been, and other work runs.
   template<class F>
   pool_options& on_stall(F&& f) & {
     return on_stall_ = callback<void(stall_report const&)>(std::forward<F>(f)), *this;

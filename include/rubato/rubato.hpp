@@ -17,6 +17,7 @@
 #include "rubato/strand.hpp"            // IWYU pragma: export
 #include "rubato/sync.hpp"              // IWYU pragma: export
 #include "rubato/task.hpp"              // IWYU pragma: export
+#include "rubato/this_task.hpp"         // IWYU pragma: export
 #include "rubato/time.hpp"              // IWYU pragma: export
 #include "rubato/timer_handle.hpp"      // IWYU pragma: export
 #include "rubato/when.hpp"              // IWYU pragma: export

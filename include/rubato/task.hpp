@@ -19,6 +19,19 @@ namespace rubato {
 /// started or last moved to with resume_on(), whoever completes what it awaits. What it awaits with co_await
 /// is one of its own: a stop request reaches it too.
 ///
+/// In it `co_await x` takes, and yields:
+///   - a task<U>, by rvalue or as it stands, once: its U. It begins there;
+///   - a future<U>: its U. An lvalue is consumed as well, as by get();
+///   - a shared_future<U>: a U const&, where it is;
+///   - what functions of Rubato's return to be awaited: yield(), resume_on(pool), sleep_for(d),
+///     sleep_until(t), interval::tick(), with_deadline(x, t), when_all(...) and when_any(...) of tasks and
+///     awaitables, scope::join(), channel::send() and receive(), async_generator::next(), and those of
+///     async_mutex, async_semaphore, async_latch and async_barrier: in the same expression. Each says what;
+///   - anything with operator co_await, or await_ready(), await_suspend() and await_resume(), of another
+///     library: what that yields. Wherever that resumes it, the task goes on on its own pool.
+/// A wait of a task that is asked to stop ends early: by the value that says so, where the result has one
+/// (optional, bool), else it throws cancelled. A foreign one ends when it ends.
+///
 /// Movable; awaited or spawned once. One that has not begun costs its frame, from the slabs of the threads;
 /// dropping it destroys the frame. Awaiting a task costs no allocation but its frame and grows no stack. In a
 /// coroutine, thread-local variables and current_worker() may change at each co_await; no lock may be held
@@ -100,4 +113,4 @@ public:
 #include "rubato/detail/awaiters.hpp"
 #include "rubato/detail/child_job.hpp"
 #include "rubato/detail/coroutine_job.hpp"
-#include "rubato/detail/task_impl.hpp"
+#include "rubato/this_task.hpp" // IWYU pragma: export

@@ -107,6 +107,11 @@ public:
 
   /// Runs what is queued, here if there are no workers, and leaves the pool empty; resize() starts it again.
   /// From a task of this pool it throws std::system_error(resource_deadlock_would_occur).
+  ///
+  /// Every task is asked to stop; waits for time end as cancelled. Once nothing in the pool goes on any more,
+  /// coroutines that still wait for something of Rubato's are destroyed, and their futures broken; get(),
+  /// wait() and scopes that wait in it for promises give up, as cancelled. What other pools make for it, what
+  /// runs and coroutines that await something foreign are waited for.
   void shutdown(drain_t = drain);
   /// Drops what has not begun, waits for what runs.
   void shutdown(discard_t);

@@ -99,7 +99,9 @@ struct with_deadline_fn {
   /// co_await with_deadline(awaitable, t): what the awaitable yields, or nothing if it has not ended by then:
   /// std::optional, for void bool. At t it is asked to stop, and it has ended when this does; if it brings a
   /// value all the same, that counts. Nothing as well if the awaiting task is stopped from outside. Its
-  /// exceptions are thrown, but for the cancelled that either has caused.
+  /// exceptions are thrown, but for the cancelled that either has caused. What yields an optional or a bool
+  /// itself is wrapped once more: with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>,
+  /// empty if the time is over, and holding an empty one if the channel was closed.
   template<class A>
   [[nodiscard]] auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
     return run(task_of(std::forward<A>(awaitable)), t);

@@ -200,7 +200,7 @@ void pool_core::sweep(pool_thread& t) noexcept {
   on_quiet();
 }
 
-bool pool_core::await(pool_thread& t, future_state& s, wait_terms const& terms, bool as_guest) noexcept {
+bool pool_core::await(pool_thread& t, future_state& s, wait_terms& terms, bool as_guest) noexcept {
   bool const timed = terms.deadline != std::chrono::steady_clock::time_point::max();
   rover roams(s, this, t.parker);
   auto const leaves = [&] {
@@ -214,10 +214,15 @@ bool pool_core::await(pool_thread& t, future_state& s, wait_terms const& terms, 
     }
   stop_alarm const alarm(terms.stop, t);
   inside_waiter self(t);
+  t.may_give_up.store(false, std::memory_order_relaxed); // it was for another wait
   if (!s.waiters.add(self)) return true;
   auto const fired = [&] { return self.was_fired(); };
   auto const expired = [&] {
-    return alarm.rung() || (timed && std::chrono::steady_clock::now() >= terms.deadline);
+    // acquire: pairs with held_up().
+    if (t.may_give_up.load(std::memory_order_relaxed) &&
+        t.may_give_up.exchange(false, std::memory_order_acquire) && waits_for_promises_alone(s))
+      terms.given_up = true;
+    return terms.given_up || alarm.rung() || (timed && std::chrono::steady_clock::now() >= terms.deadline);
   };
   // Only of a closure that is in this pool's queue or on its stacks can it be said that nobody else will end
   // it, nor the clock.
@@ -245,7 +250,7 @@ namespace {
 
 /// Waits as a guest of the pool. `t`: who the thread is in another one, or null. False: the result is not
 /// there; the wait is over, or the pool has no room for guests, or ends, or is gone.
-bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, wait_terms const& terms) noexcept {
+bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, wait_terms& terms) noexcept {
   // Our own seat must not stay taken while we drive another pool.
   seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
   {
@@ -274,7 +279,7 @@ bool await_outside(pool_core* owner, future_state& s,
 // NOLINTEND(clang-analyzer-core.StackAddressEscape)
 
 /// The same, in the pool if that has no workers.
-bool await_from_outside(pool_core* owner, future_state& s, wait_terms const& terms) noexcept {
+bool await_from_outside(pool_core* owner, future_state& s, wait_terms& terms) noexcept {
   constexpr std::int64_t spin_us = 20; // less than a wake costs
   if (is_driven_by_waiters(owner)) {
     if (await_elsewhere(owner, nullptr, s, terms)) return true;
@@ -286,7 +291,7 @@ bool await_from_outside(pool_core* owner, future_state& s, wait_terms const& ter
 }
 
 /// Where it is made. False: the wait is over, or there may be something to do elsewhere.
-bool await_alone(future_state& s, wait_terms const& terms) noexcept {
+bool await_alone(future_state& s, wait_terms& terms) noexcept {
   if (s.done()) return true;
   pool_core* const owner = s.home();
   if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
@@ -323,7 +328,7 @@ bool drive(pool_core* core, future_state const& s) noexcept {
 
 /// Does what can be done for the inputs; then waits in one of their pools, if there is any. False: the result
 /// is not there, and there is none, or the wait is over, or there is something to do elsewhere.
-bool await_with_inputs(future_state& s, wait_terms const& terms) noexcept {
+bool await_with_inputs(future_state& s, wait_terms& terms) noexcept {
   pool_core* const own = s.is_work() ? s.home() : nullptr;
   for (;;) {
     std::vector<pool_core*> pools;
@@ -340,7 +345,7 @@ bool await_with_inputs(future_state& s, wait_terms const& terms) noexcept {
   }
 }
 
-bool await_anywhere(future_state& s, wait_terms const& terms) noexcept {
+bool await_anywhere(future_state& s, wait_terms terms) noexcept {
   for (;;) {
     // relaxed: a pool that loses its workers later calls those who wait.
     if (!s.done() && workerless_pools.load(std::memory_order_relaxed) != 0 && await_with_inputs(s, terms))

@@ -241,6 +241,7 @@ void pool_core::request_shutdown(ending how) {
   wake_guests();
   residing.request_drain();
   if (how == ending::discard) discard_queued();
+  tell_if_stuck();
   end_if_quiet();
 }
 

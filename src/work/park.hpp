@@ -27,7 +27,7 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
     if (size() == 0) { // whoever waits does the work, and is no mere waiter meanwhile
       t.waits_in.store(nullptr, std::memory_order_relaxed);
       waiting_.fetch_sub(1, std::memory_order_seq_cst);
-      drive_until(t, done, deadline);
+      drive_until(t, why, done, deadline);
       waiting_.fetch_add(1, std::memory_order_seq_cst);
       t.waits_in.store(why, std::memory_order_relaxed);
       tell_if_stuck();
@@ -36,6 +36,7 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
     t.parker.park_until(deadline);
     // Woken but not run for a while, a thread still counts as waiting: that is no stall.
     if (report_stall_.exchange(false, std::memory_order_acq_rel) && !done()) report_stall();
+    if (break_off_.load(std::memory_order_relaxed) && nobody_else_breaks_off()) break_off_if_asked();
   }
   waiting_.fetch_sub(1, std::memory_order_seq_cst);
   returns_.fetch_add(1, std::memory_order_relaxed);
@@ -47,7 +48,7 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
 /// A pool without workers has nobody else: the thread that waits runs what is ready, in order, and sleeps on
 /// a seat of its own in between. Returns when done or when the pool has workers again.
 template<class Done>
-void pool_core::drive_until(pool_thread& t, Done& done,
+void pool_core::drive_until(pool_thread& t, char const* why, Done& done,
                             std::chrono::steady_clock::time_point deadline) noexcept {
   seat* left = nullptr;
   while (size() == 0 && !done()) {
@@ -57,7 +58,15 @@ void pool_core::drive_until(pool_thread& t, Done& done,
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
     vacate(t, leaving::to_drive);
     if (any_queued() || any_latent(&t)) call_worker(temporary, true);
-    while (t.sits_on() == nullptr && !done() && size() == 0) t.parker.park_until(deadline);
+    t.waits_in.store(why, std::memory_order_relaxed);
+    waiting_.fetch_add(1, std::memory_order_seq_cst); // asleep it is a mere waiter
+    tell_if_stuck();
+    while (t.sits_on() == nullptr && !done() && size() == 0) {
+      t.parker.park_until(deadline);
+      break_off_if_asked();
+    }
+    waiting_.fetch_sub(1, std::memory_order_seq_cst);
+    t.waits_in.store(nullptr, std::memory_order_relaxed);
     people.stop_driving(t);
     people.close(temporary);
     left = vacate(t, leaving::to_wait);

@@ -1,7 +1,8 @@
 // What a pool is made of once it has started. One member function per step of docs/design/parking.md; they
 // are defined in worker.cpp (what to run next), search.cpp (how to find work), wait.cpp and await.cpp (how to
 // wait), idleness.cpp and room.cpp (waiting for the pool itself), threads.cpp (who there is), lifecycle.cpp
-// (how it begins, changes and ends), broadcast.cpp and relief.cpp (what the watch sees).
+// (how it begins, changes and ends), held_up.cpp (what ends with it), broadcast.cpp and relief.cpp (what the
+// watch sees).
 #pragma once
 
 #include "rubato/pool_options.hpp"
@@ -46,8 +47,10 @@ struct wait_terms {
   char const* why; ///< for reports
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   stop_scope* stop = nullptr; ///< whose request ends it
+  bool given_up = false;      ///< the pool ended, and nobody there would have brought it
   [[nodiscard]] bool is_over() const noexcept {
-    return (stop != nullptr && stop->stop_requested()) || std::chrono::steady_clock::now() >= deadline;
+    return given_up || (stop != nullptr && stop->stop_requested()) ||
+           std::chrono::steady_clock::now() >= deadline;
   }
 };
 
@@ -131,7 +134,8 @@ public:
       pool_thread& t, char const* why, member const* whom, Done done,
       std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) noexcept;
   template<class Done>
-  void drive_until(pool_thread& t, Done& done, std::chrono::steady_clock::time_point deadline) noexcept;
+  void drive_until(pool_thread& t, char const* why, Done& done,
+                   std::chrono::steady_clock::time_point deadline) noexcept;
   void wait_for(pool_thread& t, departure& d) noexcept;
   /// Leaves the seat to others for a while; null: it has none.
   [[nodiscard]] seat* leave(pool_thread& t) noexcept;
@@ -146,7 +150,7 @@ public:
   // Waiting for a result (await.cpp)
   /// Waits on a thread of this pool. False: the deadline has passed, or the pool ends and the thread is only
   /// a guest: what it waits for may be up to others.
-  [[nodiscard]] bool await(pool_thread& t, future_state& s, wait_terms const& terms,
+  [[nodiscard]] bool await(pool_thread& t, future_state& s, wait_terms& terms,
                            bool as_guest = false) noexcept;
   /// May the thread run the work in place, and is it ready? `stranded`: nobody else can, not even on the seat
   /// where it must run.
@@ -235,6 +239,19 @@ public:
   [[nodiscard]] attention look(os::ticks now) noexcept;
   [[nodiscard]] bool wants_attention(bool later) const noexcept;
 
+  // The end of a pool in which threads wait (held_up.cpp)
+  /// The pool ends, and every active thread waits.
+  [[nodiscard]] bool ends_but_waits() const noexcept;
+  /// The same, and not all that can be done has been.
+  [[nodiscard]] bool wants_letting_go() const noexcept;
+  /// Once nothing goes on any more, waits for promises are given up; if that did not help, the coroutines
+  /// that others may wait for are broken off. True: the watch looks again in 10 ms.
+  [[nodiscard]] bool held_up() noexcept;
+  /// By a thread that goes to rest; by one that waits only if there is nobody else, since it runs user code.
+  void break_off_if_asked() noexcept;
+  [[nodiscard]] bool nobody_else_breaks_off() noexcept;
+  [[nodiscard]] bool somebody_will_run() noexcept;
+
   /// Is there something to do that only guests can, and room for one?
   [[nodiscard]] bool wants_driver() noexcept;
 
@@ -299,6 +316,7 @@ private:
   [[nodiscard]] bool starving(os::ticks now) noexcept;
   [[nodiscard]] bool stalled() noexcept;
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
+  [[nodiscard]] std::uint64_t progress() const noexcept;
   void find_relief() noexcept;
   [[nodiscard]] task* pull(seat* s) noexcept;
   void sweep(pool_thread& t) noexcept;
@@ -380,6 +398,8 @@ private:
   os::ticks queues_noted_ = 0; ///< when pushed_then_ was taken; 0: never
   unsigned stalled_looks_ = 0;
   std::uint64_t stall_epoch_ = 0;
+  unsigned held_up_looks_ = 0;
+  std::uint64_t held_up_at_ = 0;                           ///< progress() then
   std::vector<std::uint64_t> pushed_then_;                 ///< by queue, the injector first
   alignas(64) std::atomic<std::uint64_t> entry_popped_{0}; // changed by whoever holds the injector's lock
   struct alignas(64) stripe {
@@ -388,8 +408,12 @@ private:
   std::array<stripe, 8> entry_pushed_;
   std::atomic<bool> relief_on_{false};    ///< relief threads go on
   std::atomic<bool> report_stall_{false}; ///< a waiting thread is to report
+  std::atomic<bool> break_off_{false};    ///< see break_off_if_asked()
   std::atomic<std::uint64_t> returns_{0}; ///< waits that have ended; a stall has none
 };
+
+/// Will it come by promises, and by nothing else? Then no pool brings it.
+[[nodiscard]] bool waits_for_promises_alone(future_state& s) noexcept;
 
 /// Is the calling thread in this pool, if only below what it runs in another?
 [[nodiscard]] bool is_member(pool_core const& core) noexcept;

@@ -30,12 +30,12 @@ bool pool_core::all_wait() const noexcept {
 /// The same, and nobody outside can help. Becomes true by what tell_if_stuck() follows: a wait begins, or an
 /// active thread goes idle or away.
 bool pool_core::is_stuck() const noexcept {
-  return all_wait() &&
+  return size() != 0 && all_wait() &&
          outside_waits_.load(std::memory_order_relaxed) == 0; // relaxed: changed before waiting_
 }
 
 void pool_core::tell_if_stuck() noexcept {
-  if (is_stuck()) nudge_watch(watch_rest::dozing);
+  if (is_stuck() || ends_but_waits()) nudge_watch(watch_rest::dozing);
 }
 
 void pool_core::tell_watch() noexcept {
@@ -57,7 +57,8 @@ std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std:
 /// that all wait? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention(bool later) const noexcept {
   if (people.active() == 0) return false;
-  if (later && (any_queued() || (is_stuck() && stall_epoch_ != this_epoch()))) return true;
+  if (later && (any_queued() || (is_stuck() && stall_epoch_ != this_epoch()) || wants_letting_go()))
+    return true;
   return people.has_vacant() && any_latent();
 }
 
@@ -67,6 +68,7 @@ pool_core::attention pool_core::look(os::ticks now) noexcept {
     latent_seen_ = false;
     return result;
   }
+  result.queued = held_up(); // first: what comes below may wake those who wait, in vain
   // Busy and asleep: latent work that is there at two looks in a row is not short.
   if (people.has_vacant()) {
     result.latent = any_latent();

@@ -296,6 +296,7 @@ bool scope_core::member_ready(pool_thread const& t) const noexcept {
 
 void scope_core::wait(member& m) noexcept {
   pool_thread& t = thread_of(m);
+  t.may_give_up.store(false, std::memory_order_relaxed); // it was for another wait
   os::ticks spin_until = 0;
   bool stranded = false; // nobody else can run what is ready
   for (;;) {
@@ -303,6 +304,9 @@ void scope_core::wait(member& m) noexcept {
       stopped_.store(true, std::memory_order_relaxed);
       drop_children();
     }
+    if (t.may_give_up.load(std::memory_order_relaxed) &&
+        t.may_give_up.exchange(false, std::memory_order_acquire)) // acquire: pairs with held_up()
+      stop_.request_stop();                                       // children may wait for promises
     if (scope_child* c = take_child()) {
       t.bump(counted::executed);
       run_taken(*c, t);
@@ -328,8 +332,10 @@ void scope_core::wait(member& m) noexcept {
     }
     bool const by_anybody = has_members(); // a coroutine may be resumed from outside
     if (by_anybody) core_->count_outside_wait(1);
-    core_->park_until(t, "scope", nullptr,
-                      [&] { return must_look() || (stranded = member_ready(t) && core_->is_stranded()); });
+    core_->park_until(t, "scope", nullptr, [&] {
+      return must_look() || t.may_give_up.load(std::memory_order_relaxed) ||
+             (stranded = member_ready(t) && core_->is_stranded());
+    });
     if (by_anybody) core_->count_outside_wait(-1);
     std::lock_guard const guard(mutex_);
     waiter** link = &waiters_;

@@ -52,6 +52,7 @@ struct pool_thread final : member, roster_thread {
   // What it waits for, for the stall report; written by itself.
   std::atomic<char const*> waits_in{nullptr};
   std::atomic<member const*> waits_for{nullptr};
+  std::atomic<bool> may_give_up{false}; ///< waiting for a promise: see pool_core::held_up()
 
   seat* own_seat = nullptr;              ///< temporary, made when it first drives an empty pool
   counters counts;                       ///< exact; a seat's are those of its occupants

@@ -276,6 +276,7 @@ void pool_core::boundary(pool_thread& t) noexcept {
 void pool_core::rest(pool_thread& t, bool searching) noexcept {
   t.resting = true;
   after_vacating(vacate(t, leaving::to_rest, searching));
+  break_off_if_asked();
   on_quiet();
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "rubato/detail/awaiters.hpp"
-#include "rubato/detail/task_impl.hpp"
 #include "rubato/task.hpp"
 
 #include <ranges>

@@ -167,4 +167,11 @@ auto make_awaiter(A&& a) {
     return foreign_awaiter<A>(static_cast<A&&>(a));
 }
 
+/// Anything that can be awaited, as a task. What was passed outlives it.
+template<class A>
+struct awaiting {
+  using result = decltype(make_awaiter(std::declval<A>()).await_resume());
+  static rubato::task<result> make(A&& a) { co_return co_await static_cast<A&&>(a); }
+};
+
 } // namespace rubato::detail

@@ -41,6 +41,7 @@ class promise_state final : public state_of<T> {
 public:
   promise_state() noexcept
       : state_of<T>(2) {}
+  [[nodiscard]] bool is_promised() const noexcept override { return true; }
   void dispose() noexcept override { dispose_state(this); }
 };
 
@@ -165,6 +166,10 @@ private:
 /// A job that is queued when its source has its result, where that was made.
 template<class Job>
 class continuation : public Job, future_waiter {
+protected:
+  using callable_type = std::remove_cvref_t<decltype(std::declval<Job&>().callable())>;
+
+private:
   std::atomic<future_state*> source_; // a hold on it, until it begins; see busy()
   future_state* next_to_ask_ = nullptr;
   bool const owns_; // the source was a future, not a shared one
@@ -173,6 +178,14 @@ class continuation : public Job, future_waiter {
   static void queue(future_waiter& base, completions& /*more*/) noexcept {
     auto& self = static_cast<continuation&>(base);
     queue_continuation(self, self.source(), true);
+  }
+
+  /// Cancelled, does it not wait for the source? In a strand it does, or it would overtake.
+  [[nodiscard]] static bool may_leave(future_state const& source, bool owned) noexcept {
+    if constexpr (requires { callable_type::ends_with_source; })
+      return false;
+    else
+      return ends_without(source, owned);
   }
 
   /// In place of the source while somebody looks at it, for an instant.
@@ -257,8 +270,13 @@ public:
     Job::drop();
   }
   void cancel_inputs(cancellation& all) noexcept override {
-    if (owns_)
-      if (state_ref const input = held_source()) all.add(*input.get());
+    if (state_ref const input = held_source()) {
+      if (owns_) all.add(*input.get());
+      if (may_leave(*input.get(), owns_) && leave_source()) {
+        completions none; // it is queued, and ends in its turn, as cancelled
+        this->fire(*this, none);
+      }
+    }
     Job::cancel_inputs(all);
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
@@ -306,8 +324,7 @@ public:
     return &as != &pending_ && base::waits_for_children(as);
   }
   void resume(member& runner) noexcept override {
-    using callable_type = std::remove_cvref_t<decltype(this->callable())>;
-    if constexpr (requires { callable_type::ends_with_source; }) {
+    if constexpr (requires { base::callable_type::ends_with_source; }) {
       if (this->follows_nothing()) {
         this->broken_off = true;
         this->drop();

@@ -37,13 +37,21 @@ void future_job<F>::resume(member& runner) noexcept {
     return;
   }
   state_ref const inner = std::move(future_access::state(made));
+  this->hold(); // from the relay on it may end
+  state_ref const held(this);
+  bool const listens = this->stop.add(*this);
+  bool waits = false;
   {
     std::lock_guard const guard(mutex_);
     inner_ = inner;
+    waits = inner->waiters.add(relay_);
   }
-  if (!this->stop.add(*this)) inner->cancel(); // it came in between
-  if (inner->waiters.add(relay_)) {
-    depends_on(*inner.get()); // this may be gone
+  if (waits) {
+    depends_on(*inner.get());
+    // Who has requested it before the line above has found no inner future.
+    if (listens && this->stop.requested_here() != stop_level::stopped) return;
+    inner->cancel();
+    leave(*inner.get());
     return;
   }
   take_over();

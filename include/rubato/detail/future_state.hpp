@@ -149,6 +149,8 @@ public:
   virtual void dispose() noexcept = 0;
   /// Is it run by a pool? Else it just gets its result from others.
   [[nodiscard]] virtual bool is_work() const noexcept { return true; }
+  /// Is it brought by hand? Then nothing runs for it.
+  [[nodiscard]] virtual bool is_promised() const noexcept { return false; }
   /// What this waits for, as far as that is a state too: from this index on the first that has not ended;
   /// held. Null: there is none. The index becomes that of the next one.
   [[nodiscard]] virtual future_state* unfinished_input(std::size_t& /*index*/) noexcept { return nullptr; }
@@ -238,6 +240,12 @@ public:
 template<class T>
 [[nodiscard]] state_result<T> result_of(future_state& s) noexcept {
   return {*static_cast<result_room<T>*>(s.result()), s};
+}
+
+/// May cancelled work end before this input has? If that is its own, and perhaps runs, it waits, since what
+/// was lent to the input may go once the work has ended.
+[[nodiscard]] inline bool ends_without(future_state const& input, bool owned) noexcept {
+  return !owned || input.is_promised();
 }
 
 /// One hold on a state.

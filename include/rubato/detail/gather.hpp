@@ -152,13 +152,18 @@ protected:
     }
   }
 
+  /// It was cancelled, and does not wait for one of its inputs any more: as if that had failed.
+  virtual void forsake() noexcept = 0;
+
 public:
   void cancel_inputs(cancellation& all) noexcept override {
-    for (std::size_t i = 0; i != inputs_.size(); ++i)
-      if (inputs_[i].owned) {
-        state_ref const input = inputs_[i].source;
-        all.add(*input.get());
-      }
+    // The newest waiter first: many copies of one shared future are many waiters in one list.
+    for (std::size_t i = inputs_.size(); i-- != 0;) {
+      gathered& g = inputs_[i];
+      state_ref const input = g.source;
+      if (g.owned) all.add(*input.get());
+      if (ends_without(*input.get(), g.owned) && input->waiters.remove(g)) forsake();
+    }
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] bool is_work() const noexcept override { return false; }
@@ -173,7 +178,7 @@ public:
 /// All values, or the first failure in time, after all have ended.
 template<class Inputs>
 class all_state final : public gathering_state<typename Inputs::all_type, Inputs> {
-  static constexpr std::size_t none = ~std::size_t{0};
+  static constexpr std::size_t none = ~std::size_t{0}, forsaken = none - 1;
   std::atomic<std::size_t> failed_{none};
   std::atomic<std::size_t> left_;
 
@@ -183,17 +188,22 @@ class all_state final : public gathering_state<typename Inputs::all_type, Inputs
   }
 
   void note(gathered& g) noexcept {
-    if (!this->inputs_.failed(g.index)) return;
+    if (this->inputs_.failed(g.index)) note_failure(g.index);
+  }
+  void note_failure(std::size_t index) noexcept {
     std::size_t expected = none;
-    failed_.compare_exchange_strong(expected, g.index,
-                                    std::memory_order_relaxed); // ordered by the count
+    failed_.compare_exchange_strong(expected, index, std::memory_order_relaxed); // ordered by the count
+  }
+  void forsake() noexcept override {
+    note_failure(forsaken);
+    if (count_down()) this->complete();
   }
 
   [[nodiscard]] bool count_down() noexcept {
     // acq_rel: whoever comes last sees what the others have noted.
     if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
     if (std::size_t const i = failed_.load(std::memory_order_relaxed); i != none)
-      this->fail(this->inputs_.error(i));
+      this->fail(i == forsaken ? cancelled_error() : this->inputs_.error(i));
     else
       this->slot().fill([this] { return this->inputs_.values(); });
     return true;
@@ -247,11 +257,22 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
       this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
       stop_losers(g.index);
     }
+    bool const was_last = count_down();
+    if (was_last) this->fail(this->inputs_.error(g.index));
+    return wins || was_last;
+  }
+  /// True: all have ended, and none has won.
+  [[nodiscard]] bool count_down() noexcept {
     // acq_rel: whoever comes last sees what the others have done.
-    bool const last = left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    bool const none_won = winner_.load(std::memory_order_relaxed) == none;
-    if (last && none_won) this->fail(this->inputs_.error(g.index));
-    return wins || (last && none_won);
+    return left_.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
+           winner_.load(std::memory_order_relaxed) == none;
+  }
+  void forsake() noexcept override {
+    if (count_down()) {
+      this->fail(cancelled_error());
+      this->complete();
+    }
+    this->release(); // this input's hold
   }
   void stop_losers(std::size_t winner) noexcept {
     // The newest waiter first: many copies of one shared future are many waiters in one list.

@@ -131,14 +131,29 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
     more.push(relay);
   }
 
-  /// By a scope around. Who cancels the future sees to its inputs itself, however many there are in a row.
   [[nodiscard]] state_ref inner_now() noexcept {
     std::lock_guard const guard(mutex_);
     return inner_;
   }
+  /// By a scope around. Who cancels the future sees to its inputs itself, however many there are in a row.
   void stop_requested() noexcept override {
     if (this->asked.load(std::memory_order_acquire)) return; // cancel_inputs() does it
-    if (state_ref const inner = inner_now()) inner->cancel();
+    if (state_ref const inner = inner_now()) {
+      inner->cancel();
+      leave(*inner.get());
+    }
+  }
+  /// It was stopped: if nothing runs for the inner future, it does not wait for that.
+  void leave(future_state& inner) noexcept {
+    if (!ends_without(inner, true) || !inner.waiters.remove(relay_)) return;
+    this->stop.remove(*this);
+    {
+      std::lock_guard const guard(mutex_);
+      inner_ = {};
+    }
+    this->fail(cancelled_error());
+    f_.reset();
+    this->complete();
   }
   void take_over() noexcept {
     this->stop.remove(*this);
@@ -169,7 +184,10 @@ public:
     future_state::drop();
   }
   void cancel_inputs(cancellation& all) noexcept override {
-    if (state_ref const inner = inner_now()) all.add(*inner.get());
+    if (state_ref const inner = inner_now()) {
+      all.add(*inner.get());
+      leave(*inner.get());
+    }
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {

@@ -1,7 +1,8 @@
-// What a coroutine may await of the library itself. A part of task.hpp.
+// What a task says of itself: where it goes on, and whether it is to stop.
 #pragma once
 
-#include "rubato/detail/awaiters.hpp"
+#include "rubato/detail/activity.hpp"
+#include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/pool_access.hpp"
 
 #include <concepts>
@@ -11,13 +12,6 @@
 namespace rubato {
 
 namespace detail {
-
-/// Anything that can be awaited, as a task. What was passed outlives it.
-template<class A>
-struct awaiting {
-  using result = decltype(make_awaiter(std::declval<A>()).await_resume());
-  static rubato::task<result> make(A&& a) { co_return co_await static_cast<A&&>(a); }
-};
 
 /// To the back of a queue.
 struct requeue_awaiter : own_awaitable {
@@ -33,26 +27,30 @@ struct requeue_awaiter : own_awaitable {
 };
 
 struct yield_fn {
-  /// co_await yield(): everything that is ready on this worker runs first.
   [[nodiscard]] requeue_awaiter operator()() const noexcept { return requeue_awaiter(nullptr); }
 };
-
 struct resume_on_fn {
-  /// co_await resume_on(pool): goes on there, and stays there, until moved again. The pool must live until
-  /// the coroutine has left it.
   [[nodiscard]] requeue_awaiter operator()(pool& p) const { return requeue_awaiter(core_of(p)); }
 };
-
 struct this_task_stop_token_fn {
-  /// The token in force for the code that calls it: its task's, its scope's, its pool's. Never stopped
-  /// outside any pool.
   [[nodiscard]] std::stop_token operator()() const { return current_token(*current); }
 };
 
 } // namespace detail
 
+/// `co_await yield();` in a task: everything that is ready on this worker runs first. It goes on however soon
+/// it was asked to stop.
 inline constexpr detail::yield_fn yield{};
+
+/// `co_await resume_on(p);` in a task: it goes on in the pool p, and stays there until it is moved again,
+/// whoever completes what it awaits. p must live until the task has left it or ended. Throws
+/// std::system_error if p cannot be started.
 inline constexpr detail::resume_on_fn resume_on{};
+
+/// `std::stop_token t = this_task_stop_token();` in any task, coroutine or not: the token in force for the
+/// code that calls it. Stop is requested of it when the future is cancelled or dropped, by the scope, join or
+/// loop around, and when the pool ends. Outside any pool no stop is possible. The first call in a task
+/// allocates it.
 inline constexpr detail::this_task_stop_token_fn this_task_stop_token{};
 
 } // namespace rubato
