@@ -64,9 +64,8 @@ public:
   /// begun is run in place, and otherwise the calling thread leaves its seat to others. Throws what the work
   /// threw; besides,
   ///   - cancelled, if the work was cancelled;
-  ///   - cancelled as well, if the calling task was stopped while it waited, or its pool ends and nothing in
-  ///   it
-  ///     goes on any more, while this waits for a promise: then nothing else has changed, and the future is
+  ///   - cancelled as well, if the calling task was stopped while it waited, or its pool ends, nothing there
+  ///     goes on any more, and this waits for a promise: then nothing else has changed, and the future is
   ///     still valid;
   ///   - std::future_error(broken_promise), if nobody will bring a result: the promise is gone, or the pool
   ///     ended and dropped the work or broke it off where it waited.
