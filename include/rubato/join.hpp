@@ -23,43 +23,46 @@ namespace rubato {
 
 namespace detail {
 
+// F as a forwarding reference has it.
+
 struct plain_call {
   template<class F>
-  using result = brought_t<F&>;
+  using result = brought_t<called_as<F>>;
   template<class F>
-  [[gnu::always_inline]] static decltype(auto) stayed(F& f, member& me) {
-    return call_and_wait(me, f);
+  [[gnu::always_inline]] static decltype(auto) stayed(std::remove_reference_t<F>& f, member& me) {
+    return call_and_wait(me, static_cast<called_as<F>>(f));
   }
   template<class F>
-  static decltype(auto) moved(F& f, member& me) {
-    return call_and_wait(me, f);
+  static decltype(auto) moved(std::remove_reference_t<F>& f, member& me) {
+    return call_and_wait(me, static_cast<called_as<F>>(f));
   }
 };
 
 struct context_call {
   template<class F>
-  using result = brought_t<F&, context&>;
+  using result = brought_t<called_as<F, context&>, context&>;
   template<class F>
-  [[gnu::always_inline]] static decltype(auto) stayed(F& f, member& me) {
-    return call_and_wait(me, f, me.stayed());
+  [[gnu::always_inline]] static decltype(auto) stayed(std::remove_reference_t<F>& f, member& me) {
+    return call_and_wait(me, static_cast<called_as<F, context&>>(f), me.stayed());
   }
   template<class F>
-  static decltype(auto) moved(F& f, member& me) {
-    return call_and_wait(me, f, me.moved());
+  static decltype(auto) moved(std::remove_reference_t<F>& f, member& me) {
+    return call_and_wait(me, static_cast<called_as<F, context&>>(f), me.moved());
   }
 };
 
 /// The latent second half of a join, in the joiner's frame.
 template<class Call, class G>
 class join_job : public latent_job {
-  using result_type = typename Call::template result<std::remove_reference_t<G>>;
+  using result_type = typename Call::template result<G>;
   uninitialized<result_slot<result_type>> result_; // built by the thread that runs the job for us
   uninitialized<std::exception_ptr> error_;        // f's, if it throws
 
   [[gnu::noinline, gnu::cold]] static void exec_elsewhere(latent_job& base, member& runner) {
     auto& self = static_cast<join_job&>(base);
     std::construct_at(&self.result_.value);
-    self.result_.value.fill([&]() -> decltype(auto) { return Call::moved(self.g.get(), runner); });
+    self.result_.value.fill(
+        [&]() -> decltype(auto) { return Call::template moved<G>(self.g.get(), runner); });
     announce(self.departure.value);
   }
 
@@ -73,7 +76,7 @@ public:
 
   /// After pop() was false.
   [[gnu::noinline, gnu::cold]] value_type settle(member& me) {
-    if (me.chain.pop_slow()) return Call::stayed(g.get(), me);
+    if (me.chain.pop_slow()) return Call::template stayed<G>(g.get(), me);
     wait_for(me, departure.value);
     struct cleanup {
       join_job& job;
@@ -100,8 +103,8 @@ public:
 };
 
 template<class Call, class F, class G>
-using join_result = std::pair<value_of<typename Call::template result<std::remove_reference_t<F>>>,
-                              value_of<typename Call::template result<std::remove_reference_t<G>>>>;
+using join_result =
+    std::pair<value_of<typename Call::template result<F>>, value_of<typename Call::template result<G>>>;
 
 /// A join on a thread that has to look first: somebody asks for work, the chain is full, there is no
 /// asymmetric barrier, or the thread belongs to no pool.
@@ -111,22 +114,23 @@ template<class Call, class F, class G>
   if (me.core == nullptr)
     return on_pool(nullptr, [&](member& guest) -> pair { return join_slow<Call, F, G>(guest, f, g); });
   if (me.chain.full()) {
-    typename pair::first_type a = Call::stayed(f.get(), me);
-    return pair(std::forward<typename pair::first_type>(a), Call::stayed(g.get(), me));
+    typename pair::first_type a = Call::template stayed<F>(f.get(), me);
+    return pair(std::forward<typename pair::first_type>(a), Call::template stayed<G>(g.get(), me));
   }
   join_job<Call, G> job(g);
   me.chain.push(&job);
   answer(me);
   typename pair::first_type a = [&]() -> typename pair::first_type {
     try {
-      return Call::stayed(f.get(), me);
+      return Call::template stayed<F>(f.get(), me);
     } catch (...) {
       job.note_error();
     }
     job.rethrow(me);
   }();
   bool const mine = me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced();
-  if (mine) return pair(std::forward<typename pair::first_type>(a), Call::stayed(job.g.get(), me));
+  if (mine)
+    return pair(std::forward<typename pair::first_type>(a), Call::template stayed<G>(job.g.get(), me));
   return pair(std::forward<typename pair::first_type>(a), job.settle(me));
 }
 
@@ -139,7 +143,7 @@ template<class Call, class F, class G>
   me.chain.push(&job);
   typename pair::first_type a = [&]() __attribute__((always_inline)) -> typename pair::first_type {
     try {
-      return Call::stayed(f.get(), me);
+      return Call::template stayed<F>(f.get(), me);
     } catch (...) {
       job.note_error();
     }
@@ -148,7 +152,7 @@ template<class Call, class F, class G>
   if (me.chain.pop()) [[likely]]
     // The job's own copy of g: what f's caller kept in a register across f would cost its leaf calls a
     // prologue.
-    return pair(std::forward<typename pair::first_type>(a), Call::stayed(job.g.get(), me));
+    return pair(std::forward<typename pair::first_type>(a), Call::template stayed<G>(job.g.get(), me));
   return pair(std::forward<typename pair::first_type>(a), job.settle(me));
 }
 
@@ -157,15 +161,16 @@ struct join_fn {
   /// std::pair, std::monostate for void. From a thread outside any pool, on pool::global().
   ///
   /// Either may return a reference or a type that is only movable. The callables are borrowed until the call
-  /// returns. A callable that is invocable with a std::stop_token gets one; a task or future that one returns
-  /// is waited for. If f throws, g is skipped if nobody has begun it, else waited for, and f's exception
-  /// wins; otherwise g's is thrown. A thread that waits here runs nothing but what descends from g, so a lock
-  /// may be held across the call if neither branch needs it. An unstolen fork costs no atomic
-  /// read-modify-write, no fence, no allocation and no system call. Source: lazy task creation (Mohr et al.,
-  /// 1991) with jobs on the stack, and the THE protocol of Cilk-5 (Frigo et al., 1998) with the owner's fence
-  /// moved to the thief (Dice et al., asymmetric Dekker synchronisation).
+  /// returns, and called once: as rvalues if they allow nothing else. A callable that is invocable with a
+  /// std::stop_token gets one; a task or future that one returns is waited for. If f throws, g is skipped if
+  /// nobody has begun it, else waited for, and f's exception wins; otherwise g's is thrown. A thread that
+  /// waits here runs nothing but what descends from g, so a lock may be held across the call if neither
+  /// branch needs it. An unstolen fork costs no atomic read-modify-write, no fence, no allocation and no
+  /// system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack, and the THE protocol
+  /// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
+  /// synchronisation).
   template<class F, class G>
-    requires std::is_invocable_v<F&> || wants_token<F&>
+    requires std::is_invocable_v<called_as<F>> || wants_token<called_as<F>>
   [[gnu::always_inline]] auto operator()(F&& f, G&& g) const {
     return join_on<plain_call, F, G>(*current, held<F>(f), held<G>(g));
   }
@@ -189,21 +194,21 @@ struct with_context_fn {
   /// context of a recursion. A task or future that f returns is waited for. From a thread outside any pool,
   /// on pool::global(); or on a given one.
   template<class F>
-  auto operator()(F&& f) const -> brought_t<F&, context&> {
-    if (current->core == nullptr) return run(nullptr, f);
-    return static_cast<brought_t<F&, context&>>(call_and_wait(*current, f, current->stayed()));
+  auto operator()(F&& f) const -> context_call::result<F> {
+    if (current->core == nullptr) return run<F>(nullptr, f);
+    return static_cast<context_call::result<F>>(context_call::stayed<F>(f, *current));
   }
   template<class F>
-  auto operator()(pool& p, F&& f) const -> brought_t<F&, context&> {
-    return run(&p, f);
+  auto operator()(pool& p, F&& f) const -> context_call::result<F> {
+    return run<F>(&p, f);
   }
 
 private:
   template<class F>
-  static auto run(pool* p, F& f) -> brought_t<F&, context&> {
-    using result = brought_t<F&, context&>;
+  static auto run(pool* p, std::remove_reference_t<F>& f) -> context_call::result<F> {
+    using result = context_call::result<F>;
     return static_cast<result>(
-        on_pool(p, [&](member& me) -> value_of<result> { return call_and_wait(me, f, me.stayed()); }));
+        on_pool(p, [&](member& me) -> value_of<result> { return context_call::stayed<F>(f, me); }));
   }
 };
 
@@ -213,13 +218,13 @@ struct invoke_fn {
   template<class F, class... Rest>
     requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
   auto operator()(F&& f, Rest&&... rest) const {
-    using first = value_of<brought_t<F&>>;
+    using first = value_of<plain_call::result<F>>;
     if constexpr (sizeof...(Rest) == 0) {
       if (current->core == nullptr)
-        return on_pool(nullptr, [&](member& me) { return std::tuple<first>(call_and_wait(me, f)); });
-      return std::tuple<first>(call_and_wait(*current, f));
+        return on_pool(nullptr, [&](member& me) { return std::tuple<first>(plain_call::stayed<F>(f, me)); });
+      return std::tuple<first>(plain_call::stayed<F>(f, *current));
     } else {
-      auto halves = join_fn{}(f, [&] { return (*this)(std::forward<Rest>(rest)...); });
+      auto halves = join_fn{}(std::forward<F>(f), [&] { return (*this)(std::forward<Rest>(rest)...); });
       return std::tuple_cat(std::tuple<first>(std::forward<first>(halves.first)), std::move(halves.second));
     }
   }

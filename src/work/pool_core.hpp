@@ -227,6 +227,9 @@ public:
   /// The threads do not exist any more: fork() made this process.
   void abandon() noexcept;
 
+  /// Nobody is left who could sit down on a vacant seat.
+  [[nodiscard]] bool nobody_to_call() noexcept;
+
   // The watch (relief.cpp)
   /// A job or a child has become latent while the watch was perhaps asleep.
   void tell_watch() noexcept;
@@ -289,7 +292,6 @@ private:
   void on_quiet() noexcept;
   [[nodiscard]] bool quiescent() const noexcept;
   [[nodiscard]] std::uint64_t begun() const noexcept;
-  [[nodiscard]] bool nobody_to_call() noexcept;
   [[nodiscard]] bool all_wait() const noexcept;
   [[nodiscard]] bool is_stuck() const noexcept;
   void tell_if_stuck() noexcept;

@@ -186,6 +186,7 @@ bool scope_core::admit(scope_member& m) noexcept {
 void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept {
   auto& m = static_cast<scope_member&>(w);
   scope_core& s = *m.scope;
+  tokens_told_later const later(s.core_);
   if (std::exception_ptr e = m.take_error(); e != nullptr && !(is_cancelled(e) && s.stop_.stop_requested()))
     s.fail(std::move(e));
   {

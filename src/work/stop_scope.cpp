@@ -73,7 +73,7 @@ void stop_scope::request(stop_level level) noexcept {
   } stacked(this);
   call& now = stacked.here;
   // Outside the lock: callbacks are user code.
-  if (tokens) tokens->request_stop();
+  if (tokens) tell_tokens(*tokens);
   while (now.scope != nullptr) {
     stop_listener* l = nullptr;
     {

@@ -269,7 +269,6 @@ bool pool_core::wants_driver() noexcept {
   return guests_ != max_guests; // else there are many already
 }
 
-/// Nobody is left who could sit down on a vacant seat.
 bool pool_core::nobody_to_call() noexcept {
   bool const none_made = made_.load(std::memory_order_relaxed) >= size() + options_.spares_ ||
                          no_threads_.load(std::memory_order_relaxed);

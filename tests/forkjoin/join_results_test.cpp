@@ -192,4 +192,23 @@ TEST_P(join_results, of_a_join_on_a_named_pool_come_from_that_pool) {
   EXPECT_EQ(rubato::current_pool(), nullptr);
 }
 
+TEST_P(join_results, of_callables_that_can_be_called_only_as_rvalues) {
+  auto const once = [](int n) { return rvalue_call([n] { return n; }); };
+  auto const [a, b] = pool.run([&] { return rubato::join(once(1), once(2)); });
+  EXPECT_EQ(a + b, 3);
+  auto named = once(3);
+  auto const [c, d] = rubato::join(pool, std::move(named), once(4));
+  EXPECT_EQ(c + d, 7);
+  auto const [e, f, g] = rubato::invoke(pool, once(5), once(6), once(7));
+  EXPECT_EQ(e + f + g, 18);
+  EXPECT_EQ(std::get<0>(pool.run([&] { return rubato::invoke(once(8)); })), 8);
+  struct with_context {
+    int operator()(rubato::context& /*c*/) && { return 9; }
+  };
+  auto const both = [](rubato::context& here) { return rubato::join(here, with_context(), with_context()); };
+  auto const [h, i] = rubato::with_context(pool, both);
+  EXPECT_EQ(h + i, 18);
+  EXPECT_EQ(rubato::with_context(pool, with_context()), 9);
+}
+
 } // namespace

@@ -16,6 +16,10 @@ namespace rubato::detail {
 template<class F, class... Args>
 inline constexpr bool wants_token = std::is_invocable_v<F, std::stop_token, Args...>;
 
+/// How a callable that was passed as an F&& is called, once: as an lvalue if it can be, else as an rvalue.
+template<class F, class... Args>
+using called_as = std::conditional_t<std::is_invocable_v<F&, Args...> || wants_token<F&, Args...>, F&, F&&>;
+
 template<class F, class... Args>
 [[gnu::always_inline]] inline decltype(auto) call(member& me, F&& f, Args&&... args) {
   if constexpr (wants_token<F, Args...>) {

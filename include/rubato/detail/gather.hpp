@@ -275,6 +275,7 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
     this->release(); // this input's hold
   }
   void stop_losers(std::size_t winner) noexcept {
+    tokens_told_later const later(this->home());
     // The newest waiter first: many copies of one shared future are many waiters in one list.
     for (std::size_t i = this->inputs_.size(); i-- != 0;) {
       gathered& g = this->inputs_[i];

@@ -11,6 +11,7 @@
 
 namespace rubato::detail {
 
+class pool_core;
 class stop_scope;
 class stop_link; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
 
@@ -63,6 +64,22 @@ public:
     stays_ = timed = true;
   }
 };
+
+/// While it lives, stop requests of the calling thread tell std::stop_tokens by a task: what users have
+/// registered there may take locks, and so may whoever is in set_value(), or waits for the very result that
+/// is being brought. Other listeners are told at once.
+class tokens_told_later {
+  bool const on_;
+
+public:
+  /// `near`: where the task goes unless the thread is in a pool.
+  explicit tokens_told_later(pool_core* near) noexcept;
+  tokens_told_later(tokens_told_later const&) = delete;
+  tokens_told_later& operator=(tokens_told_later const&) = delete;
+  ~tokens_told_later();
+};
+/// Now, or by a task.
+void tell_tokens(std::stop_source& tokens) noexcept;
 
 /// How many stop requests there have been in the process. While it stands still, nobody has to look upwards
 /// twice.
