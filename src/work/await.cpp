@@ -127,6 +127,27 @@ public:
   [[nodiscard]] pool_thread* thread() const noexcept { return mine_; }
 };
 
+/// Tells those who look for circles.
+class says_what_it_awaits {
+  pool_thread& thread_;
+  future_state* const outer_; // it waits for that below, and runs some of it
+
+public:
+  says_what_it_awaits(pool_thread& t, future_state* s) noexcept
+      : thread_(t)
+      , outer_(t.awaits.clear()) {
+    if (s == nullptr) return;
+    t.awaits.set(*s);
+    look_for_circle(t, *s);
+  }
+  says_what_it_awaits(says_what_it_awaits const&) = delete;
+  says_what_it_awaits& operator=(says_what_it_awaits const&) = delete;
+  ~says_what_it_awaits() {
+    thread_.awaits.clear();
+    if (outer_ != nullptr) thread_.awaits.set(*outer_);
+  }
+};
+
 template<class Done>
 void spin(os::ticks how_long, Done done) noexcept {
   os::ticks const until = os::now() + how_long;
@@ -214,18 +235,21 @@ bool pool_core::await(pool_thread& t, future_state& s, wait_terms& terms, bool a
     }
   stop_alarm const alarm(terms.stop, t);
   inside_waiter self(t);
-  t.may_give_up.store(false, std::memory_order_relaxed); // it was for another wait
+  t.may_give_up.store(giving_up::no, std::memory_order_relaxed); // it was of another wait
   if (!s.waiters.add(self)) return true;
   auto const fired = [&] { return self.was_fired(); };
   auto const expired = [&] {
     // acquire: pairs with held_up().
-    if (t.may_give_up.load(std::memory_order_relaxed) &&
-        t.may_give_up.exchange(false, std::memory_order_acquire) && waits_for_promises_alone(s))
-      terms.given_up = true;
+    if (t.may_give_up.load(std::memory_order_acquire) == giving_up::if_promised) {
+      promised const by = waits_for_promises(s);
+      terms.given_up = by == promised::all || is_in_circle(t, s);
+      t.may_give_up.store(by == promised::some ? giving_up::later : giving_up::no, std::memory_order_relaxed);
+    }
     return terms.given_up || alarm.rung() || (timed && std::chrono::steady_clock::now() >= terms.deadline);
   };
   // Only of a closure that is in this pool's queue or on its stacks can it be said that nobody else will end
   // it, nor the clock.
+  says_what_it_awaits const said(t, timed || as_guest ? nullptr : &s);
   bool const by_anybody = timed || s.home() != this || !s.runs_to_end();
   if (by_anybody) count_outside_wait(1);
   // relaxed: for reports.
@@ -240,7 +264,9 @@ bool pool_core::await(pool_thread& t, future_state& s, wait_terms& terms, bool a
     if (!fired() && std::exchange(stranded, false)) static_cast<void>(claim(t, s, true));
   }
   if (by_anybody) count_outside_wait(-1);
+  t.may_give_up.store(giving_up::no, std::memory_order_relaxed);
   if (fired()) return true;
+  if (timed && !terms.given_up) expired_.fetch_add(1, std::memory_order_relaxed);
   if (s.waiters.remove(self)) return false;
   self.await_firing();
   return true;
@@ -300,7 +326,8 @@ bool await_alone(future_state& s, wait_terms& terms) noexcept {
   }
   if (current->core != nullptr) {
     pool_thread& t = thread_of(*current);
-    if (owner != nullptr && owner != t.core && is_driven_by_waiters(owner) &&
+    // What is just gathered is not made there: await_with_inputs() goes where its inputs are.
+    if (owner != nullptr && owner != t.core && s.is_work() && is_driven_by_waiters(owner) &&
         await_elsewhere(owner, &t, s, terms))
       return true;
     return t.core->await(t, s, terms);

@@ -147,6 +147,37 @@ void queue_near(task& t, pool_core* made_at) noexcept {
   }
 }
 
+namespace {
+
+struct ending_task final : task {
+  future_state& state;
+  void (*end)(future_state&) noexcept;
+  ending_task(future_state& s, void (*f)(future_state&) noexcept) noexcept
+      : task(&run)
+      , state(s)
+      , end(f) {
+    holds_room = false;
+  }
+  static void run(task& base, member* /*runner: null, if the pool discards it*/) noexcept {
+    auto& self = static_cast<ending_task&>(base);
+    future_state& s = self.state;
+    auto const end_it = self.end;
+    std::destroy_at(&self);
+    deallocate(&self, sizeof(ending_task));
+    end_it(s);
+  }
+};
+
+} // namespace
+
+void end_later(future_state& s, void (*end)(future_state&) noexcept) noexcept {
+  try {
+    queue_near(*::new (allocate(sizeof(ending_task))) ending_task(s, end), s.home());
+  } catch (std::bad_alloc const&) {
+    end(s);
+  }
+}
+
 failure_report::failure_report(future_state& j, ended_type ended) noexcept
     : task(&tell)
     , future_waiter(ended)

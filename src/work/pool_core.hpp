@@ -243,15 +243,17 @@ public:
   [[nodiscard]] bool wants_attention(bool later) const noexcept;
 
   // The end of a pool in which threads wait (held_up.cpp)
-  /// The pool ends, and every active thread waits.
-  [[nodiscard]] bool ends_but_waits() const noexcept;
+  /// The pool ends, and every active thread waits, but for so many.
+  [[nodiscard]] bool ends_but_waits(unsigned awake = 0) const noexcept;
   /// The same, and not all that can be done has been.
   [[nodiscard]] bool wants_letting_go() const noexcept;
   /// Once nothing goes on any more, waits for promises are given up; if that did not help, the coroutines
   /// that others may wait for are broken off. True: the watch looks again in 10 ms.
   [[nodiscard]] bool held_up() noexcept;
-  /// By a thread that goes to rest; by one that waits only if there is nobody else, since it runs user code.
-  void break_off_if_asked() noexcept;
+  /// By an active thread that does not count as waiting: one that would go to rest; one that waits only if
+  /// there is nobody else, since it runs user code.
+  void break_off() noexcept;
+  [[nodiscard]] bool is_to_break_off() const noexcept { return break_off_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool nobody_else_breaks_off() noexcept;
   [[nodiscard]] bool somebody_will_run() noexcept;
 
@@ -292,7 +294,7 @@ private:
   void on_quiet() noexcept;
   [[nodiscard]] bool quiescent() const noexcept;
   [[nodiscard]] std::uint64_t begun() const noexcept;
-  [[nodiscard]] bool all_wait() const noexcept;
+  [[nodiscard]] bool all_wait(unsigned awake = 0) const noexcept;
   [[nodiscard]] bool is_stuck() const noexcept;
   void tell_if_stuck() noexcept;
   void after_vacating(seat* s) noexcept;
@@ -408,14 +410,24 @@ private:
     std::atomic<std::uint64_t> pushed{0};
   };
   std::array<stripe, 8> entry_pushed_;
-  std::atomic<bool> relief_on_{false};    ///< relief threads go on
-  std::atomic<bool> report_stall_{false}; ///< a waiting thread is to report
-  std::atomic<bool> break_off_{false};    ///< see break_off_if_asked()
-  std::atomic<std::uint64_t> returns_{0}; ///< waits that have ended; a stall has none
+  std::atomic<bool> relief_on_{false};       ///< relief threads go on
+  std::atomic<bool> report_stall_{false};    ///< a waiting thread is to report
+  std::atomic<bool> break_off_{false};       ///< somebody is to
+  std::atomic<std::uint64_t> broken_off_{0}; ///< how often something was, or could not be
+  std::atomic<std::uint64_t> returns_{0};    ///< waits that have ended; a stall has none
+  std::atomic<std::uint64_t> expired_{0};    ///< of them, those that only the clock has ended
 };
 
-/// Will it come by promises, and by nothing else? Then no pool brings it.
-[[nodiscard]] bool waits_for_promises_alone(future_state& s) noexcept;
+/// The thread has begun to wait for that. If that waits for what the thread runs, its pool's on_stall is
+/// told, from the queue.
+void look_for_circle(pool_thread& t, future_state& awaited) noexcept;
+
+/// Does that wait for what the calling thread runs, which waits for it?
+[[nodiscard]] bool is_in_circle(pool_thread& t, future_state& awaited) noexcept;
+
+/// Does it come by promises, and by nothing else? Then no pool brings it. `some`: now or later it may be so.
+enum class promised : unsigned char { not_it, some, all };
+[[nodiscard]] promised waits_for_promises(future_state& s) noexcept;
 
 /// Is the calling thread in this pool, if only below what it runs in another?
 [[nodiscard]] bool is_member(pool_core const& core) noexcept;

@@ -20,11 +20,11 @@ constexpr unsigned stalled_looks_enough = 3; // in a row, at least 10 ms apart b
 
 } // namespace
 
-/// Every active thread waits for something that only the pool can bring.
-bool pool_core::all_wait() const noexcept {
+/// Every active thread waits for something that only the pool can bring, but for so many.
+bool pool_core::all_wait(unsigned awake) const noexcept {
   // seq_cst, both: see nudge_watch().
   std::size_t const active = people.active();
-  return active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+  return active != 0 && waiting_.load(std::memory_order_seq_cst) + awake >= active;
 }
 
 /// The same, and nobody outside can help. Becomes true by what tell_if_stuck() follows: a wait begins, or an
@@ -181,14 +181,14 @@ bool pool_core::stalled() noexcept {
 
 /// Of threads, by one of them; or of coroutines that wait for each other in a circle.
 void pool_core::report_stall(std::vector<stall_report::waiter> circle) noexcept {
-  bool const of_coroutines = !circle.empty();
+  bool const is_circle = !circle.empty();
   stall_report report;
   report.pool = options_.name_;
   report.ready = queued();
   report.waiters = std::move(circle);
   for_each_thread([&](pool_thread& t) {
     char const* const why = t.waits_in.load(std::memory_order_relaxed);
-    if (why == nullptr) return;
+    if (why == nullptr || is_circle) return;
     std::optional<unsigned> whom;
     if (member const* m = t.waits_for.load(std::memory_order_relaxed)) whom = m->index;
     report.waiters.push_back({t.index, why, whom});
@@ -201,9 +201,8 @@ void pool_core::report_stall(std::vector<stall_report::waiter> circle) noexcept 
     }
     return;
   }
-  std::string text =
-      "rubato: pool '" + report.pool + "' has stalled: " +
-      (of_coroutines ? "coroutines wait for themselves\n" : "every thread waits for another\n");
+  std::string text = "rubato: pool '" + report.pool + "' has stalled: " +
+                     (is_circle ? "these wait for each other\n" : "every thread waits for another\n");
   for (auto const& w : report.waiters) {
     text += "  thread " + std::to_string(w.thread) + " waits in " + w.waits_in;
     if (w.waits_for) text += " for thread " + std::to_string(*w.waits_for);

@@ -1,6 +1,7 @@
 #include "work/rover.hpp"
 
 #include "rubato/detail/mutex.hpp"
+#include "work/follow.hpp"
 #include "work/pool_core.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -92,34 +92,6 @@ bool wants_driver(pool_core* core) noexcept {
 }
 
 namespace {
-
-/// Calls f with all that a result waits for, directly or not, until it returns false. False: that is more
-/// than `most`, not counting what waits for nothing.
-template<class F>
-[[nodiscard]] bool follow(future_state& result, std::size_t most, F f) {
-  struct step {
-    future_state* at;
-    std::size_t next;
-  } now{&result, 0};
-  std::vector<step> above; // most often there is nothing below the first, and so no allocation
-  std::unordered_map<future_state const*, state_ref> seen; // of them, held
-  for (;;) {
-    state_ref input(now.at->unfinished_input(now.next));
-    if (!input) {
-      if (above.empty()) return true;
-      now = above.back();
-      above.pop_back();
-      continue;
-    }
-    if (!f(*input.get())) return true;
-    std::size_t first = 0;
-    if (!state_ref(input->unfinished_input(first)) || seen.contains(input.get())) continue;
-    if (seen.size() == most) return false;
-    above.push_back(now);
-    now = {input.get(), 0};
-    seen.emplace(input.get(), std::move(input));
-  }
-}
 
 /// So often something began to depend on a pool without workers.
 constinit std::atomic<std::uint64_t> links_to_driven{0};

@@ -7,11 +7,15 @@
 #include "work/pool_core.hpp"
 #include "work/watch.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace rubato::detail {
 
@@ -295,9 +299,27 @@ bool scope_core::member_ready(pool_thread const& t) const noexcept {
   return false;
 }
 
+/// The children that have not ended, all of them.
+bool scope_core::waits_for_promises_alone() const noexcept {
+  std::vector<state_ref> jobs; // not looked at under the lock
+  try {
+    std::lock_guard const guard(mutex_);
+    for (scope_member const* m = members_; m != nullptr; m = m->next) {
+      m->job->hold();
+      jobs.emplace_back(state_ref(m->job));
+    }
+    if (jobs.size() != running_ || first_ != nullptr) return false; // closures see for themselves
+  } catch (std::bad_alloc const&) {
+    return false;
+  }
+  return std::all_of(jobs.begin(), jobs.end(), [](state_ref const& job) {
+    return job->done() || waits_for_promises(*job.get()) == promised::all;
+  });
+}
+
 void scope_core::wait(member& m) noexcept {
   pool_thread& t = thread_of(m);
-  t.may_give_up.store(false, std::memory_order_relaxed); // it was for another wait
+  t.may_give_up.store(giving_up::no, std::memory_order_relaxed); // it was of another wait
   os::ticks spin_until = 0;
   bool stranded = false; // nobody else can run what is ready
   for (;;) {
@@ -305,9 +327,12 @@ void scope_core::wait(member& m) noexcept {
       stopped_.store(true, std::memory_order_relaxed);
       drop_children();
     }
-    if (t.may_give_up.load(std::memory_order_relaxed) &&
-        t.may_give_up.exchange(false, std::memory_order_acquire)) // acquire: pairs with held_up()
-      stop_.request_stop();                                       // children may wait for promises
+    // acquire: pairs with held_up().
+    if (t.may_give_up.load(std::memory_order_acquire) == giving_up::if_promised) {
+      bool const alone = waits_for_promises_alone();
+      t.may_give_up.store(alone ? giving_up::no : giving_up::later, std::memory_order_relaxed);
+      if (alone) fail(cancelled_error());
+    }
     if (scope_child* c = take_child()) {
       t.bump(counted::executed);
       run_taken(*c, t);
@@ -334,7 +359,7 @@ void scope_core::wait(member& m) noexcept {
     bool const by_anybody = has_members(); // a coroutine may be resumed from outside
     if (by_anybody) core_->count_outside_wait(1);
     core_->park_until(t, "scope", nullptr, [&] {
-      return must_look() || t.may_give_up.load(std::memory_order_relaxed) ||
+      return must_look() || t.may_give_up.load(std::memory_order_relaxed) == giving_up::if_promised ||
              (stranded = member_ready(t) && core_->is_stranded());
     });
     if (by_anybody) core_->count_outside_wait(-1);

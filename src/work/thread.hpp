@@ -5,6 +5,7 @@
 #include "os/thread.hpp"
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/mutex.hpp"
+#include "rubato/detail/watched.hpp"
 #include "sync/roster.hpp"
 #include "work/counters.hpp"
 #include "work/seat.hpp"
@@ -16,7 +17,12 @@
 
 namespace rubato::detail {
 
+class future_state;
 class scope_core;
+
+/// Of a wait in a pool that ends: pool_core::held_up() tells the thread to look whether it waits for promises
+/// alone; `later`: not yet.
+enum class giving_up : unsigned char { no, if_promised, later };
 
 struct pool_thread final : member, roster_thread {
   // Requests for work.
@@ -52,7 +58,8 @@ struct pool_thread final : member, roster_thread {
   // What it waits for, for the stall report; written by itself.
   std::atomic<char const*> waits_in{nullptr};
   std::atomic<member const*> waits_for{nullptr};
-  std::atomic<bool> may_give_up{false}; ///< waiting for a promise: see pool_core::held_up()
+  watched<future_state> awaits; ///< until it has it, whatever the time
+  std::atomic<giving_up> may_give_up{giving_up::no};
 
   seat* own_seat = nullptr;              ///< temporary, made when it first drives an empty pool
   counters counts;                       ///< exact; a seat's are those of its occupants

@@ -274,9 +274,13 @@ void pool_core::boundary(pool_thread& t) noexcept {
 
 /// Leaves its seat, if it has one, for want of work.
 void pool_core::rest(pool_thread& t, bool searching) noexcept {
+  if (is_to_break_off()) { // as one that runs: frames that go may wait, or queue something
+    if (searching && people.end_search() && any_queued()) notify();
+    searching = false;
+    break_off();
+  }
   t.resting = true;
   after_vacating(vacate(t, leaving::to_rest, searching));
-  break_off_if_asked();
   on_quiet();
 }
 

@@ -182,6 +182,71 @@ TEST_P(circles_of_coroutines, are_sought_while_waits_end) {
   EXPECT_TRUE(told.all().empty());
 }
 
+/// A closure gets the result of a coroutine that awaits the closure's.
+TEST_P(circles_of_coroutines, regression_are_reported_through_a_thread_that_waits) {
+  if (GetParam() == 0) return; // there who waits is no thread of the pool's
+  {
+    rubato::pool pool(told.options(GetParam()));
+    rubato::promise<whole> own;
+    auto const closure = pool.spawn([&pool, f = own.get_future()]() mutable {
+                               auto coroutine = pool.spawn(waits_for(std::move(f)));
+                               return coroutine.get();
+                             })
+                             .share();
+    own.set_value(closure);
+    EXPECT_TRUE(told.arrive(1));
+  }
+  auto const all = told.all();
+  ASSERT_EQ(all.size(), 1u);
+  ASSERT_EQ(all[0].waiters.size(), 2u);
+  EXPECT_EQ(std::string(all[0].waiters[0].waits_in) + all[0].waiters[1].waits_in,
+            all[0].waiters[0].waits_in[0] == 'g' ? "getco_await" : "co_awaitget");
+}
+
+/// Two closures and a coroutine, by a continuation.
+TEST_P(circles_of_coroutines, regression_are_reported_through_several_threads) {
+  if (GetParam() == 0) return;
+  {
+    rubato::pool pool(told.options(GetParam()));
+    rubato::promise<whole> for_one, for_two, for_three;
+    auto const gets = [](rubato::future<whole> whom) {
+      return [f = std::move(whom)]() mutable { return f.get().get(); };
+    };
+    auto const one = pool.spawn(gets(for_one.get_future())).share();
+    auto const two = pool.spawn(gets(for_two.get_future())).share();
+    auto const three = pool.spawn(waits_for(for_three.get_future())).share();
+    for_one.set_value(two.then([](int n) { return n; }).share());
+    for_two.set_value(three);
+    for_three.set_value(one);
+    EXPECT_TRUE(told.arrive(1));
+  }
+  EXPECT_EQ(told.all().size(), 1u);
+}
+
+/// What looks like a circle to who reads the links at different times.
+TEST_P(circles_of_coroutines, are_none_while_threads_wait_for_coroutines_that_go_on) {
+  {
+    rubato::pool pool(told.options(GetParam()));
+    for (std::size_t round = 0, n = scaled(100); round != n; ++round) {
+      std::vector<rubato::future<int>> all;
+      for (int i = 0; i != 30; ++i) // each may keep a thread waiting
+        all.push_back(pool.spawn([&pool] {
+          auto const inner = pool.spawn([]() -> rubato::task<int> {
+                                   co_await rubato::yield();
+                                   co_return 1;
+                                 })
+                                 .share();
+          auto outer = pool.spawn([](whole f) -> rubato::task<int> { co_return 1 + co_await f; }(inner));
+          return outer.get() + inner.then([](int k) { return k; }).get();
+        }));
+      int sum = 0;
+      for (auto& f : all) sum += f.get();
+      ASSERT_EQ(sum, 90);
+    }
+  }
+  EXPECT_TRUE(told.all().empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(workers, circles_of_coroutines, testing::Values(0u, 1u, 2u, 8u));
 
 } // namespace

@@ -264,6 +264,7 @@ public:
     Job::resume(runner);
   }
   [[nodiscard]] bool runs_to_end() const noexcept override { return false; } // it may never be queued
+  [[nodiscard]] bool only_relays() noexcept override { return source_now() != nullptr || Job::only_relays(); }
   /// Lets go of its source, or a long chain that was never run would be destroyed by recursion.
   void drop() noexcept override {
     state_ref const source = std::exchange(begun_, true) ? state_ref() : take_source();

@@ -77,8 +77,7 @@ protected:
   [[nodiscard]] std::coroutine_handle<> begin(member& runner) noexcept override {
     try {
       source_.make(runner);
-      if (!source_.made.valid()) throw_no_state("rubato: spawn of an empty task");
-      return task_access::frame(source_.made);
+      return task_access::unbegun(source_.made);
     } catch (...) {
       this->fail(std::current_exception());
       return nullptr;

@@ -151,6 +151,8 @@ public:
   [[nodiscard]] virtual bool is_work() const noexcept { return true; }
   /// Is it brought by hand? Then nothing runs for it.
   [[nodiscard]] virtual bool is_promised() const noexcept { return false; }
+  /// Does nothing run for it now, but for its inputs, if it has any?
+  [[nodiscard]] virtual bool only_relays() noexcept { return false; }
   /// What this waits for, as far as that is a state too: from this index on the first that has not ended;
   /// held. Null: there is none. The index becomes that of the next one.
   [[nodiscard]] virtual future_state* unfinished_input(std::size_t& /*index*/) noexcept { return nullptr; }
@@ -217,6 +219,9 @@ void offer(future_state& s) noexcept;
 /// Queues a task where the calling thread works, else where something was made, else on the global pool. Runs
 /// it at once if there is none.
 void queue_near(task& t, pool_core* made_at) noexcept;
+/// Does end(s), even if a pool discards that: by a task where the calling thread works, else where s does. At
+/// once, if there is no memory.
+void end_later(future_state& s, void (*end)(future_state&) noexcept) noexcept;
 /// As offer(), for work that was never queued and whose ticket says queued: on its pool, by any thread.
 void queue_new(future_state& s) noexcept;
 

@@ -167,6 +167,7 @@ public:
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] bool is_work() const noexcept override { return false; }
+  [[nodiscard]] bool only_relays() noexcept override { return true; }
   [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
     while (index < inputs_.size())
       if (state_ref const& source = inputs_[index++].source; !source->done())

@@ -139,11 +139,13 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
   void stop_requested() noexcept override {
     if (this->asked.load(std::memory_order_acquire)) return; // cancel_inputs() does it
     if (state_ref const inner = inner_now()) {
+      tokens_told_later const later(this->home()); // take_over() waits for this call
       inner->cancel();
       leave(*inner.get());
     }
   }
-  /// It was stopped: if nothing runs for the inner future, it does not wait for that.
+  /// It was stopped: if nothing runs for the inner future, it does not wait for that. It ends by a task: the
+  /// callable is destroyed there, and not inside cancel().
   void leave(future_state& inner) noexcept {
     if (!ends_without(inner, true) || !inner.waiters.remove(relay_)) return;
     this->stop.remove(*this);
@@ -151,9 +153,12 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
       std::lock_guard const guard(mutex_);
       inner_ = {};
     }
-    this->fail(cancelled_error());
-    f_.reset();
-    this->complete();
+    end_later(*this, [](future_state& s) noexcept {
+      auto& self = static_cast<future_job&>(s);
+      self.fail(cancelled_error());
+      self.f_.reset();
+      self.complete();
+    });
   }
   void take_over() noexcept {
     this->stop.remove(*this);
@@ -190,6 +195,7 @@ public:
     }
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
+  [[nodiscard]] bool only_relays() noexcept override { return static_cast<bool>(inner_now()); }
   [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
     return index++ == 0 ? inner_now().let_go() : nullptr;
   }

@@ -35,7 +35,8 @@ enum class outcome : unsigned char { none, value, error };
 /// Room for one result or exception; its owner knows which of them is there, and destroys it.
 template<class R>
 union result_room {
-  using stored = std::conditional_t<std::is_reference_v<R>, std::add_pointer_t<value_of<R>>, value_of<R>>;
+  using stored = std::conditional_t<std::is_reference_v<R>, std::add_pointer_t<value_of<R>>,
+                                    std::remove_const_t<value_of<R>>>;
   stored value;
   std::exception_ptr error;
   result_room() noexcept {} // NOLINT(modernize-use-equals-default): neither is built

@@ -72,8 +72,8 @@ public:
   template<class T>
   void adopt(sibling_group& g, rubato::task<T>&& t) {
     group_ = &g;
-    if (!t.valid()) throw_no_state("rubato: an empty task is awaited");
-    auto const h = task_access::let_go(t);
+    auto const h = task_access::unbegun(t);
+    static_cast<void>(task_access::let_go(t));
     frame_ = h;
     promise_ = &h.promise();
     error_ = &h.promise().error_room();

@@ -1,6 +1,7 @@
 // The coroutine of a task, for those who run it.
 #pragma once
 
+#include <stdexcept>
 #include <utility>
 
 namespace rubato {
@@ -10,9 +11,19 @@ class task;
 
 namespace detail {
 
+[[noreturn]] void throw_no_state(char const* what);
+
 struct task_access {
   template<class T>
   [[nodiscard]] static auto frame(rubato::task<T> const& t) noexcept {
+    return t.frame_;
+  }
+  /// The same of one that is about to begin. Throws if there is none, or if it has begun already.
+  template<class T>
+  [[nodiscard]] static auto unbegun(rubato::task<T> const& t) {
+    if (!t.valid()) throw_no_state("rubato: an empty task cannot be run");
+    if (t.frame_.promise().continuation() != nullptr || t.frame_.done())
+      throw std::logic_error("rubato: a task is run again that has been awaited before");
     return t.frame_;
   }
   template<class T>
