@@ -77,15 +77,18 @@ public:
   void wait() const {
     if (!state().wait("get")) throw cancelled();
   }
-  /// The same, for at most `d`; false: it is not there yet, or the calling task was stopped. It runs nothing
-  /// in place.
+  /// The same, for at most `d`; false: it is not there yet, or the calling task was stopped, or its pool ends
+  /// as said above. The work itself is not run in place; but who waits for a pool without workers runs what
+  /// that has queued, and so may come back later, by one task.
   template<class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) const {
     return state().wait_until(detail::deadline_after(d));
   }
   bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_until(t); }
 
-  /// Queues f when the result is there, where it was made, and returns the future of what f returns; a future
+  /// Queues f when the result is there, where it was made: on the pool of the thread that brings it; a result
+  /// that was brought outside any pool, or before this call, on the pool whose work it is, for a promise on
+  /// the current one. then(pool, f) leaves no question. Returns the future of what f returns; a future
   /// or task that f returns is waited for. f is the first of these that can be called: f(std::stop_token, T),
   /// f(T), f(std::stop_token, future<T>), f(future<T>); without T if it is void. The first two are not called
   /// if there is an exception, which goes on to the result. One allocation.
@@ -237,7 +240,8 @@ public:
   }
 
   /// Stop is requested when nobody wants the result any more: the future was cancelled or dropped, or what
-  /// was made of it. Once the result is set, a token that no stop ever reaches.
+  /// was made of it. Shared futures never request it. What is registered with it runs inside that cancel().
+  /// Once the result is set, a token that no stop ever reaches.
   [[nodiscard]] std::stop_token token() const {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     return set_ ? std::stop_token() : state_->stop.token(std::stop_token());

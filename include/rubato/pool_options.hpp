@@ -76,7 +76,8 @@ public:
   /// the pool.
   pool_options& cpus(std::vector<int> c) & { return cpus_ = std::move(c), *this; }
   pool_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
-  /// How many threads beyond workers() may be made to stand in for waiting ones.
+  /// How many threads beyond workers() may be made to stand in for waiting ones. With all of them waiting,
+  /// what is queued stays there until one comes back: a thread that waits runs only what it waits for.
   pool_options& spares(unsigned n = 1024) & { return spares_ = n, *this; }
   pool_options&& spares(unsigned n = 1024) && { return std::move(spares(n)); }
   /// Of each thread, in bytes; 0: the system's default.
@@ -85,7 +86,8 @@ public:
   /// How long a worker without work searches, awake, before it sleeps. Unset: about the cost of a wake.
   pool_options& search_time(std::chrono::nanoseconds t) & { return search_time_ = t, *this; }
   pool_options&& search_time(std::chrono::nanoseconds t) && { return std::move(search_time(t)); }
-  /// With so many tasks queued, enqueue waits and try_enqueue refuses. Unset: no limit.
+  /// With so many tasks queued, enqueue waits and try_enqueue refuses. Unset: no limit; 0:
+  /// std::invalid_argument from the pool.
   pool_options& max_queued(std::size_t n) & { return max_queued_ = n, *this; }
   pool_options&& max_queued(std::size_t n) && { return std::move(max_queued(n)); }
   /// A fire-and-forget task threw. Called on its thread. Unset: the program ends with a message.

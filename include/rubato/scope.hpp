@@ -74,7 +74,9 @@ public:
   void wait() { wait_in_scope(core_); }
   /// co_await join(): as wait(), in a coroutine.
   [[nodiscard]] scope_joiner join() noexcept { return {core_, true}; }
-  /// Begins nothing new and asks what runs to stop.
+  /// Begins nothing new and asks what runs to stop. So does a stop request from around, to the task that has
+  /// opened the scope; then with_scope() ends without an exception, though children were left out: see
+  /// token().
   void request_stop() noexcept { core_.request_stop(); }
   [[nodiscard]] std::stop_token token() const { return core_.token(); }
 };

@@ -19,6 +19,8 @@ namespace rubato {
 /// started or last moved to with resume_on(), whoever completes what it awaits. What it awaits with co_await
 /// is one of its own: a stop request reaches it too.
 ///
+/// A task that is awaited is a part of who awaits it: if it moves with resume_on(), both have moved.
+///
 /// In it `co_await x` takes, and yields:
 ///   - a task<U>, by rvalue or as it stands, once: its U. It begins there;
 ///   - a future<U>: its U. An lvalue is consumed as well, as by get();

@@ -110,8 +110,9 @@ public:
   ///
   /// Every task is asked to stop; waits for time end as cancelled. Once nothing in the pool goes on any more,
   /// coroutines that still wait for something of Rubato's are destroyed, and their futures broken; get(),
-  /// wait() and scopes that wait in it for promises give up, as cancelled. What other pools make for it, what
-  /// runs and coroutines that await something foreign are waited for.
+  /// wait() and scopes that wait in it for promises and nothing else give up, as cancelled, and so do
+  /// closures that wait for each other. What other pools make for it, what runs and coroutines that await
+  /// something foreign are waited for.
   void shutdown(drain_t = drain);
   /// Drops what has not begun, waits for what runs.
   void shutdown(discard_t);
@@ -119,9 +120,9 @@ public:
   void request_shutdown(drain_t);
   void request_shutdown(discard_t);
 
-  /// Queues f(), or f(std::stop_token); the result is dropped, an exception goes to on_unhandled. A task or
-  /// future that f returns goes on, and f lives until it ends. Waits while max_queued tasks are queued. f is
-  /// decay-copied. Throws std::bad_alloc.
+  /// Queues f(std::stop_token), if it can be called so, as f(auto...) can, else f(); the result is dropped,
+  /// an exception goes to on_unhandled. A task or future that f returns goes on, and f lives until it ends.
+  /// Waits while max_queued tasks are queued. f is decay-copied. Throws std::bad_alloc.
   template<class F>
   void enqueue(F&& f) {
     detail::pool_core& c = core();
@@ -144,9 +145,10 @@ public:
   template<class F>
   void enqueue_bulk(std::size_t n, F&& f);
 
-  /// Queues f(args...), or f(std::stop_token, args...), and returns the future of its result; a future or
-  /// task that f returns is waited for, and f and its arguments live until then. f and the arguments are
-  /// decay-copied, and passed as rvalues. One allocation. Waits while max_queued tasks are queued.
+  /// Queues f(std::stop_token, args...), if it can be called so, else f(args...), and returns the future of
+  /// its result; a future or task that f returns is waited for, and f and its arguments live until then. f
+  /// and the arguments are decay-copied, and passed as rvalues. One allocation. Waits while max_queued tasks
+  /// are queued.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args);
   /// The same for a coroutine.
@@ -188,7 +190,8 @@ public:
   /// The same for the lifetime of the result.
   membership join_as_member();
 
-  /// Waits until nothing was queued or running for a moment; always true. Throws std::system_error
+  /// Waits until nothing was queued or running for a moment, no timer armed and no closure in a wait; always
+  /// true. Coroutines that await something else than time do not count. Throws std::system_error
   /// (resource_deadlock_would_occur) from a task of this pool.
   bool wait_idle();
   /// The same for at most `d`; false: it was busy all the time.

@@ -101,7 +101,9 @@ struct with_deadline_fn {
   /// value all the same, that counts. Nothing as well if the awaiting task is stopped from outside. Its
   /// exceptions are thrown, but for the cancelled that either has caused. What yields an optional or a bool
   /// itself is wrapped once more: with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>,
-  /// empty if the time is over, and holding an empty one if the channel was closed.
+  /// empty if the time is over, and holding an empty one if the channel was closed. A task that ends with a
+  /// value when it is stopped, such as when_any() of two receive(), yields that value though the time is
+  /// over.
   template<class A>
   [[nodiscard]] auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
     return run(task_of(std::forward<A>(awaitable)), t);

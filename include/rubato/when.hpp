@@ -86,8 +86,9 @@ template<class Range>
 concept future_range = std::ranges::input_range<Range> && is_some_future<std::ranges::range_value_t<Range>>;
 
 struct when_all_fn {
-  /// The tuple of all values when all are there; the first failure in time, after all have ended. Futures are
-  /// passed as rvalues, shared futures are copied: the result is a future. If anything else is among them,
+  /// The tuple of all values when all are there, std::monostate for void; the first failure in time, after
+  /// all have ended. Futures are passed as rvalues (an lvalue is moved from), shared futures are copied: the
+  /// result is a future. If anything else is among them,
   /// such as a task, the result is to be awaited, and converts to a task: what is awaited are children of
   /// the coroutine that does, and stop with it. They are forks, as those of join(): the first begins on this
   /// thread, the others wherever a worker is free, else one after the other. None may block its thread for
@@ -107,7 +108,8 @@ struct when_all_fn {
   [[nodiscard]] auto operator()(As&&... awaitables) const {
     return all_tasks(as_task(std::forward<As>(awaitables))...);
   }
-  /// The vector of all values.
+  /// The vector of all values, std::monostate for void, std::reference_wrapper for references. The range's
+  /// futures are moved from.
   template<future_range Range>
   [[nodiscard]] auto operator()(Range&& range) const {
     return gather<all_state>(inputs_of_range(std::forward<Range>(range)));
@@ -121,8 +123,8 @@ struct when_all_fn {
 
 struct when_any_fn {
   /// The first success, as a when_any_result; the others are asked to stop. If all fail, the last exception.
-  /// What was registered with the losers' stop tokens runs, as with any std::stop_source, on the thread that
-  /// asks: the one that brings the winner.
+  /// What was registered with the losers' stop tokens runs as a task, not inside the set_value() that brings
+  /// the winner.
   /// Futures and everything else as with when_all; what is not a future has ended before the result is there.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
