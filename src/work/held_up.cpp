@@ -52,7 +52,8 @@ std::uint64_t pool_core::progress() const noexcept {
 
 bool pool_core::wants_letting_go() const noexcept {
   if (!ends_but_waits()) return false;
-  if (held_up_looks_ != before_breaking_off || held_up_at_ != progress()) return true;
+  // Whoever was called to break off may have had to give its seat to a guest.
+  if (held_up_looks_ != before_breaking_off || held_up_at_ != progress() || is_to_break_off()) return true;
   bool later = false;
   for_each_thread(
       [&](pool_thread& t) { later |= t.may_give_up.load(std::memory_order_relaxed) == giving_up::later; });

@@ -133,6 +133,34 @@ TEST_P(regression_held_up, by_a_coroutine_while_guests_come_and_go) {
   over = true;
 }
 
+/// It takes the seat of the worker that was called to break coroutines off.
+TEST(regression_held_up_by, a_guest_that_came_in_between) {
+  hang_guard const guard;
+  std::atomic<int> started{0};
+  std::atomic<bool> called{false}, inside{false};
+  rubato::channel<int> nothing_comes(1);
+  rubato::pool ends(rubato::pool_options().workers(1).on_start([&](unsigned) {
+    if (++started != 2) return;
+    called = true;
+    EXPECT_TRUE(pool_test::eventually([&] { return inside.load(); }));
+  }));
+  auto coroutine =
+      ends.spawn([&]() -> rubato::task<int> { co_return (co_await nothing_comes.receive()).value_or(0); });
+  EXPECT_FALSE(coroutine.wait_for(1ms));
+  auto closure = ends.spawn([&] { return outcome_of_get(coroutine); });
+  std::jthread const guest([&] {
+    EXPECT_TRUE(pool_test::eventually([&] { return called.load(); }));
+    ends.run([&] {
+      inside = true;
+      std::this_thread::sleep_for(20ms);
+    });
+  });
+  EXPECT_FALSE(closure.wait_for(10ms));
+  ends.shutdown();
+  inside = called = true; // if nobody had to be called
+  EXPECT_EQ(closure.get(), outcome::broken);
+}
+
 TEST_P(regression_held_up, but_not_by_frames_that_wait_when_they_go) {
   struct waits_when_it_goes {
     rubato::pool* in;
