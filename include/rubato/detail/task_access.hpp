@@ -1,6 +1,8 @@
 // The coroutine of a task, for those who run it.
 #pragma once
 
+#include "rubato/detail/future_state.hpp"
+
 #include <stdexcept>
 #include <utility>
 
@@ -10,8 +12,6 @@ template<class T>
 class task;
 
 namespace detail {
-
-[[noreturn]] void throw_no_state(char const* what);
 
 struct task_access {
   template<class T>
