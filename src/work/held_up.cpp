@@ -42,7 +42,7 @@ bool pool_core::ends_but_waits(unsigned awake) const noexcept {
 }
 
 /// Waits that got what they waited for, tasks that were run, coroutines that were broken off: goes on when
-/// anything does.
+/// anything does. relaxed: counts, which order nothing; a look that misses one is followed by others.
 std::uint64_t pool_core::progress() const noexcept {
   std::uint64_t n = 1 + returns_.load(std::memory_order_relaxed) - expired_.load(std::memory_order_relaxed) +
                     broken_off_.load(std::memory_order_relaxed);
@@ -79,11 +79,12 @@ bool pool_core::held_up() noexcept {
   if (held_up_looks_ == before_giving_up) {
     for_each_thread([](pool_thread& t) {
       if (t.waits_in.load(std::memory_order_relaxed) == nullptr) return;
+      // release: pairs with await() and scope_core::wait(), because the wait is judged by what was seen here.
       t.may_give_up.store(giving_up::if_promised, std::memory_order_release);
       t.parker.unpark();
     });
   } else if (held_up_looks_ == before_breaking_off) {
-    break_off_.store(true, std::memory_order_release);
+    break_off_.store(true, std::memory_order_release); // pairs with break_off()
     if (nobody_else_breaks_off())
       for_each_thread([](pool_thread& t) {
         if (t.waits_in.load(std::memory_order_relaxed) != nullptr) t.parker.unpark();

@@ -16,6 +16,7 @@
 #include "async/outcome.hpp"
 #include "async/second_thread.hpp"
 #include "pool/waiting.hpp"
+#include "support/locks_when_it_goes.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 #include "support/values.hpp"
@@ -193,19 +194,8 @@ TEST_P(cancelling_inputs, a_promise_may_be_kept_by_whoever_is_told) {
 
 TEST_P(cancelling_inputs, under_a_lock_that_what_is_destroyed_takes_as_well) {
   std::mutex mutex;
-  struct locks {
-    std::mutex* m;
-    explicit locks(std::mutex& l)
-        : m(&l) {}
-    locks(locks&& o) noexcept
-        : m(std::exchange(o.m, nullptr)) {}
-    locks& operator=(locks&&) = delete;
-    ~locks() {
-      if (m != nullptr) std::lock_guard const held(*m);
-    }
-  };
   rubato::promise<void> never;
-  auto f = never.get_future().then(pool, [l = locks(mutex)] {});
+  auto f = never.get_future().then(pool, [l = locks_when_it_goes(mutex)] {});
   {
     std::lock_guard const held(mutex);
     f.cancel(); // the callable is destroyed elsewhere, later

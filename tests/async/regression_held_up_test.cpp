@@ -16,6 +16,7 @@
 
 #include "async/outcome.hpp"
 #include "pool/waiting.hpp"
+#include "support/locks_when_it_goes.hpp"
 #include "support/pools.hpp"
 #include "support/values.hpp"
 
@@ -233,19 +234,8 @@ TEST_P(regression_stops, do_not_hold_up_who_keeps_the_promise) {
 
 TEST_P(regression_stops, destroy_no_callable_inside_cancel) {
   std::mutex mutex;
-  struct locks {
-    std::mutex* m;
-    explicit locks(std::mutex& l)
-        : m(&l) {}
-    locks(locks&& o) noexcept
-        : m(std::exchange(o.m, nullptr)) {}
-    locks& operator=(locks&&) = delete;
-    ~locks() {
-      if (m != nullptr) std::lock_guard const held(*m);
-    }
-  };
   rubato::promise<int> never;
-  auto f = pool.spawn([&never, l = locks(mutex)] { return never.get_future(); });
+  auto f = pool.spawn([&never, l = locks_when_it_goes(mutex)] { return never.get_future(); });
   pool.wait_idle();
   {
     std::lock_guard const held(mutex);
