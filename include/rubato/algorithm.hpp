@@ -1,6 +1,7 @@
 // Loops and reductions. No grain has to be given: a loop is split when, and only when, somebody is idle.
 #pragma once
 
+#include "rubato/detail/assert.hpp"
 #include "rubato/detail/loop.hpp"
 #include "rubato/detail/pull.hpp"
 #include "rubato/detail/reduction.hpp"
@@ -62,9 +63,34 @@ I advance_by(I first, std::uint64_t n) noexcept {
   return static_cast<I>(static_cast<std::uint64_t>(first) + n);
 }
 
+/// Wider ones too, which are refused in words: whether they are integral depends on the compiler's dialect.
+template<class T>
+concept loop_bound = std::integral<T>
+#if defined(__SIZEOF_INT128__)
+                     || std::is_same_v<T, decltype(__int128{})> || std::is_same_v<T, decltype(__uint128_t{})>
+#endif
+    ;
+
+/// A bound as the type that the bounds have in common.
+template<class Index, class I>
+Index bound_as(I bound) noexcept {
+  static_assert(
+      sizeof(Index) <= sizeof(std::uint64_t),
+      "rubato: the bounds of a loop are integers of at most 64 bits: convert a bound of type __int128");
+  if constexpr (std::is_signed_v<I> && std::is_unsigned_v<Index>)
+    RUBATO_ASSERT(
+        bound >= 0,
+        "a loop has a negative bound beside an unsigned one, which would make it a huge number: give both "
+        "bounds a signed type",
+        bound);
+  return static_cast<Index>(bound);
+}
+
 struct for_index_fn {
   /// Calls f(i) for every i in [first, last), whose type is the bounds' common type, in any order and at the
-  /// same time on whoever is idle; returns when all calls have. An empty or reversed interval is none.
+  /// same time on every idle worker; returns when all calls have. An empty or reversed interval is none. A
+  /// negative bound beside an unsigned one is an error, which assertions report; integers wider than 64 bits
+  /// do not compile.
   ///
   /// f may be called by several threads at once. After the first exception nothing new is begun; it is thrown
   /// when what runs has ended. In a scope that was stopped the loop ends early and throws rubato::cancelled.
@@ -72,12 +98,12 @@ struct for_index_fn {
   /// nobody helps with costs a few nanoseconds more than a plain one, and one compare-exchange per chunk of
   /// up to 4,096.
   template<class I, class J, class F>
-    requires std::integral<I> && std::integral<J>
+    requires loop_bound<I> && loop_bound<J>
   void operator()(I first, J last, F&& f) const {
     run(nullptr, first, last, f);
   }
   template<class I, class J, class F>
-    requires std::integral<I> && std::integral<J>
+    requires loop_bound<I> && loop_bound<J>
   void operator()(pool& p, I first, J last, F&& f) const {
     run(&p, first, last, f);
   }
@@ -86,8 +112,8 @@ private:
   template<class I, class J, class F>
   static void run(pool* p, I first, J last, F& f) {
     using index = std::common_type_t<I, J>;
-    auto const from = static_cast<index>(first);
-    for_chunks(p, distance_of(from, static_cast<index>(last)),
+    auto const from = bound_as<index>(first);
+    for_chunks(p, distance_of(from, bound_as<index>(last)),
                [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
                  for (; lo != hi; ++lo) static_cast<void>(call_and_wait(me, f, advance_by(from, lo)));
                });
@@ -98,12 +124,12 @@ struct for_range_fn {
   /// Calls f(lo, hi) for pieces [lo, hi) that make up [first, last); how long they are follows from how long
   /// they take. Otherwise as for_index.
   template<class I, class J, class F>
-    requires std::integral<I> && std::integral<J>
+    requires loop_bound<I> && loop_bound<J>
   void operator()(I first, J last, F&& f) const {
     run(nullptr, first, last, f);
   }
   template<class I, class J, class F>
-    requires std::integral<I> && std::integral<J>
+    requires loop_bound<I> && loop_bound<J>
   void operator()(pool& p, I first, J last, F&& f) const {
     run(&p, first, last, f);
   }
@@ -112,8 +138,8 @@ private:
   template<class I, class J, class F>
   static void run(pool* p, I first, J last, F& f) {
     using index = std::common_type_t<I, J>;
-    auto const from = static_cast<index>(first);
-    for_chunks(p, distance_of(from, static_cast<index>(last)),
+    auto const from = bound_as<index>(first);
+    for_chunks(p, distance_of(from, bound_as<index>(last)),
                [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
                  static_cast<void>(call_and_wait(me, f, advance_by(from, lo), advance_by(from, hi)));
                });
