@@ -4,16 +4,16 @@
 // published and nobody is woken. See docs/design/take.md for how other threads get at it. The order of this
 // file follows the fast path: everything cold is out of line, and so costs the caller's code nothing but its
 // call.
+//
+// This header declares `pool` and does not define it: to make a pool, include rubato/pool.hpp as well.
 #pragma once
 
 #include "rubato/detail/callable.hpp"
 #include "rubato/detail/flattened.hpp"
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/result.hpp"
-#include "rubato/thread_pool.hpp"
 
 #include <exception>
-#include <functional>
 #include <memory>
 #include <tuple>
 #include <type_traits>

@@ -5,6 +5,7 @@
 #include "rubato/detail/deadline.hpp"
 #include "rubato/detail/siblings.hpp"
 #include "rubato/detail/timer.hpp"
+#include "rubato/detail/value_in_std.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 

@@ -5,6 +5,7 @@
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/gather.hpp"
 #include "rubato/detail/siblings.hpp"
+#include "rubato/detail/value_in_std.hpp"
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 

@@ -1,6 +1,8 @@
 // Where the production policy meets the system.
 #include "rubato/detail/policy.hpp"
 
+#include "rubato/detail/deadline.hpp"
+
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
 
@@ -32,8 +34,8 @@ void std_policy::futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expe
 }
 
 bool std_policy::futex_wait_until(std::atomic<std::uint32_t>& word, std::uint32_t expected,
-                                  std::chrono::steady_clock::time_point deadline) noexcept {
-  return os::wait_until(word, expected, deadline);
+                                  deadline const& until) noexcept {
+  return os::wait_until(word, expected, until.at);
 }
 
 void std_policy::futex_wake(std::atomic<std::uint32_t>& word, unsigned count) noexcept {

@@ -1,6 +1,7 @@
 // Where one thread sleeps until somebody wakes it. docs/design/parking.md
 #pragma once
 
+#include "rubato/detail/deadline.hpp"
 #include "rubato/detail/policy.hpp"
 
 #include <chrono>

@@ -4,6 +4,7 @@
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/gather.hpp"
 #include "rubato/detail/siblings.hpp"
+#include "rubato/detail/value_in_std.hpp"
 #include "rubato/task.hpp"
 
 #include <concepts>

@@ -1,10 +1,10 @@
 // How a callable is called and how it is kept until then.
 #pragma once
 
+#include "rubato/detail/invoke.hpp"
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/result.hpp"
 
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <type_traits>
@@ -77,7 +77,7 @@ auto on_pool(pool* p, F&& f) -> value_of<std::invoke_result_t<F&, member&>> {
       p,
       [](void* arg, member& me) {
         auto& s = *static_cast<frame*>(arg);
-        s.result.fill([&]() -> std::invoke_result_t<F&, member&> { return std::invoke(s.f, me); });
+        s.result.fill([&]() -> std::invoke_result_t<F&, member&> { return invoke_any(s.f, me); });
       },
       &state);
   return state.result.take();

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <concepts>
+#include <functional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>

@@ -5,6 +5,13 @@
 
 namespace rubato::detail {
 
+/// A point in time, by a name that can be declared without the clock.
+struct deadline {
+  std::chrono::steady_clock::time_point at;
+  deadline(std::chrono::steady_clock::time_point t) noexcept
+      : at(t) {}
+};
+
 /// Rounded up, saturating.
 template<class Rep, class Period>
 [[nodiscard]] std::chrono::steady_clock::duration to_clock(std::chrono::duration<Rep, Period> d) {

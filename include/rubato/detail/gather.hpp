@@ -3,6 +3,7 @@
 
 #include "rubato/detail/continuation.hpp"
 #include "rubato/detail/future_state.hpp"
+#include "rubato/detail/value_in_std.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include "rubato/detail/future_state.hpp"
 #include "rubato/detail/token_in_force.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <tuple>

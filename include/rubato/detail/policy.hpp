@@ -6,10 +6,11 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 
 namespace rubato::detail {
+
+struct deadline;
 
 struct std_policy {
   template<class T>
@@ -40,9 +41,9 @@ struct std_policy {
 
   /// Sleeps while `word == expected`; may return for no reason. A full system call: never on a fast path.
   static void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
-  /// The same until the deadline at the latest. False: it has passed.
+  /// The same until then at the latest; a time point converts to it, by deadline.hpp. False: it has passed.
   static bool futex_wait_until(std::atomic<std::uint32_t>& word, std::uint32_t expected,
-                               std::chrono::steady_clock::time_point deadline) noexcept;
+                               deadline const& until) noexcept;
   /// Wakes at most `count` of the sleepers on `word`. The word may be gone: only its address is used.
   static void futex_wake(std::atomic<std::uint32_t>& word, unsigned count) noexcept;
   /// Tells the core that this is a spin.

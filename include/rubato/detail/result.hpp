@@ -1,8 +1,9 @@
 // What a callable returned or threw, kept until somebody wants it.
 #pragma once
 
+#include "rubato/detail/invoke.hpp"
+
 #include <exception>
-#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -14,19 +15,14 @@ namespace rubato::detail {
 template<class R>
 using value_of = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
 
-/// What stands for R inside a std::vector, std::variant or std::optional.
-template<class T>
-using storable = std::conditional_t<
-    std::is_void_v<T>, std::monostate,
-    std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 /// Calls f and returns its result, std::monostate for void.
 template<class F, class... Args>
 [[gnu::always_inline]] inline value_of<std::invoke_result_t<F, Args...>> invoke_value(F&& f, Args&&... args) {
   if constexpr (std::is_void_v<std::invoke_result_t<F, Args...>>) {
-    std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+    invoke_any(std::forward<F>(f), std::forward<Args>(args)...);
     return {};
   } else {
-    return std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+    return invoke_any(std::forward<F>(f), std::forward<Args>(args)...);
   }
 }
 
@@ -86,7 +82,7 @@ public:
   void fill(F&& make) noexcept {
     try {
       if constexpr (is_reference) {
-        std::construct_at(&self().room().value, std::addressof(std::invoke(std::forward<F>(make))));
+        std::construct_at(&self().room().value, std::addressof(invoke_any(std::forward<F>(make))));
       } else {
         ::new (static_cast<void*>(std::addressof(self().room().value)))
             stored(invoke_value(std::forward<F>(make)));

@@ -12,5 +12,7 @@ template<class T>
 using value_in_std = std::conditional_t<
     std::is_void_v<T>, std::monostate,
     std::conditional_t<std::is_reference_v<T>, std::reference_wrapper<std::remove_reference_t<T>>, T>>;
+template<class T>
+using storable = value_in_std<T>;
 
 } // namespace rubato::detail
