@@ -112,12 +112,25 @@ struct shelf {
   unsigned chunks = 0; ///< small ones that were got so far
 };
 
-/// A part of its thread, without a destructor: it can be used until the very end.
-struct cache {
+/// Of one thread. In memory of its own: a library that is loaded late finds a few hundred bytes at most for
+/// thread-locals that cost no call (docs/plugins.md), and this takes two thousand.
+struct alignas(alignment) cache {
   std::array<shelf, classes> shelves;
-  enum class state : unsigned char { new_, in_use, over } now = state::new_;
 };
-[[gnu::tls_model("initial-exec")]] thread_local constinit cache mine;
+
+/// Stands for the cache of a thread that has none, so that allocate() and deallocate() need no test for it:
+/// each first magazine is empty to the one and full to the other. Nothing is ever written to it.
+struct no_cache : cache {
+  constexpr no_cache() noexcept {
+    for (shelf& s : shelves) s.first.count = magazine_size;
+  }
+};
+constinit no_cache const nothing;
+
+[[gnu::tls_model("initial-exec")]] thread_local constinit cache* mine =
+    const_cast<no_cache*>(&nothing); // NOLINT(cppcoreguidelines-pro-type-const-cast)
+/// The thread's destructors have run; what it frees from now on goes to the depot alone.
+[[gnu::tls_model("initial-exec")]] thread_local constinit bool over = false;
 
 [[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept {
   if (bytes <= smallest) return 0;
@@ -136,20 +149,30 @@ struct at_end_of_thread {
   at_end_of_thread(at_end_of_thread const&) = delete;
   at_end_of_thread& operator=(at_end_of_thread const&) = delete;
   ~at_end_of_thread() {
-    mine.now = cache::state::over;
+    cache* const ended =
+        std::exchange(mine, const_cast<no_cache*>(&nothing)); // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    over = true;
     for (std::size_t c = 0; c != classes; ++c) {
-      shelf& s = mine.shelves[c];
+      shelf& s = ended->shelves[c];
       for (; s.fresh != s.end; s.fresh += size_of_class(c)) s.first.push(s.fresh);
       if (s.first.count != 0) depots[c].give(s.first);
       if (s.second.count != 0) depots[c].give(s.second);
     }
+    delete ended;
   }
+  void arm() const noexcept {} ///< the first use registers the destructor
 };
+thread_local at_end_of_thread const here;
 
-[[gnu::noinline]] void begin_use() {
-  static thread_local at_end_of_thread const here;
-  static_cast<void>(here);
-  mine.now = cache::state::in_use;
+/// False: the thread is over, or there is no memory.
+[[nodiscard, gnu::noinline]] bool has_cache() noexcept {
+  if (mine != &nothing) return true;
+  if (over) return false;
+  auto* const made = new (std::nothrow) cache;
+  if (made == nullptr) return false;
+  mine = made;
+  here.arm();
+  return true;
 }
 
 [[nodiscard]] void* from_system(std::size_t bytes) {
@@ -176,9 +199,8 @@ void get_fresh(shelf& s, std::size_t size) {
 
 /// The first magazine is empty.
 [[gnu::noinline]] void* allocate_slowly(std::size_t c) {
-  if (mine.now == cache::state::over) return from_system(size_of_class(c));
-  if (mine.now == cache::state::new_) begin_use();
-  shelf& s = mine.shelves[c];
+  if (!has_cache()) return from_system(size_of_class(c));
+  shelf& s = mine->shelves[c];
   if (s.second.count != 0 || depots[c].get(s.second)) {
     std::swap(s.first, s.second);
     return s.first.pop();
@@ -187,16 +209,15 @@ void get_fresh(shelf& s, std::size_t size) {
   return std::exchange(s.fresh, s.fresh + size_of_class(c));
 }
 
-/// The first magazine is full, or there is none yet, or none any more.
+/// The first magazine is full, or the thread has no cache.
 [[gnu::noinline]] void deallocate_slowly(void* memory, std::size_t c) noexcept {
-  if (mine.now == cache::state::over) {
+  if (!has_cache()) {
     magazine single;
     single.push(memory);
     depots[c].give(single);
     return;
   }
-  if (mine.now == cache::state::new_) begin_use();
-  shelf& s = mine.shelves[c];
+  shelf& s = mine->shelves[c];
   if (s.first.count >= magazine_size) {
     if (s.second.count >= magazine_size) depots[c].give(s.second);
     std::swap(s.first, s.second);
@@ -210,7 +231,7 @@ void* allocate(std::size_t bytes) {
   if (!recycles || bytes > largest) [[unlikely]]
     return from_system(bytes);
   std::size_t const c = class_of(bytes);
-  magazine& m = mine.shelves[c].first;
+  magazine& m = mine->shelves[c].first;
   if (m.top == nullptr) [[unlikely]]
     return allocate_slowly(c);
   return m.pop();
@@ -222,8 +243,8 @@ void deallocate(void* memory, std::size_t bytes) noexcept {
     return;
   }
   std::size_t const c = class_of(bytes);
-  magazine& m = mine.shelves[c].first;
-  if (m.count >= magazine_size || mine.now != cache::state::in_use) [[unlikely]]
+  magazine& m = mine->shelves[c].first;
+  if (m.count >= magazine_size) [[unlikely]]
     deallocate_slowly(memory, c);
   else
     m.push(memory);

@@ -13,7 +13,7 @@ namespace rubato::detail {
 namespace {
 
 struct visitor {
-  static constexpr unsigned deepest = 8;
+  static constexpr unsigned deepest = 6;
   std::array<std::atomic<pool_core const*>, deepest> visits{};
   unsigned depth = 0;
   bool listed = false;
@@ -36,20 +36,20 @@ void unlist(visitor& v) noexcept {
   v.listed = false;
 }
 
-void list(visitor& v) noexcept {
-  struct at_end_of_thread {
-    at_end_of_thread() noexcept = default;
-    at_end_of_thread(at_end_of_thread const&) = delete;
-    at_end_of_thread& operator=(at_end_of_thread const&) = delete;
-    ~at_end_of_thread() {
-      mine.ending = true;
-      if (mine.listed) unlist(mine);
-    }
-  };
-  if (!v.ending) {
-    static thread_local at_end_of_thread const here;
-    static_cast<void>(here);
+struct at_end_of_thread {
+  at_end_of_thread() noexcept = default;
+  at_end_of_thread(at_end_of_thread const&) = delete;
+  at_end_of_thread& operator=(at_end_of_thread const&) = delete;
+  ~at_end_of_thread() {
+    mine.ending = true;
+    if (mine.listed) unlist(mine);
   }
+  void arm() const noexcept {} ///< the first use registers the destructor
+};
+thread_local at_end_of_thread const here;
+
+void list(visitor& v) noexcept {
+  if (!v.ending) here.arm();
   std::lock_guard const guard(list_mutex);
   v.previous = nullptr;
   v.next = first;

@@ -27,8 +27,9 @@ task* pop(injector& q) noexcept {
 }
 
 unsigned stripe_of_thread() noexcept {
-  static std::atomic<unsigned> next{0};
-  static thread_local unsigned const mine = next.fetch_add(1, std::memory_order_relaxed);
+  static std::atomic<unsigned> last{0};
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = 0;
+  if (mine == 0) mine = last.fetch_add(1, std::memory_order_relaxed) + 1; // relaxed: any number will do
   return mine;
 }
 
@@ -42,8 +43,8 @@ void pool_core::push_entry(task* t) noexcept {
 
 /// Dropping one may make another ready, which comes here again: a list in place of a recursion.
 void pool_core::drop_late(task* t) noexcept {
-  static thread_local constinit queue_node* waiting = nullptr;
-  static thread_local constinit bool dropping = false;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit queue_node* waiting = nullptr;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit bool dropping = false;
   t->next.store(waiting, std::memory_order_relaxed); // only this thread has it
   waiting = t;
   if (std::exchange(dropping, true)) return;

@@ -64,7 +64,14 @@ static_assert(sizeof(context) == 1,
 inline constinit member outside;
 
 /// The calling thread's record in the pool whose code it runs.
+#if defined(__clang__)
+// Defined here, a program reaches it by one instruction instead of two.
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit member* current = &outside;
+#else
+// g++ makes an inline variable unique in the process, so that a thread of the pools of one plug-in would pass
+// for one of another plug-in's, which has a Rubato of its own.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local member* current;
+#endif
 
 // What the templates ask of the library; all of it cold.
 
