@@ -1,13 +1,15 @@
 include(CMakePackageConfigHelpers)
 
 set(rubato_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rubato)
+set(rubato_pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(
   TARGETS rubato
   EXPORT rubatoTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/rubato)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/rubato)
 install(
   EXPORT rubatoTargets
   NAMESPACE rubato::
@@ -23,3 +25,29 @@ write_basic_package_version_file(
 install(
   FILES ${PROJECT_BINARY_DIR}/rubatoConfig.cmake ${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake
   DESTINATION ${rubato_package_dir})
+
+# For builds without CMake. It finds its folders from where it lies, so that the tree can be moved.
+function(rubato_pkgconfig_file)
+  set(prefix ${CMAKE_INSTALL_PREFIX})
+  if(NOT IS_ABSOLUTE ${rubato_pkgconfig_dir})
+    file(RELATIVE_PATH up /${rubato_pkgconfig_dir} /)
+    set(prefix "\${pcfiledir}/${up}.")
+  endif()
+  foreach(dir LIBDIR INCLUDEDIR)
+    set(${dir} ${CMAKE_INSTALL_${dir}})
+    if(NOT IS_ABSOLUTE ${${dir}})
+      set(${dir} "\${prefix}/${${dir}}")
+    endif()
+  endforeach()
+  # What the library itself needs: with a shared one only programs that are linked statically name it.
+  set(libs "-pthread ${rubato_sanitizer_flag}")
+  get_target_property(type rubato TYPE)
+  set(libs_private "")
+  if(type STREQUAL SHARED_LIBRARY)
+    set(libs_private -pthread)
+    set(libs "${rubato_sanitizer_flag}")
+  endif()
+  configure_file(cmake/rubato.pc.in ${PROJECT_BINARY_DIR}/rubato.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/rubato.pc DESTINATION ${rubato_pkgconfig_dir})
+endfunction()
+rubato_pkgconfig_file()

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <memory>
 #include <new>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,7 +18,8 @@ namespace {
 constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
 constexpr std::size_t most_cpus = std::size_t{1} << 20; // beyond any kernel
 
-thread_local cpu_mask before_pin;
+// A pointer, since a library that is loaded late finds little memory for thread-locals. Null: not pinned.
+thread_local std::unique_ptr<cpu_mask> before_pin;
 
 } // namespace
 
@@ -55,28 +57,34 @@ bool cpu_mask::apply() const noexcept {
   return ::syscall(SYS_sched_setaffinity, 0, words_.size() * sizeof(unsigned long), words_.data()) == 0;
 }
 
-cpu_mask const& mask_before_pin() noexcept { return before_pin; }
+cpu_mask const& mask_before_pin() noexcept {
+  static cpu_mask const none;
+  return before_pin != nullptr ? *before_pin : none;
+}
 
-std::vector<int> affinity_cpus() { return (before_pin.empty() ? cpu_mask::current() : before_pin).cpus(); }
+std::vector<int> affinity_cpus() {
+  return (before_pin == nullptr ? cpu_mask::current() : *before_pin).cpus();
+}
 
 bool pin(int cpu) noexcept try {
-  auto before = before_pin.empty() ? cpu_mask::current() : cpu_mask();
+  auto before = before_pin == nullptr ? std::make_unique<cpu_mask>(cpu_mask::current()) : nullptr;
   if (!cpu_mask(std::span(&cpu, 1)).apply()) return false;
-  if (before_pin.empty()) before_pin = std::move(before);
+  // An empty one says that the kernel did not tell: as good as none.
+  if (before != nullptr && !before->empty()) before_pin = std::move(before);
   return true;
 } catch (std::bad_alloc const&) {
   return false;
 }
 
 bool unpin() noexcept {
-  if (!before_pin.empty() && !before_pin.apply()) return false;
-  before_pin = {};
+  if (before_pin != nullptr && !before_pin->apply()) return false;
+  before_pin = nullptr;
   return true;
 }
 
 bool unpin(std::span<int const> cpus) noexcept try {
   if (!cpu_mask(cpus).apply()) return false;
-  before_pin = {};
+  before_pin = nullptr;
   return true;
 } catch (std::bad_alloc const&) {
   return false;

@@ -1,4 +1,4 @@
-# Builds and runs the consumer, first against an installed tree, then with the sources taken in.
+# Builds and runs the consumer in each way in which a program can take the library in.
 # Wants: build_dir (of Rubato), source_dir (of Rubato), work_dir, generator, compiler, build_type.
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
@@ -12,8 +12,40 @@ function(check how)
   run(${dir}/consumer)
 endfunction()
 
+# With nothing but a compiler.
+function(check_pkgconfig how prefix)
+  find_program(pkgconfig NAMES pkg-config pkgconf)
+  if(NOT pkgconfig)
+    message(NOTICE "no pkg-config: rubato.pc is not checked")
+    return()
+  endif()
+  file(GLOB_RECURSE file ${prefix}/*/rubato.pc)
+  cmake_path(GET file PARENT_PATH dir)
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${dir} ${pkgconfig} --cflags --libs ${ARGN} rubato
+    OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  cmake_path(GET dir PARENT_PATH libdir)
+  run(${compiler} -std=c++20 ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${work_dir}/${how} ${flags} -Wl,-rpath,${libdir})
+  run(${work_dir}/${how})
+endfunction()
+
 file(REMOVE_RECURSE ${work_dir})
-run(${CMAKE_COMMAND} --install ${build_dir} --prefix ${work_dir}/prefix)
+run(${CMAKE_COMMAND} --install ${build_dir} --prefix ${work_dir}/as_built)
+# It works wherever the tree is moved to.
+file(RENAME ${work_dir}/as_built ${work_dir}/prefix)
 check(installed -DCMAKE_PREFIX_PATH=${work_dir}/prefix)
-# CMake's own Release, with its -O3.
-check(subdirectory -DRUBATO_SOURCES=${source_dir} -DCMAKE_BUILD_TYPE=Release)
+check_pkgconfig(by_pkgconfig ${work_dir}/prefix)
+
+# Taken in as sources, it installs nothing unless it is asked to. A shared library, with CMake's own Release and its -O3.
+set(taken_in -DRUBATO_SOURCES=${source_dir} -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON)
+check(subdirectory ${taken_in})
+run(${CMAKE_COMMAND} --install ${work_dir}/subdirectory --prefix ${work_dir}/nothing)
+file(GLOB installed ${work_dir}/nothing/*)
+if(installed)
+  message(FATAL_ERROR "installed with a program that takes the sources in: ${installed}")
+endif()
+check(subdirectory ${taken_in} -DRUBATO_INSTALL=ON)
+run(${CMAKE_COMMAND} --install ${work_dir}/subdirectory --prefix ${work_dir}/shared_prefix)
+check(installed_shared -DCMAKE_PREFIX_PATH=${work_dir}/shared_prefix)
+check_pkgconfig(by_pkgconfig_shared ${work_dir}/shared_prefix)
