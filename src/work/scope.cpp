@@ -5,12 +5,14 @@
 #include "rubato/detail/scope_core.hpp"
 #include "work/park.hpp"
 #include "work/pool_core.hpp"
+#include "work/visit.hpp"
 #include "work/watch.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -46,62 +48,80 @@ scope_core::scope_core(pool_core& core, activity& opener) noexcept
     , opener_(&opener) {}
 
 scope_core::~scope_core() {
-  { // the last child has let go of the lock
-    std::lock_guard const guard(mutex_);
-  }
-  delist();
+  if (listed_.load(std::memory_order_relaxed)) // as the last spawn has left it, or false
+    leave_list();
+  else
+    std::lock_guard const guard(mutex_); // the last child has let go of it
 }
 
+/// Under both locks.
 void scope_core::enlist() noexcept {
-  std::lock_guard const guard(home_->scopes_mutex);
-  if (listed_.load(std::memory_order_relaxed)) return;
-  next_ = home_->scopes;
-  previous_ = nullptr;
-  if (next_ != nullptr) next_->previous_ = this;
-  home_->scopes = this;
-  // seq_cst: pairs with any_child() of a thread that has announced its sleep, because a spawn from outside
-  // reads the sleepers next. Then release: whoever sees that this is listed comes after it.
+  previous_ = std::exchange(home_->newest_scope, this);
+  next_ = nullptr;
+  (previous_ != nullptr ? previous_->next_ : home_->oldest_scope) = this;
+  // seq_cst: pairs with any_child() of a thread that has announced its sleep, because a spawn that is an
+  // event reads the sleepers next.
   home_->open_scopes.fetch_add(1, std::memory_order_seq_cst);
-  listed_.store(true, std::memory_order_release);
+  listed_.store(true, std::memory_order_relaxed); // relaxed: decided upon under a lock
 }
 
 void scope_core::delist() noexcept {
-  if (!listed_.load(std::memory_order_relaxed)) return;
-  std::lock_guard const guard(home_->scopes_mutex);
-  if (!listed_.load(std::memory_order_relaxed)) return;
-  (previous_ != nullptr ? previous_->next_ : home_->scopes) = next_;
-  if (next_ != nullptr) next_->previous_ = previous_;
-  listed_.store(false, std::memory_order_relaxed);
+  (previous_ != nullptr ? previous_->next_ : home_->oldest_scope) = next_;
+  (next_ != nullptr ? next_->previous_ : home_->newest_scope) = previous_;
   home_->open_scopes.fetch_sub(1, std::memory_order_relaxed);
+  listed_.store(false, std::memory_order_relaxed);
+}
+
+void scope_core::leave_list() noexcept {
+  // relaxed: if a spawn enlists it at this moment, then that is none of the caller's children.
+  if (!listed_.load(std::memory_order_relaxed)) return;
+  std::lock_guard const list(home_->scopes_mutex);
+  std::lock_guard const guard(mutex_);
+  bool const stopped = stopped_.load(std::memory_order_relaxed);
+  if (listed_.load(std::memory_order_relaxed) && (first_ == nullptr || stopped)) delist();
+}
+
+/// Under the lock. False: the scope is stopped.
+bool scope_core::add_locked(scope_child& c) noexcept {
+  if (stopped_.load(std::memory_order_relaxed)) return false;
+  count_child();
+  (last_ != nullptr ? last_->next : first_) = &c;
+  last_ = &c;
+  if (waiters_ != nullptr) waiters_->thread->parker.unpark(); // it may run the child itself
+  return true;
 }
 
 void scope_core::spawn(scope_child* c) noexcept {
-  c->scope = this;
-  bool refused = false;
-  {
-    std::lock_guard const guard(mutex_);
-    refused = stopped_.load(std::memory_order_relaxed);
-    if (!refused) {
-      count_child();
-      (last_ != nullptr ? last_->next : first_) = c;
-      last_ = c;
-      if (waiters_ != nullptr) waiters_->thread->parker.unpark(); // it may run the child itself
-    }
-  }
-  if (refused) {
-    c->exec(*c, nullptr);
-    return;
-  }
-  if (!listed_.load(std::memory_order_acquire)) enlist(); // acquire: see there
+  // From the unlock on the child may run, and then this scope, and its pool, may end.
+  pool_core& core = *core_;
+  pool_thread& home = *home_;
   member& me = *current;
-  if (&me != home_)
-    core_->notify_latent(); // nobody need be awake who would notice: an event
-  else if (me.chain.must_look())
+  std::optional<visit> here;
+  if (me.core != &core) here.emplace(core);
+  c->scope = this;
+  enum { added, refused, to_be_listed } result = to_be_listed;
+  if (listed_.load(std::memory_order_relaxed)) { // mostly it still is under the lock
+    std::lock_guard const guard(mutex_);
+    if (listed_.load(std::memory_order_relaxed)) result = add_locked(*c) ? added : refused;
+  }
+  if (result == to_be_listed) {
+    std::lock_guard const list(home.scopes_mutex);
+    std::lock_guard const guard(mutex_);
+    result = add_locked(*c) ? added : refused;
+    if (result == added && !listed_.load(std::memory_order_relaxed)) enlist();
+  }
+  if (result == refused) {
+    here.reset(); // what it destroys is user code
+    c->exec(*c, nullptr);
+  } else if (&me != &home) {
+    core.notify_latent(); // an event: the home may sleep
+  } else if (me.chain.must_look()) {
     answer(me);
+  }
 }
 
-scope_child* scope_core::take_child() noexcept {
-  std::lock_guard const guard(mutex_);
+/// Under the lock.
+scope_child* scope_core::take_locked() noexcept {
   if (first_ == nullptr || stopped_.load(std::memory_order_relaxed)) return nullptr;
   scope_child* const c = first_;
   first_ = c->next;
@@ -110,24 +130,38 @@ scope_child* scope_core::take_child() noexcept {
   return c;
 }
 
+/// For a waiter, which does not look after the list: see wait().
+scope_child* scope_core::take_child() noexcept {
+  std::lock_guard const guard(mutex_);
+  return take_locked();
+}
+
 bool scope_core::any_child(pool_thread const& t) noexcept {
   if (t.open_scopes.load(std::memory_order_seq_cst) == 0) return false; // seq_cst: see enlist()
   auto& home = const_cast<pool_thread&>(t); // NOLINT(cppcoreguidelines-pro-type-const-cast): only its lock
-  std::lock_guard const guard(home.scopes_mutex);
-  for (scope_core* s = home.scopes; s != nullptr; s = s->next_) {
-    std::lock_guard const inner(s->mutex_);
+  std::lock_guard const list(home.scopes_mutex);
+  // Nearly always the first has one. Those that have none leave, or every search would come across them.
+  for (scope_core* s = home.oldest_scope; s != nullptr;) {
+    scope_core* const next = s->next_;
+    std::lock_guard const guard(s->mutex_);
     if (s->first_ != nullptr && !s->stopped_.load(std::memory_order_relaxed)) return true;
+    s->delist();
+    s = next;
   }
   return false;
 }
 
 scope_child* scope_core::take_child_of(pool_thread& t) noexcept {
   if (t.open_scopes.load(std::memory_order_relaxed) == 0) return nullptr;
-  std::lock_guard const guard(t.scopes_mutex);
-  scope_core* oldest = t.scopes;
-  while (oldest != nullptr && oldest->next_ != nullptr) oldest = oldest->next_;
-  for (scope_core* s = oldest; s != nullptr; s = s->previous_)
-    if (scope_child* c = s->take_child()) return c;
+  std::lock_guard const list(t.scopes_mutex);
+  for (scope_core* s = t.oldest_scope; s != nullptr;) {
+    scope_core* const next = s->next_;
+    std::lock_guard const guard(s->mutex_);
+    scope_child* const c = s->take_locked();
+    if (s->first_ == nullptr || c == nullptr) s->delist();
+    if (c != nullptr) return c;
+    s = next;
+  }
   return nullptr;
 }
 
@@ -242,8 +276,9 @@ void scope_core::fail(std::exception_ptr e) noexcept {
 
 void scope_core::request_stop() noexcept {
   stopped_.store(true, std::memory_order_relaxed); // relaxed: read again under the lock
+  leave_list();
   if (opener_ == nullptr) {
-    stop_.request_stop(); // whoever waits drops what has not begun
+    stop_.request_stop(); // the waiter drops what has not begun
     return;
   }
   { // counted as one that runs, so that nobody is told before the end
@@ -369,7 +404,9 @@ void scope_core::wait(member& m) noexcept {
     *link = self.next;
     spin_until = 0;
   }
-  delist();
+  // Alone in the list it stays, so that a scope that is waited for again and again enters it once. relaxed: a
+  // hint.
+  if (home_->open_scopes.load(std::memory_order_relaxed) > 1) leave_list();
 }
 
 namespace {

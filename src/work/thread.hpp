@@ -40,10 +40,11 @@ struct pool_thread final : member, roster_thread {
   std::size_t stale = 0;                     ///< since the last sweep
   std::size_t stale_enough = stale_at_least; ///< for the next
 
-  // Scopes that were opened here and have children that nobody has begun.
-  mutex scopes_mutex;
-  scope_core* scopes = nullptr;         // guarded by scopes_mutex
-  std::atomic<unsigned> open_scopes{0}; // a hint for searchers
+  // Scopes that were opened here and have a child that has not begun; see scopes.md.
+  mutex scopes_mutex;                 // taken before a scope's own
+  scope_core* oldest_scope = nullptr; // guarded by scopes_mutex, as is the next
+  scope_core* newest_scope = nullptr;
+  std::atomic<unsigned> open_scopes{0}; // how many; a hint for searchers
 
   // The system's thread.
   os::thread handle;

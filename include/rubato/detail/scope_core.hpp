@@ -107,9 +107,10 @@ class scope_core {
   activity* opener_ = nullptr; // the coroutine, if it was one
   bool counted_ = false;       // guarded by mutex_: the opener knows that children refer to its frames
 
-  // Guarded by the home's scopes_mutex, but for the hint.
+  // In the home's list. The links are guarded by the home's scopes_mutex; listed_ is changed under both
+  // locks, and so may be read under either. Without a lock it is a hint.
   std::atomic<bool> listed_{false};
-  scope_core* next_ = nullptr;
+  scope_core* next_ = nullptr; // the next younger one
   scope_core* previous_ = nullptr;
 
 public:
@@ -162,8 +163,13 @@ private:
   [[nodiscard]] bool member_ready(pool_thread const& t) const noexcept;
   [[nodiscard]] scope_child* take_child() noexcept;
   void drop_children() noexcept;
+  // Under both locks.
+  [[nodiscard]] scope_child* take_locked() noexcept;
+  [[nodiscard]] bool add_locked(scope_child& c) noexcept;
   void enlist() noexcept;
   void delist() noexcept;
+  /// Unless it has a child that may be begun.
+  void leave_list() noexcept;
 };
 
 /// Stops a scope with the coroutine that has opened it.
