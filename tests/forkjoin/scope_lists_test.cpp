@@ -111,7 +111,7 @@ TEST_P(scope_lists, regression_a_child_spawned_while_another_thread_waits_is_fou
 
 TEST_P(scope_lists, regression_a_spawn_does_not_touch_a_group_that_its_child_has_let_go) {
   if (GetParam() == 0) GTEST_SKIP() << "the spawner would run it itself";
-  struct alignas(rubato::task_group) storage {
+  struct alignas(rubato::task_group) storage { // never in a coroutine
     std::byte bytes[sizeof(rubato::task_group)];
   };
   auto const memory = std::make_unique<storage>();
