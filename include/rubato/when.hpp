@@ -87,8 +87,12 @@ template<class Range>
 concept future_range = std::ranges::input_range<Range> && is_some_future<std::ranges::range_value_t<Range>>;
 
 struct when_all_fn {
-  /// The tuple of all values when all are there, std::monostate for void; the first failure in time, after
-  /// all have ended. Futures are passed as rvalues (an lvalue is moved from), shared futures are copied: the
+  /// The tuple of all values when all are there, std::monostate for void. The first failure in time asks all
+  /// others to stop, on the thread that it happens on, and is thrown when what has begun has ended. A
+  /// shared_future is neither stopped nor, after a failure, awaited: it has other owners. A promise sees the
+  /// request in its token and is not awaited.
+  ///
+  /// Futures are passed as rvalues (an lvalue is moved from), shared futures are copied: the
   /// result is a future. If anything else is among them,
   /// such as a task, the result is to be awaited, and converts to a task: what is awaited are children of
   /// the coroutine that does, and stop with it. They are forks, as those of join(): the first begins on this

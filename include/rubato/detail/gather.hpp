@@ -177,12 +177,18 @@ public:
   }
 };
 
-/// All values, or the first failure in time, after all have ended.
+/// All values, or the first failure in time, after all that is waited for has ended. The first failure asks
+/// the other inputs to stop, and then waits only for those whose work is its own.
 template<class Inputs>
 class all_state final : public gathering_state<typename Inputs::all_type, Inputs> {
   static constexpr std::size_t none = ~std::size_t{0}, forsaken = none - 1;
   std::atomic<std::size_t> failed_{none};
   std::atomic<std::size_t> left_;
+
+  /// After a failure it is not waited for: it has other owners, or nothing runs for it.
+  [[nodiscard]] static bool may_leave(gathered const& g) noexcept {
+    return ends_without(*g.source.get(), g.owned);
+  }
 
   void arrived(gathered& g, completions& more) noexcept override {
     note(g);
@@ -190,14 +196,27 @@ class all_state final : public gathering_state<typename Inputs::all_type, Inputs
   }
 
   void note(gathered& g) noexcept {
-    if (this->inputs_.failed(g.index)) note_failure(g.index);
+    if (this->inputs_.failed(g.index) && note_failure(g.index)) stop_others(g.index);
   }
-  void note_failure(std::size_t index) noexcept {
+  /// True: it is the first. Its own input is not counted down yet, so the state cannot complete meanwhile.
+  [[nodiscard]] bool note_failure(std::size_t index) noexcept {
     std::size_t expected = none;
-    failed_.compare_exchange_strong(expected, index, std::memory_order_relaxed); // ordered by the count
+    // acquire: pairs with begin(), because stop_others() must find what was added before. release: pairs with
+    // begin(), for the opposite order.
+    return failed_.compare_exchange_strong(expected, index, std::memory_order_acq_rel,
+                                           std::memory_order_relaxed);
+  }
+  void stop_others(std::size_t failed) noexcept {
+    // The newest waiter first: many copies of one shared future are many waiters in one list.
+    for (std::size_t i = this->inputs_.size(); i-- != 0;) {
+      gathered& g = this->inputs_[i];
+      if (i == failed) continue;
+      if (g.owned) g.source->cancel();
+      if (may_leave(g) && g.source->waiters.remove(g)) static_cast<void>(count_down()); // not the last
+    }
   }
   void forsake() noexcept override {
-    note_failure(forsaken);
+    static_cast<void>(note_failure(forsaken)); // all have been asked to stop
     if (count_down()) this->complete();
   }
 
@@ -211,6 +230,20 @@ class all_state final : public gathering_state<typename Inputs::all_type, Inputs
     return true;
   }
 
+  /// False: it is waited for.
+  [[nodiscard]] bool is_over(gathered& g) noexcept {
+    // relaxed: a failure that this misses is found below, or finds this input.
+    if (may_leave(g) && failed_.load(std::memory_order_relaxed) != none) return true;
+    if (!g.source->waiters.add(g)) {
+      note(g);
+      return true;
+    }
+    // A read-modify-write: pairs with note_failure(). Either it comes before that, and stop_others() finds
+    // the input, or it reads the failure. The one that removes the input counts it down.
+    return may_leave(g) && failed_.fetch_add(0, std::memory_order_acq_rel) != none &&
+           g.source->waiters.remove(g);
+  }
+
 public:
   explicit all_state(Inputs&& in) noexcept
       : gathering_state<typename Inputs::all_type, Inputs>(std::move(in))
@@ -219,10 +252,7 @@ public:
   /// Once: from now on it may complete. The caller holds it.
   void begin() noexcept {
     for (std::size_t i = 0; i != this->inputs_.size(); ++i)
-      if (gathered& g = this->inputs_[i]; !g.source->waiters.add(g)) {
-        note(g);
-        static_cast<void>(count_down()); // not the last
-      }
+      if (is_over(this->inputs_[i])) static_cast<void>(count_down()); // not the last
     if (count_down()) this->complete();
   }
   void dispose() noexcept override { dispose_state(this); }
@@ -254,7 +284,8 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
     std::size_t expected = none;
     bool const failed = this->inputs_.failed(g.index);
     bool const wins =
-        !failed && winner_.compare_exchange_strong(expected, g.index, std::memory_order_relaxed); // see below
+        !failed && winner_.compare_exchange_strong(expected, g.index, std::memory_order_acq_rel,
+                                                   std::memory_order_relaxed); // pairs with begin()
     if (wins) {
       this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
       stop_losers(g.index);
@@ -299,8 +330,17 @@ public:
   void begin() noexcept {
     for (std::size_t i = 0; i != this->inputs_.size(); ++i) {
       gathered& g = this->inputs_[i];
-      if (g.source->waiters.add(g)) continue;
-      if (note(g)) this->complete();
+      // relaxed: a winner that this misses is found below, or finds this input.
+      if (winner_.load(std::memory_order_relaxed) == none) {
+        if (g.source->waiters.add(g)) {
+          // A read-modify-write: pairs with note(). Either it comes before that, and stop_losers() finds the
+          // input, or it reads the winner. The one that removes the input ends its hold.
+          if (winner_.fetch_add(0, std::memory_order_acq_rel) == none || !g.source->waiters.remove(g))
+            continue;
+        } else if (note(g)) {
+          this->complete();
+        }
+      }
       this->release(); // its hold
     }
   }

@@ -1,0 +1,152 @@
+// What when_all() and when_any() leave behind, and when they are over.
+#include <rubato/rubato.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "async/outcome.hpp"
+#include "async/second_thread.hpp"
+#include "pool/waiting.hpp"
+#include "support/pools.hpp"
+#include "support/scale.hpp"
+
+namespace {
+
+using namespace rubato_test;
+using async_test::failure;
+using async_test::failure_of;
+using async_test::outcome;
+using async_test::outcome_of_get;
+
+class regression_gathering : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(regression_gathering, all_counts);
+
+/// A result whose gathering can be seen to be gone: that would hold it.
+struct traced {
+  std::weak_ptr<int> seen;
+  rubato::shared_future<std::shared_ptr<int>> future;
+
+  traced() {
+    auto p = std::make_shared<int>(1);
+    seen = p;
+    future = rubato::make_ready_future(std::move(p)).share();
+  }
+};
+
+TEST_P(regression_gathering, when_any_leaves_nothing_on_an_input_after_the_race) {
+  rubato::promise<int> p;
+  auto const long_lived = p.get_future().share();
+  traced t;
+  static_cast<void>(rubato::when_any(t.future, long_lived).get());
+  static_cast<void>(rubato::when_any(long_lived, t.future, long_lived).get());
+  t.future = {};
+  EXPECT_TRUE(t.seen.expired());
+  p.set_value(1);
+}
+
+TEST_P(regression_gathering, when_any_leaves_nothing_on_an_input_if_one_completes_meanwhile) {
+  async_test::second_thread setter;
+  rubato::promise<int> never;
+  auto const long_lived = never.get_future().share();
+  std::size_t const rounds = scaled(3'000);
+  for (std::size_t i = 0; i != rounds; ++i) {
+    auto value = std::make_shared<int>(1);
+    std::weak_ptr<int> const seen = value;
+    rubato::promise<std::shared_ptr<int>> p;
+    auto f = p.get_future();
+    setter.begin([&, i] {
+      async_test::delay(static_cast<unsigned>(i * 7 % 100));
+      p.set_value(std::move(value));
+    });
+    async_test::delay(static_cast<unsigned>(i * 13 % 150));
+    static_cast<void>(rubato::when_any(std::move(f), long_lived, long_lived).get());
+    setter.wait();
+    ASSERT_TRUE(seen.expired());
+  }
+  never.set_value(1);
+}
+
+TEST_P(regression_gathering, when_all_leaves_nothing_on_what_it_does_not_await_after_a_failure) {
+  rubato::promise<int> p;
+  auto const long_lived = p.get_future().share();
+  traced t;
+  {
+    auto f =
+        rubato::when_all(long_lived, rubato::make_exceptional_future<int>(failure(1)), t.future, long_lived);
+    EXPECT_TRUE(f.ready());
+    EXPECT_EQ(failure_of([&] { f.get(); }), 1);
+  }
+  t.future = {};
+  EXPECT_TRUE(t.seen.expired());
+  p.set_value(1);
+  EXPECT_EQ(long_lived.get(), 1); // it was not stopped
+}
+
+TEST_P(regression_gathering, the_first_failure_of_when_all_tells_promises_and_does_not_await_them) {
+  rubato::promise<int> a;
+  rubato::promise<int> b;
+  rubato::promise<int> c;
+  std::stop_token const told = a.token();
+  auto f = rubato::when_all(a.get_future(), b.get_future(), c.get_future());
+  EXPECT_FALSE(told.stop_requested());
+  c.set_exception(failure(3));
+  EXPECT_TRUE(told.stop_requested());
+  EXPECT_TRUE(f.ready());
+  EXPECT_EQ(failure_of([&] { f.get(); }), 3);
+  a.set_value(1);
+  b.set_exception(failure(2));
+}
+
+TEST_P(regression_gathering, the_first_failure_of_when_all_stops_its_work_and_awaits_it) {
+  if (pool.size() < 2) return; // the others would not begin before it fails
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+  auto const until_stopped = [&](std::stop_token t) {
+    ++begun;
+    EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+    ++ended;
+  };
+  std::vector<rubato::future<void>> all;
+  all.push_back(pool.spawn(until_stopped));
+  all.push_back(pool.spawn([&] {
+    EXPECT_TRUE(pool_test::eventually([&] { return begun != 0; }));
+    throw failure(1);
+  }));
+  all.push_back(pool.spawn(until_stopped));
+  auto f = rubato::when_all(std::move(all));
+  EXPECT_EQ(failure_of([&] { f.get(); }), 1);
+  EXPECT_EQ(ended, begun);
+  EXPECT_GE(begun, 1);
+}
+
+TEST_P(regression_gathering, a_failure_of_when_all_racing_its_inputs) {
+  async_test::second_thread setter;
+  rubato::promise<int> never;
+  auto const long_lived = never.get_future().share();
+  std::size_t const rounds = scaled(3'000);
+  for (std::size_t i = 0; i != rounds; ++i) {
+    rubato::promise<int> p;
+    rubato::promise<int> told;
+    auto f = p.get_future();
+    auto g = told.get_future();
+    setter.begin([&, i] {
+      async_test::delay(static_cast<unsigned>(i * 7 % 100));
+      p.set_exception(failure(1));
+    });
+    async_test::delay(static_cast<unsigned>(i * 13 % 150));
+    auto all = rubato::when_all(std::move(f), long_lived, std::move(g), pool.spawn([] { return 1; }));
+    ASSERT_EQ(failure_of([&] { all.get(); }), 1);
+    setter.wait();
+  }
+  never.set_value(1);
+}
+
+} // namespace
