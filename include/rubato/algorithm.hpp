@@ -1,6 +1,8 @@
 // Loops and reductions. No grain has to be given: a loop is split when, and only when, somebody is idle.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/assert.hpp"
 #include "rubato/detail/loop.hpp"
 #include "rubato/detail/pull.hpp"

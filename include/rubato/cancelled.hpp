@@ -1,6 +1,8 @@
 // A wait or a loop that a stop has ended early.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include <exception>
 
 namespace rubato {

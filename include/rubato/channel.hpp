@@ -1,6 +1,8 @@
 // Values on their way from one coroutine to another.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/chunk_queue.hpp"
 #include "rubato/detail/mutex.hpp"
 #include "rubato/detail/value_in_std.hpp"

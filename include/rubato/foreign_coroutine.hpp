@@ -1,6 +1,8 @@
 // What a coroutine of another library does with a future or a task of ours.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/future_impl.hpp"
 #include "rubato/detail/job.hpp"
 #include "rubato/future.hpp"

@@ -1,6 +1,8 @@
 // Results that will be there: futures, promises, continuations.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/continuation.hpp"
 #include "rubato/detail/deadline.hpp"

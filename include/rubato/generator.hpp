@@ -1,6 +1,8 @@
 // Values that a coroutine makes one after the other, each when it is wanted.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/activity.hpp"
 #include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/value_in_std.hpp"

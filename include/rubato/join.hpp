@@ -8,6 +8,8 @@
 // This header declares `pool` and does not define it: to make a pool, include rubato/pool.hpp as well.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/callable.hpp"
 #include "rubato/detail/flattened.hpp"
 #include "rubato/detail/member.hpp"

@@ -1,6 +1,8 @@
 // One object for each thread of a pool, without locks and without false sharing.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/thread_pool.hpp"
 
 #include <atomic>

@@ -1,6 +1,8 @@
 // The pool, and what belongs to it.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/per_worker.hpp"   // IWYU pragma: export
 #include "rubato/pool_options.hpp" // IWYU pragma: export
 #include "rubato/spawn.hpp"        // IWYU pragma: export

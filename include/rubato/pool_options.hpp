@@ -1,6 +1,8 @@
 // How a pool is to be.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <exception>

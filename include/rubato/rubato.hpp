@@ -1,6 +1,8 @@
 // Rubato: one thread pool for a whole program. This header brings all of it; each part has its own.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/algorithm.hpp"         // IWYU pragma: export
 #include "rubato/cancelled.hpp"         // IWYU pragma: export
 #include "rubato/channel.hpp"           // IWYU pragma: export

@@ -1,6 +1,8 @@
 // Scopes: any number of tasks that may borrow what outlives the scope, and all end before it does.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/scope_core.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"

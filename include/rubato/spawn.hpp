@@ -1,6 +1,8 @@
 // Starting work whose result is wanted, on the current pool or on another.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"

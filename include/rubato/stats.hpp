@@ -1,6 +1,8 @@
 // What a pool has done so far.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,8 @@
 // One thing at a time, in order, on whichever worker is free.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/continuation.hpp"
 #include "rubato/detail/coroutine_job.hpp"
 #include "rubato/detail/mutex.hpp"

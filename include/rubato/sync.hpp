@@ -2,6 +2,8 @@
 // else they wait for and with.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/cancelled.hpp"
 #include "rubato/channel.hpp" // IWYU pragma: export
 #include "rubato/detail/mutex.hpp"
@@ -106,7 +108,8 @@ public:
   async_lock(async_lock&& other) noexcept
       : held_(std::exchange(other.held_, nullptr)) {}
   async_lock& operator=(async_lock&& other) noexcept {
-    async_lock(std::move(other)).swap(*this);
+    async_lock moved(std::move(other));
+    moved.swap(*this);
     return *this;
   }
   ~async_lock() {

@@ -1,6 +1,8 @@
 // A coroutine that runs on a pool.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/activity.hpp"
 #include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/result.hpp"

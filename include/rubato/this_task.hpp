@@ -1,6 +1,8 @@
 // What a task says of itself: where it goes on, and whether it is to stop.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/activity.hpp"
 #include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/pool_access.hpp"

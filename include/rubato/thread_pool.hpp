@@ -1,6 +1,8 @@
 // The pool: its workers, what is queued on it, its life.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/away.hpp"
 #include "rubato/detail/callable.hpp"
 #include "rubato/detail/flattened.hpp"

@@ -1,6 +1,8 @@
 // Waiting for time, in coroutines and on pools.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/deadline.hpp"
 #include "rubato/detail/siblings.hpp"

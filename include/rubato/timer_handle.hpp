@@ -1,6 +1,8 @@
 // What is queued for later can be called off.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/future_state.hpp"
 
 #include <utility>

@@ -1,6 +1,8 @@
 // Waiting for several results at once.
 #pragma once
 
+#include "rubato/detail/config.hpp"
+
 #include "rubato/detail/all_tasks.hpp"
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/gather.hpp"
