@@ -10,10 +10,14 @@
 #include <immintrin.h>
 #endif
 
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+
 namespace rubato::detail {
 
 void std_policy::fence() noexcept {
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
   // ThreadSanitizer does not see fences, and g++ says so; its read-modify-writes are full fences.
   static constinit std::atomic<unsigned> nothing{0};
   nothing.fetch_add(0, std::memory_order_seq_cst);

@@ -1,4 +1,5 @@
-// A program that uses much of the library, compiled with warnings that others have and we do not, and without RTTI.
+// A program that uses much of the library, compiled with warnings that others have and we do not, and without
+// RTTI.
 #include <rubato/rubato.hpp>
 
 #include <chrono>
@@ -40,8 +41,7 @@ void forks(rubato::pool& p) {
   expect(p.run([] { return fib(10); }) == 55, "join");
   expect(p.run([] { return rubato::with_context([](rubato::context& c) { return fib_with(c, 10); }); }) == 55,
          "join with a context");
-  auto [one, two, none] =
-      rubato::invoke(p, [] { return 1; }, [] { return std::make_unique<int>(2); }, [] {});
+  auto [one, two, none] = rubato::invoke(p, [] { return 1; }, [] { return std::make_unique<int>(2); }, [] {});
   static_cast<void>(none);
   expect(one + *two == 3, "invoke");
 
@@ -52,7 +52,8 @@ void forks(rubato::pool& p) {
     for (; a != b; ++a) v[a] += 1;
   });
   expect(rubato::reduce(p, v, 0, std::plus<>{}) == 4000, "reduce");
-  expect(rubato::reduce(p, rubato::deterministic, v, 0L, std::plus<>{}, [](int x) { return long{x}; }) == 4000,
+  expect(rubato::reduce(p, rubato::deterministic, v, 0L, std::plus<>{}, [](int x) { return long{x}; }) ==
+             4000,
          "reduce deterministically");
 
   rubato::with_scope(p, [](rubato::scope& s) {
@@ -98,7 +99,9 @@ rubato::task<int> coroutine(rubato::pool& p) {
   co_await rubato::resume_on(p);
   co_await rubato::sleep_for(1us);
   rubato::async_mutex m;
-  { auto const lock = co_await m.scoped_lock(); }
+  {
+    auto const lock = co_await m.scoped_lock();
+  }
   rubato::async_semaphore permits(1);
   co_await permits.acquire();
   permits.release(1);
