@@ -162,7 +162,7 @@ private:
   }
   template<class T>
   static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
-    stop_scope& own = this_trampoline().running->stop;
+    stop_scope& own = this_trampoline().running->scope();
     stop_link limit_around(&own);
     stop_scope limit(limit_around);
     stop_link alarm_around(&own);

@@ -113,7 +113,7 @@ struct when_all_fn {
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) &&
              !(sizeof...(As) == 1 && (std::ranges::input_range<As> && ...)))
   [[nodiscard]] auto operator()(As&&... awaitables) const {
-    return all_tasks(as_task(std::forward<As>(awaitables))...);
+    return all_tasks(as_member(std::forward<As>(awaitables))...);
   }
   /// The vector of all values, std::monostate for void, std::reference_wrapper for references. The range's
   /// futures are moved from.
@@ -162,7 +162,7 @@ struct when_any_fn {
 private:
   template<class... Ts>
   static rubato::task<any_result<std::variant<storable<Ts>...>>> any_of(rubato::task<Ts>... tasks) {
-    stop_link around(&this_trampoline().running->stop);
+    stop_link around(&this_trampoline().running->scope());
     stop_scope limit(around);
     sibling_race race(sizeof...(Ts));
     siblings<sizeof...(Ts)> all(limit, &race, std::move(tasks)...);
@@ -175,7 +175,7 @@ private:
   }
   template<class T>
   static rubato::task<any_result<storable<T>>> any_of_range(std::vector<rubato::task<T>> tasks) {
-    stop_link around(&this_trampoline().running->stop);
+    stop_link around(&this_trampoline().running->scope());
     stop_scope limit(around);
     sibling_race race(tasks.size());
     sibling_range<T> all(limit, &race, std::move(tasks));

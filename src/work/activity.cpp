@@ -87,7 +87,7 @@ void activity::resume(member& runner) noexcept {
   if (waits_again()) return; // it may run elsewhere by now
   bool finished = false;
   {
-    token_in_force const token(runner.chain, &stop);
+    token_in_force const token(runner.chain, scope_);
     if (leaf_ == nullptr) {
       if (stop.stop_requested())
         fail(cancelled_error());
@@ -145,6 +145,7 @@ void activity::destroy() noexcept {
   state_ref const held(this);
   // What it waited in may be a part of something that outlives it, as a generator does.
   if (suspension* const s = waits_on_.clear()) static_cast<void>(s->retire());
+  scope_ = &stop; // what is in force may be in a frame
   fail(broken_promise());
   destroy_inner_frames();
   end(false);
@@ -191,6 +192,11 @@ future_state* activity::unfinished_input(std::size_t& index) noexcept {
     input->hold();
     return input;
   });
+}
+
+void activity::stops_with(stop_scope& s) noexcept {
+  scope_ = &s;
+  current->chain.change_token(&s);
 }
 
 void activity::settle_in() noexcept {
@@ -256,7 +262,7 @@ bool suspension::suspend(std::coroutine_handle<> h, bool is_ours) {
   who_ = &a;
   a.flush();
   a.settle_in();
-  if (!structured_ && !a.stop.add(*this)) {
+  if (!structured_ && !a.scope().add(*this)) {
     stopped_ = true;
     return false;
   }
@@ -312,7 +318,7 @@ void suspension::stop_requested() noexcept {
 
 bool suspension::retire() noexcept {
   // Once: afterwards the activity may end before this does.
-  if (activity* const a = std::exchange(who_, nullptr)) a->stop.remove(*this);
+  if (activity* const a = std::exchange(who_, nullptr)) a->scope().remove(*this);
   return stopped_;
 }
 

@@ -1,6 +1,7 @@
 // How tasks that are awaited together are forked, taken, and told to be over. docs/design/coroutines.md
 #include "rubato/detail/siblings.hpp"
 
+#include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
 #include "work/trampoline.hpp"
 
@@ -50,8 +51,12 @@ void sibling::queue() noexcept {
 
 /// By a thread that took it from the chain.
 void sibling::run_elsewhere(latent_job& base, member& runner) {
+  auto& self = static_cast<sibling&>(base);
+  // In place of the token that was in force in the chain that it was taken from: that may be one of tasks
+  // which the coroutine has awaited together since.
+  token_in_force const token(runner.chain, &self.group_->around_);
   // On the runner's pool: the coroutine may be moving at this moment.
-  if (activity* const a = static_cast<sibling&>(base).go_away(*runner.core)) a->resume(runner);
+  if (activity* const a = self.go_away(*runner.core)) a->resume(runner);
 }
 
 void sibling_group::start(sibling& s) noexcept {
@@ -65,6 +70,7 @@ void sibling_group::start_all() noexcept {
 }
 
 void sibling_group::fork() noexcept {
+  of_.stops_with(around_);
   member& me = *current;
   // A chain is where workers look. Without any, and on a given seat, they must be where the others' work is.
   bool const latent = of_.seat == future_state::any_seat && of_.home()->size() != 0;
@@ -75,12 +81,18 @@ void sibling_group::fork() noexcept {
   if (me.chain.must_look()) answer(me);
 }
 
+/// The coroutine goes on.
+inline void sibling_group::pass_on() noexcept {
+  of_.stops_with(*outer_);
+  own_trampoline.next = promise().continuation();
+}
+
 void sibling_group::one_has_ended(void* group) noexcept {
   auto& self = static_cast<sibling_group&>(*static_cast<junction*>(group));
   if (self.here_->has_failed()) [[unlikely]]
     self.note(*self.here_); // what is forked is no race
   if (self.stayed_ == self.count_) [[likely]]
-    own_trampoline.next = self.promise().continuation();
+    self.pass_on();
   else
     self.go_on();
 }
@@ -89,7 +101,7 @@ void sibling_group::one_has_ended(void* group) noexcept {
 void sibling_group::go_on() noexcept {
   while (find_next()) {
     ++stayed_;
-    if (!of_.stop.stop_requested()) [[likely]] {
+    if (!around_.stop_requested()) [[likely]] {
       here_->promise_->owned_by(*this);
       own_trampoline.next = here_->frame_;
       return;
@@ -97,7 +109,7 @@ void sibling_group::go_on() noexcept {
     pass_over();
   }
   if (stayed_ == count_)
-    own_trampoline.next = promise().continuation();
+    pass_on();
   else
     wait_for_others();
 }
@@ -145,6 +157,7 @@ inline bool sibling_group::find_next() noexcept {
 [[gnu::noinline, gnu::cold]] void sibling_group::wait_for_others() noexcept {
   std::coroutine_handle<> const coroutine = promise().continuation();
   rested_ = true;
+  of_.stops_with(*outer_);
   if (!rest().suspend(coroutine, promise().is_owned())) own_trampoline.next = coroutine;
 }
 
@@ -153,7 +166,10 @@ inline bool sibling_group::find_next() noexcept {
   auto const index = static_cast<std::uint32_t>(&s - all_);
   if (failed) {
     std::uint32_t expected = none;
-    first_failed_.compare_exchange_strong(expected, index, std::memory_order_relaxed); // ordered by left_
+    // relaxed: ordered by left_. The group stays until this one is counted as ended, so it can be stopped.
+    if (first_failed_.compare_exchange_strong(expected, index, std::memory_order_relaxed) &&
+        outer_ != nullptr)
+      around_.request_stop();
   }
   if (race_ != nullptr) race_->note(index, !failed);
 }

@@ -20,7 +20,7 @@ struct call {
 
 } // namespace
 
-stop_scope::~stop_scope() {
+void stop_scope::end() noexcept {
   leave_parent();
   for (call* c = calls; c != nullptr; c = c->outer)
     if (c->scope == this) c->scope = nullptr;
@@ -33,7 +33,12 @@ stop_level stop_scope::look_upwards(std::uint64_t now) const noexcept {
     if (stop_level const l = s->requested_.load(std::memory_order_relaxed); l > most) most = l;
     if (s->up_ == nullptr || s->up_->clear_at_.load(std::memory_order_relaxed) == now) break;
   }
-  if (most == stop_level::none && up_ != nullptr) up_->clear_at_.store(now, std::memory_order_relaxed);
+  // All that were passed are clear: a deep nest is walked once for each request, not once for each scope in
+  // it.
+  for (stop_scope const* s = this; most == stop_level::none && s != nullptr && s->up_ != nullptr &&
+                                   s->up_->clear_at_.load(std::memory_order_relaxed) != now;
+       s = s->parent())
+    s->up_->clear_at_.store(now, std::memory_order_relaxed);
   return most;
 }
 
@@ -114,7 +119,11 @@ void stop_scope::insert(stop_listener& l) const noexcept {
 }
 
 bool stop_scope::add(stop_listener& l) noexcept {
-  if (parent() != nullptr) listen_to_parent();
+  listen_to_parents();
+  return insert_unless_stopped(l);
+}
+
+bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
   std::lock_guard const guard(mutex_);
   stop_level const now = level();
   if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.stays_)) return false;
@@ -124,15 +133,20 @@ bool stop_scope::add(stop_listener& l) noexcept {
   return true;
 }
 
-/// A request from above must be heard from the first listener on.
-void stop_scope::listen_to_parent() noexcept {
-  {
-    std::lock_guard const guard(mutex_);
-    if (up_->listens_) return;
-    up_->listens_ = true;
+/// A request from above must be heard from the first listener on. A loop: a nest may be deep.
+void stop_scope::listen_to_parents() noexcept {
+  for (stop_scope* s = this; s->parent() != nullptr; s = s->up_->parent_) {
+    {
+      std::lock_guard const guard(s->mutex_);
+      if (s->up_->listens_) return;
+      s->up_->listens_ = true;
+    }
+    stop_scope& above = *s->up_->parent_;
+    // Refused: it has been stopped, and will not tell us. What level() remembers may be older than that.
+    if (!above.insert_unless_stopped(*s->up_)) return s->request(stop_level::stopped);
+    // It may have been asked to drain before the link was there, and after this scope got a listener.
+    if (stop_level const l = above.level(); l != stop_level::none) s->request(l);
   }
-  // Refused: it has been stopped, and will not tell us. What level() remembers may be older than that.
-  if (!up_->parent_->add(*up_)) request(stop_level::stopped);
 }
 
 void stop_scope::remove(stop_listener& l) noexcept {

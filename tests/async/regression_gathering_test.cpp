@@ -149,4 +149,93 @@ TEST_P(regression_gathering, a_failure_of_when_all_racing_its_inputs) {
   never.set_value(1);
 }
 
+// Tasks, and what is awaited beside them
+
+rubato::task<void> fails_with(int n) {
+  co_await rubato::yield();
+  throw failure(n);
+}
+/// Ends when it is stopped.
+rubato::task<void> until_stopped(rubato::channel<int>& empty, std::atomic<int>& stopped) {
+  auto const value = co_await empty.receive();
+  if (value) throw failure(-3);
+  ++stopped;
+  throw rubato::cancelled();
+}
+
+TEST_P(regression_gathering, the_first_failure_of_tasks_stops_the_others_wherever_they_run) {
+  rubato::channel<int> empty(0);
+  for (std::size_t const at : {0U, 1U, 2U}) {
+    std::atomic<int> stopped{0};
+    auto const of_three = [&](std::size_t fails) -> rubato::task<void> {
+      std::vector<rubato::task<void>> all;
+      for (std::size_t i = 0; i != 3; ++i)
+        all.push_back(i == fails ? fails_with(7) : until_stopped(empty, stopped));
+      static_cast<void>(co_await rubato::when_all(std::move(all)));
+    };
+    EXPECT_EQ(failure_of([&] { pool.block_on(of_three(at)); }), 7);
+    EXPECT_LE(stopped, 2); // those that had begun
+    auto const nested = [&]() -> rubato::task<void> {
+      auto all = rubato::when_all(of_three(3), fails_with(8), of_three(3));
+      static_cast<void>(co_await std::move(all));
+    };
+    EXPECT_EQ(failure_of([&] { pool.block_on(nested()); }), 8);
+  }
+}
+
+TEST_P(regression_gathering, a_failure_of_tasks_stops_nothing_but_them) {
+  rubato::channel<int> empty(0);
+  std::atomic<int> stopped{0};
+  std::stop_token outer;
+  std::stop_token inner;
+  auto const asks = [&]() -> rubato::task<void> {
+    inner = rubato::this_task_stop_token();
+    co_await until_stopped(empty, stopped);
+  };
+  auto const body = [&]() -> rubato::task<int> {
+    outer = rubato::this_task_stop_token();
+    auto all = rubato::when_all(asks(), fails_with(1));
+    int caught = 0;
+    try {
+      static_cast<void>(co_await std::move(all));
+    } catch (failure const& f) {
+      caught = f.number;
+    }
+    co_await rubato::yield();
+    EXPECT_FALSE(rubato::this_task_stop_token().stop_requested());
+    co_return caught;
+  };
+  EXPECT_EQ(pool.block_on(body()), 1);
+  EXPECT_TRUE(inner.stop_requested());
+  EXPECT_FALSE(outer.stop_requested());
+  EXPECT_EQ(stopped, 1);
+}
+
+TEST_P(regression_gathering, a_failure_of_tasks_awaits_the_work_of_futures_alone) {
+  rubato::promise<int> a;
+  rubato::promise<int> b;
+  auto const shared = b.get_future().share();
+  auto promised = a.get_future();
+  auto mixed = rubato::when_all(std::move(promised), fails_with(1), shared);
+  EXPECT_EQ(failure_of([&] { pool.block_on(std::move(mixed)); }), 1);
+  b.set_value(2);
+  EXPECT_EQ(shared.get(), 2);
+  if (pool.size() < 2) return; // the work would not begin before the task fails
+
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+  auto work = pool.spawn([&](std::stop_token t) {
+    ++begun;
+    EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+    ++ended;
+  });
+  auto const fails_later = [&]() -> rubato::task<void> {
+    while (begun == 0) co_await rubato::yield();
+    throw failure(2);
+  };
+  auto all = rubato::when_all(std::move(work), fails_later());
+  EXPECT_EQ(failure_of([&] { pool.block_on(std::move(all)); }), 2);
+  EXPECT_EQ(ended, 1);
+}
+
 } // namespace

@@ -47,6 +47,7 @@ class activity : public future_state, resident {
   /// another place.
   std::atomic<std::uint32_t> second_{0};
   std::coroutine_handle<> leaf_; ///< resumed next
+  stop_scope* scope_ = &stop; ///< in force where it stands: its own, or that of tasks that it awaits together
   watched<suspension> waits_on_; ///< a part of its frames
 
   void settle_in() noexcept;
@@ -70,6 +71,10 @@ protected:
 
 public:
   void resume(member& runner) noexcept override;
+  /// What its waits, and what it begins, stop with: for the coroutine that runs.
+  [[nodiscard]] stop_scope& scope() const noexcept { return *scope_; }
+  /// By the thread that runs it: from here on it stops with that one, which is in a frame of its own.
+  void stops_with(stop_scope& s) noexcept;
   /// At once, or, if children refer to its frames, when the last of them has ended; they are asked to stop.
   void drop() noexcept override;
   /// By the thread that runs it: so many refer to its frames from now on. They may have ended already.

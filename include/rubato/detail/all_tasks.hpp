@@ -24,6 +24,7 @@ class [[nodiscard]] all_tasks : public awaited_in_place {
 
 public:
   class [[nodiscard]] awaiter_type {
+    nested_scope limit_;
     siblings<sizeof...(Ts)> all_;
 
     template<std::size_t... I>
@@ -32,8 +33,9 @@ public:
     }
 
   public:
-    explicit awaiter_type(rubato::task<Ts>&... tasks)
-        : all_(this_trampoline().running->stop, nullptr, std::move(tasks)...) {}
+    explicit awaiter_type(activity& of, rubato::task<Ts>&... tasks)
+        : limit_(of.scope())
+        , all_(of, limit_, std::move(tasks)...) {}
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template<std::derived_from<own_promise> P>
     void await_suspend(std::coroutine_handle<P> h) noexcept {
@@ -49,7 +51,8 @@ public:
       : tasks_(std::move(tasks)...) {}
   /// By co_await, in a coroutine of ours.
   [[nodiscard]] awaiter_type awaiter() {
-    return std::apply([](auto&... tasks) { return awaiter_type(tasks...); }, tasks_);
+    return std::apply([](auto&... tasks) { return awaiter_type(*this_trampoline().running, tasks...); },
+                      tasks_);
   }
   /// As a task; so it can be spawned too.
   operator rubato::task<result>() && { return as_task(std::move(*this)); }
@@ -64,11 +67,13 @@ class [[nodiscard]] all_tasks_of_range : public awaited_in_place {
 
 public:
   class [[nodiscard]] awaiter_type {
+    nested_scope limit_;
     sibling_range<T> all_;
 
   public:
-    explicit awaiter_type(std::vector<rubato::task<T>>&& tasks)
-        : all_(this_trampoline().running->stop, nullptr, std::move(tasks)) {}
+    awaiter_type(activity& of, std::vector<rubato::task<T>>&& tasks)
+        : limit_(of.scope())
+        , all_(of, limit_, std::move(tasks)) {}
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template<std::derived_from<own_promise> P>
     void await_suspend(std::coroutine_handle<P> h) noexcept {
@@ -85,7 +90,7 @@ public:
 
   explicit all_tasks_of_range(std::vector<rubato::task<T>>&& tasks) noexcept
       : tasks_(std::move(tasks)) {}
-  [[nodiscard]] awaiter_type awaiter() { return awaiter_type(std::move(tasks_)); }
+  [[nodiscard]] awaiter_type awaiter() { return awaiter_type(*this_trampoline().running, std::move(tasks_)); }
   operator rubato::task<result>() && { return as_task(std::move(*this)); }
   [[nodiscard]] rubato::task<result> operator()() && { return as_task(std::move(*this)); }
 };

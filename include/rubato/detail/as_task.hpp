@@ -48,6 +48,54 @@ template<class A>
   }(std::forward<A>(a));
 }
 
+/// co_await: until that state has its result, whatever is stopped.
+class end_of_work final : public own_awaitable, suspension {
+  struct waiter final : future_waiter {
+    end_of_work& self;
+    explicit waiter(end_of_work& w) noexcept
+        : future_waiter(&fire)
+        , self(w) {}
+    static void fire(future_waiter& base, completions& /*more*/) noexcept {
+      static_cast<waiter&>(base).self.end_wait();
+    }
+  };
+  future_state& state_;
+  waiter waiter_{*this};
+
+  [[nodiscard]] bool insert() noexcept override { return state_.waiters.add(waiter_); }
+  [[nodiscard]] bool remove() noexcept override { return false; }
+
+public:
+  explicit end_of_work(future_state& s) noexcept
+      : suspension(ends::with_children)
+      , state_(s) {}
+  [[nodiscard]] bool await_ready() const noexcept { return state_.done(); }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+    return suspend(h);
+  }
+  void await_resume() noexcept { static_cast<void>(retire()); }
+};
+
+/// A member of when_all(), beside tasks: when it is stopped it ends after the work of a future has.
+template<class A>
+[[nodiscard]] auto as_member(A&& a) {
+  return as_task(std::forward<A>(a));
+}
+template<class T>
+[[nodiscard]] rubato::task<T> as_member(future<T> f) {
+  state_ref const kept = future_access::state(f);
+  try {
+    co_return co_await std::move(f);
+  } catch (cancelled const&) {
+    if (kept->done() || ends_without(*kept.get(), true)) throw;
+  }
+  // Stopped: the future is gone, which has asked its work to stop.
+  end_of_work rest(*kept.get());
+  co_await rest;
+  throw cancelled();
+}
+
 template<class T>
 [[nodiscard]] std::vector<rubato::task<T>> tasks_of(std::vector<rubato::task<T>>&& all) {
   return std::move(all);

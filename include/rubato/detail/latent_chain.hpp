@@ -109,7 +109,7 @@ struct basic_latent_loop : basic_latent_job<Policy> {
 struct token_frame {
   void* token;
   std::size_t mark = 0;
-  token_frame const* outer = nullptr;
+  token_frame* outer = nullptr;
 };
 
 /// What somebody who wants work will accept from a given chain.
@@ -165,8 +165,8 @@ private:
   alignas(64) atomic<slot*> limit_{nullptr}; // top_ >= limit_: the owner must look. Null: somebody asks
   atomic<slot*> head_{nullptr};              // the oldest job that has not left
   atomic<mailbox*> asker_{nullptr};
-  basic_mutex<Policy> mutex_;           // guards departures: head_ moves only under it
-  token_frame const* tokens_ = nullptr; // newest first; changed under the mutex, by the owner alone
+  basic_mutex<Policy> mutex_;     // guards departures: head_ moves only under it
+  token_frame* tokens_ = nullptr; // newest first; changed under the mutex, by the owner alone
   typename Policy::template atomic<void*> base_token_{nullptr}; // in force below the first frame
 
 public:
@@ -262,6 +262,16 @@ public:
     return true;
   }
   void leave_base() noexcept { base_token_.store(nullptr, std::memory_order_relaxed); }
+  /// In place of the token in force, which there is. What was pushed under it and still waits is taken with
+  /// the new one.
+  void change_token(void* token) noexcept {
+    if (tokens_ == nullptr) {
+      base_token_.store(token, std::memory_order_relaxed); // relaxed: as in enter_base()
+      return;
+    }
+    std::lock_guard const guard(mutex_);
+    tokens_->token = token;
+  }
   /// For the owner: the token in force; null: the pool's.
   [[nodiscard]] void* token() const noexcept {
     return tokens_ != nullptr ? tokens_->token : base_token_.load(std::memory_order_relaxed);

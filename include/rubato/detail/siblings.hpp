@@ -121,7 +121,8 @@ private:
     void await_resume() noexcept { static_cast<void>(retire()); }
   };
   activity& of_;
-  stop_scope& around_; ///< what they stop with
+  stop_scope& around_;      ///< what they stop with
+  stop_scope* const outer_; ///< in force again when the coroutine goes on; null: they are not forked
   sibling* const all_;
   std::uint32_t const count_;
   std::uint32_t next_ = 0; ///< the next that may run here; those from first_latent_ on were forked
@@ -135,10 +136,23 @@ private:
   sibling_race* const race_;
   uninitialized<wait_for_rest> rest_; ///< built when it is awaited
 
+  /// To be awaited with all(), or by start_all().
+  sibling_group(activity& of, stop_scope& around, stop_scope* outer, sibling* all, std::size_t count,
+                sibling_race* race) noexcept
+      : junction(&one_has_ended)
+      , of_(of)
+      , around_(around)
+      , outer_(outer)
+      , all_(all)
+      , count_(static_cast<std::uint32_t>(count))
+      , left_(count_ + 1)
+      , race_(race) {}
+
   [[nodiscard]] bool find_next() noexcept;
   [[nodiscard]] bool settle_next() noexcept;
   void pass_over() noexcept;
   void wait_for_others() noexcept;
+  void pass_on() noexcept;
   void note(sibling const& s) noexcept;
   void ended(sibling const& s) noexcept;
   void start(sibling& s) noexcept;
@@ -147,15 +161,13 @@ private:
   static void one_has_ended(void* group) noexcept;
 
 public:
-  /// In the coroutine that awaits them.
+  /// In the coroutine that awaits them, to be queued by start_all().
   sibling_group(sibling* all, std::size_t count, stop_scope& around, sibling_race* race) noexcept
-      : junction(&one_has_ended)
-      , of_(*this_trampoline().running)
-      , around_(around)
-      , all_(all)
-      , count_(static_cast<std::uint32_t>(count))
-      , left_(count_ + 1)
-      , race_(race) {}
+      : sibling_group(*this_trampoline().running, around, nullptr, all, count, race) {}
+  /// The same for those that are forked, by begin(). The first failure stops `limit`, a part of the same
+  /// frame.
+  sibling_group(sibling* all, std::size_t count, activity& of, nested_scope& limit) noexcept
+      : sibling_group(of, limit.own, &limit.around, all, count, nullptr) {}
   sibling_group(sibling_group const&) = delete;
   sibling_group& operator=(sibling_group const&) = delete;
   ~sibling_group() = default;
@@ -222,13 +234,23 @@ template<std::size_t N>
 class siblings {
   sibling all_[N];
 
+  template<class... Ts>
+  void adopt(rubato::task<Ts>&&... tasks) {
+    std::size_t i = 0;
+    (all_[i++].adopt(group, std::move(tasks)), ...);
+  }
+
 public:
   sibling_group group;
   template<class... Ts>
   explicit siblings(stop_scope& around, sibling_race* race, rubato::task<Ts>&&... tasks)
       : group(all_, N, around, race) {
-    std::size_t i = 0;
-    (all_[i++].adopt(group, std::move(tasks)), ...);
+    adopt(std::move(tasks)...);
+  }
+  template<class... Ts>
+  explicit siblings(activity& of, nested_scope& limit, rubato::task<Ts>&&... tasks)
+      : group(all_, N, of, limit) {
+    adopt(std::move(tasks)...);
   }
   [[nodiscard]] sibling& operator[](std::size_t i) noexcept { return all_[i]; }
 };
@@ -253,13 +275,23 @@ class sibling_range {
     return all;
   }
 
+  void adopt(std::vector<rubato::task<T>>&& tasks) {
+    for (std::size_t i = 0; i != count_; ++i) all_[i].adopt(group, std::move(tasks[i]));
+  }
+
 public:
   sibling_group group;
   sibling_range(stop_scope& around, sibling_race* race, std::vector<rubato::task<T>>&& tasks)
       : all_(make(tasks.size()), {tasks.size()})
       , count_(tasks.size())
       , group(all_.get(), tasks.size(), around, race) {
-    for (std::size_t i = 0; i != count_; ++i) all_[i].adopt(group, std::move(tasks[i]));
+    adopt(std::move(tasks));
+  }
+  sibling_range(activity& of, nested_scope& limit, std::vector<rubato::task<T>>&& tasks)
+      : all_(make(tasks.size()), {tasks.size()})
+      , count_(tasks.size())
+      , group(all_.get(), tasks.size(), of, limit) {
+    adopt(std::move(tasks));
   }
   [[nodiscard]] sibling& operator[](std::size_t i) noexcept { return all_[i]; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }

@@ -63,6 +63,8 @@ public:
       : parent_(parent) {
     stays_ = timed = true;
   }
+  /// The same without a first look upwards, if the parent has been found to be clear.
+  explicit stop_link(stop_scope& parent) noexcept;
 };
 
 /// While it lives, stop requests of the calling thread tell std::stop_tokens by a task: what users have
@@ -116,8 +118,14 @@ class stop_scope {
   void insert(stop_listener& l) const noexcept;
   void request(stop_level level) noexcept;
   [[nodiscard]] stop_level look_upwards(std::uint64_t now) const noexcept;
+  /// For its owner, once no other thread uses it: a request or a listener has reached it.
+  [[nodiscard]] bool is_used() const noexcept {
+    return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->listens_);
+  }
+  void end() noexcept;
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
-  void listen_to_parent() noexcept;
+  void listen_to_parents() noexcept;
+  [[nodiscard]] bool insert_unless_stopped(stop_listener& l) noexcept;
   void unlink(stop_listener& l) noexcept;
 
 public:
@@ -129,7 +137,9 @@ public:
   }
   stop_scope(stop_scope const&) = delete;
   stop_scope& operator=(stop_scope const&) = delete;
-  ~stop_scope();
+  ~stop_scope() {
+    if (is_used()) end();
+  }
 
   void request_stop() noexcept { request(stop_level::stopped); }
   /// The pool ends: what waits for time or for the world outside ends early.
@@ -157,6 +167,26 @@ public:
   [[nodiscard]] bool add(stop_listener& l) noexcept;
   /// Afterwards the listener is not called any more, nor is it being called, unless by this very thread.
   void remove(stop_listener& l) noexcept;
+};
+
+// relaxed: what was clear when the count of requests stood there is clear with a new scope below it.
+inline stop_link::stop_link(stop_scope& parent) noexcept
+    : stop_link(&parent) {
+  if (parent.up_ != nullptr)
+    clear_at_.store(parent.up_->clear_at_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+/// A scope within another one, in a frame.
+class nested_scope {
+  stop_link up_;
+
+public:
+  stop_scope own{up_};
+  stop_scope& around;
+
+  explicit nested_scope(stop_scope& parent) noexcept
+      : up_(parent)
+      , around(parent) {}
 };
 
 } // namespace rubato::detail
