@@ -114,11 +114,14 @@ private:
   template<class I, class J, class F>
   static void run(pool* p, I first, J last, F& f) {
     using index = std::common_type_t<I, J>;
+    constexpr bool f_fits = fits<F&, index>;
+    static_assert(f_fits, "rubato: for_index(first, last, f): f must be callable as f(index)");
     auto const from = bound_as<index>(first);
-    for_chunks(p, distance_of(from, bound_as<index>(last)),
-               [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
-                 for (; lo != hi; ++lo) static_cast<void>(call_and_wait(me, f, advance_by(from, lo)));
-               });
+    if constexpr (f_fits)
+      for_chunks(p, distance_of(from, bound_as<index>(last)),
+                 [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
+                   for (; lo != hi; ++lo) static_cast<void>(call_and_wait(me, f, advance_by(from, lo)));
+                 });
   }
 };
 
@@ -140,11 +143,14 @@ private:
   template<class I, class J, class F>
   static void run(pool* p, I first, J last, F& f) {
     using index = std::common_type_t<I, J>;
+    constexpr bool f_fits = fits<F&, index, index>;
+    static_assert(f_fits, "rubato: for_range(first, last, f): f must be callable as f(lo, hi)");
     auto const from = bound_as<index>(first);
-    for_chunks(p, distance_of(from, bound_as<index>(last)),
-               [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
-                 static_cast<void>(call_and_wait(me, f, advance_by(from, lo), advance_by(from, hi)));
-               });
+    if constexpr (f_fits)
+      for_chunks(p, distance_of(from, bound_as<index>(last)),
+                 [&f, from](member& me, std::uint64_t lo, std::uint64_t hi) {
+                   static_cast<void>(call_and_wait(me, f, advance_by(from, lo), advance_by(from, hi)));
+                 });
   }
 };
 
@@ -174,8 +180,22 @@ struct for_each_fn {
   }
 
 private:
+  // What is pulled out of an input range is passed as an lvalue, if f takes that.
+  template<class R, class F>
+  static constexpr bool takes_lvalues = fits<F&, std::ranges::range_value_t<R&>&>;
+  template<class R, class F>
+  static constexpr bool f_fits =
+      std::ranges::forward_range<R&> ? fits<F&, std::ranges::range_reference_t<R&>>
+                                     : takes_lvalues<R, F> || fits<F&, std::ranges::range_value_t<R&>>;
+
   template<class R, class F>
   static void run(pool* p, R& range, F& f) {
+    static_assert(f_fits<R, F>, "rubato: for_each(range, f): f must be callable as f(element)");
+    if constexpr (f_fits<R, F>) run_checked(p, range, f);
+  }
+
+  template<class R, class F>
+  static void run_checked(pool* p, R& range, F& f) {
     if constexpr (splittable<R&>) {
       auto const first = std::ranges::begin(range);
       using difference = std::ranges::range_difference_t<R&>;
@@ -185,8 +205,7 @@ private:
                    for (; lo != hi; ++lo, ++i) static_cast<void>(call_and_wait(me, f, *i));
                  });
     } else {
-      using value = std::ranges::range_value_t<R&>;
-      puller<R, wants_token<F&, value&> || std::is_invocable_v<F&, value&>> source(range);
+      puller<R, takes_lvalues<R, F>> source(range);
       auto const pull_all = [&source, &f](member& me) {
         loop_root const stop(me); // only to know whether the scope around the loop was stopped
         source.drain([&stop] { return stop.stopped(); },
@@ -258,9 +277,31 @@ struct reduce_fn {
   }
 
 private:
+  /// Are op and map such as a reduction needs? Says so where they are not.
+  template<class R, class T, class Op, class Map>
+  [[nodiscard]] static consteval bool fit() {
+    using element = std::ranges::range_reference_t<R&>;
+    constexpr bool map_fits = gives<Map&, T, element>;
+    static_assert(map_fits, "rubato: reduce(range, init, op, map): map must be callable as map(element), and "
+                            "its result must convert to T, the type of init");
+    if constexpr (map_fits) {
+      // A range that is not split has but one partial result.
+      constexpr bool op_fits =
+          gives<Op&, T, T, std::invoke_result_t<Map&, element>> && (!splittable<R&> || gives<Op&, T, T, T>);
+      static_assert(op_fits,
+                    "rubato: reduce(range, init, op, map): op must be callable as op(T, T) and as "
+                    "op(T, map(element)), T being the type of init, and its result must convert to T");
+      return op_fits;
+    } else {
+      return false;
+    }
+  }
+
   template<class R, class T, class Op, class Map>
   static T run(pool* p, R& range, T init, Op& op, Map& map) {
-    if constexpr (splittable<R&>) {
+    if constexpr (!fit<R, T, Op, Map>()) {
+      return init;
+    } else if constexpr (splittable<R&>) {
       auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
       if (n == 0) return init;
       auto const first = std::ranges::begin(range);
@@ -288,23 +329,27 @@ private:
 
   template<class R, class T, class Op, class Map>
   static T run_tree(pool* p, R& range, T init, Op& op, Map& map) {
-    auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
-    if (n == 0) return init;
-    auto const first = std::ranges::begin(range);
-    auto const work = [&](member& me) -> T {
-      loop_root root(me);
-      reduction_tree<std::remove_const_t<decltype(first)>, T, Op, Map> const tree{first, op, map, leaf_of(n),
-                                                                                  &root};
-      try {
-        return tree(0, n);
-      } catch (...) {
-        root.throw_first(); // not that of a branch which only heard of it
-        throw;
-      }
-    };
-    member& me = *current;
-    T sum = me.core != nullptr && p == nullptr ? work(me) : on_pool(p, work);
-    return static_cast<T>(std::invoke(op, std::move(init), std::move(sum)));
+    if constexpr (!fit<R, T, Op, Map>()) {
+      return init;
+    } else {
+      auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
+      if (n == 0) return init;
+      auto const first = std::ranges::begin(range);
+      auto const work = [&](member& me) -> T {
+        loop_root root(me);
+        reduction_tree<std::remove_const_t<decltype(first)>, T, Op, Map> const tree{first, op, map,
+                                                                                    leaf_of(n), &root};
+        try {
+          return tree(0, n);
+        } catch (...) {
+          root.throw_first(); // not that of a branch which only heard of it
+          throw;
+        }
+      };
+      member& me = *current;
+      T sum = me.core != nullptr && p == nullptr ? work(me) : on_pool(p, work);
+      return static_cast<T>(std::invoke(op, std::move(init), std::move(sum)));
+    }
   }
 };
 

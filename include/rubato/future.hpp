@@ -32,7 +32,8 @@ class promise;
 /// Dropped, it asks the work to stop, and work that has not begun is not begun; detach() means otherwise. A
 /// continuation never runs inside get(), wait(), cancel() or promise::set_value(): it is queued.
 template<class T>
-class [[nodiscard]] future {
+class [[nodiscard(
+    "a future that is dropped asks its work to stop: keep it, get() it, or detach() it")]] future {
   friend struct detail::future_access;
   detail::state_ref state_;
 
@@ -96,16 +97,22 @@ public:
   /// if there is an exception, which goes on to the result. One allocation.
   template<class F>
   auto then(F&& f) {
-    return detail::attach<T, future>(take_state(), nullptr, std::forward<F>(f));
+    if constexpr (detail::can_continue<T, future, F>())
+      return detail::attach<T, rubato::future>(take_state(), nullptr, std::forward<F>(f));
+    else
+      return detail::refused();
   }
   /// The same on another pool.
   template<class F>
   auto then(pool& p, F&& f) {
-    return detail::attach<T, future>(take_state(), &p, std::forward<F>(f));
+    if constexpr (detail::can_continue<T, future, F>())
+      return detail::attach<T, rubato::future>(take_state(), &p, std::forward<F>(f));
+    else
+      return detail::refused();
   }
 
   /// For more than one to wait for.
-  [[nodiscard]] shared_future<T> share();
+  shared_future<T> share();
   /// Lets the work go on though nobody wants its result; an exception is dropped.
   void detach() { static_cast<void>(take_state()); }
   /// Asks the work to stop, and what it waits for: what this future was made of by then(), when_all() or
@@ -125,7 +132,7 @@ private:
 /// A future whose result any number of threads may wait for. Copies refer to the same result; different
 /// threads may use different copies at once. Dropping it asks nobody to stop.
 template<class T>
-class [[nodiscard]] shared_future {
+class [[nodiscard("a shared_future is all that is left of a result: keep it")]] shared_future {
   friend struct detail::future_access;
   friend class future<T>;
   detail::state_ref state_;
@@ -171,12 +178,18 @@ public:
   template<class F>
   auto then(F&& f) const {
     static_cast<void>(state());
-    return detail::attach<T, rubato::shared_future>(state_, nullptr, std::forward<F>(f));
+    if constexpr (detail::can_continue<T, shared_future, F>())
+      return detail::attach<T, rubato::shared_future>(state_, nullptr, std::forward<F>(f));
+    else
+      return detail::refused();
   }
   template<class F>
   auto then(pool& p, F&& f) const {
     static_cast<void>(state());
-    return detail::attach<T, rubato::shared_future>(state_, &p, std::forward<F>(f));
+    if constexpr (detail::can_continue<T, shared_future, F>())
+      return detail::attach<T, rubato::shared_future>(state_, &p, std::forward<F>(f));
+    else
+      return detail::refused();
   }
 };
 
@@ -235,7 +248,7 @@ public:
   }
 
   /// Once.
-  [[nodiscard]] future<T> get_future() {
+  future<T> get_future() {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     if (std::exchange(retrieved_, true)) throw std::future_error(std::future_errc::future_already_retrieved);
     return detail::future_access::make<T>(detail::state_ref(state_));
@@ -278,7 +291,7 @@ struct as_given {}; // the type of a value says what its future is of
 /// A future that is ready and holds this value: make_ready_future(v), or make_ready_future<T>(v).
 template<class T = detail::as_given, class U>
   requires(!std::is_void_v<T>)
-[[nodiscard]] auto make_ready_future(U&& value) {
+auto make_ready_future(U&& value) {
   using type = std::conditional_t<std::is_same_v<T, detail::as_given>, std::decay_t<U>, T>;
   promise<type> p;
   p.set_value(std::forward<U>(value));
@@ -287,7 +300,7 @@ template<class T = detail::as_given, class U>
 /// A future that is ready, of void.
 template<class T = void>
   requires(std::is_void_v<T>)
-[[nodiscard]] future<void> make_ready_future() {
+future<void> make_ready_future() {
   promise<void> p;
   p.set_value();
   return p.get_future();
@@ -295,7 +308,7 @@ template<class T = void>
 
 /// A future that is ready and holds an exception: `e`, an exception or an exception_ptr.
 template<class T, class E>
-[[nodiscard]] future<T> make_exceptional_future(E&& e) {
+future<T> make_exceptional_future(E&& e) {
   promise<T> p;
   p.set_exception(std::forward<E>(e));
   return p.get_future();

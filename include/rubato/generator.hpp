@@ -22,7 +22,7 @@ namespace rubato {
 /// A T is copied or moved from what was yielded; a T& refers to it. Movable; one next() at a time. Destroying
 /// it destroys the coroutine where it is. A value costs no allocation, and any number of them no stack.
 template<class T>
-class [[nodiscard]] async_generator {
+class [[nodiscard("an async_generator begins only with next()")]] async_generator {
 public:
   class promise_type;
   using value_type = T;
@@ -61,7 +61,7 @@ public:
   /// co_await next(): runs the coroutine until it yields, and returns the value; nullopt when it has ended.
   /// What it throws is thrown here, once, and then it has ended. Throws std::future_error(no_state) if it is
   /// empty, std::logic_error if another next() has not ended yet.
-  [[nodiscard]] auto next() {
+  auto next() {
     if (frame_ == nullptr) detail::throw_no_state("rubato: next() of an empty async_generator");
     return awaiter(frame_);
   }
@@ -99,7 +99,8 @@ public:
 };
 
 template<class T>
-class [[nodiscard]] async_generator<T>::awaiter final : public detail::own_awaitable {
+class [[nodiscard("next() goes on only when it is awaited: co_await it")]] async_generator<T>::awaiter final
+    : public detail::own_awaitable {
   std::coroutine_handle<promise_type> frame_;
 
 public:

@@ -172,45 +172,76 @@ struct join_fn {
   /// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
   /// synchronisation).
   template<class F, class G>
-    requires std::is_invocable_v<called_as<F>> || wants_token<called_as<F>>
   [[gnu::always_inline]] auto operator()(F&& f, G&& g) const {
-    return join_on<plain_call, F, G>(*current, held<F>(f), held<G>(g));
+    static_assert(fits<called_as<F>>, "rubato: join(f, g): f must be callable as f()");
+    static_assert(fits<called_as<G>>, "rubato: join(f, g): g must be callable as g()");
+    if constexpr (fits<called_as<F>> && fits<called_as<G>>)
+      return join_on<plain_call, F, G>(*current, held<F>(f), held<G>(g));
+    else
+      return std::pair<refused, refused>();
   }
 
   /// The same for a recursion that passes a context down: f(context&), g(context&). Saves the look-up of the
   /// thread at every fork.
   template<class F, class G>
   [[gnu::always_inline]] auto operator()(context& c, F&& f, G&& g) const {
-    return join_on<context_call, F, G>(member::of(c), held<F>(f), held<G>(g));
+    constexpr bool f_fits = fits<called_as<F, context&>, context&>;
+    constexpr bool g_fits = fits<called_as<G, context&>, context&>;
+    static_assert(f_fits, "rubato: join(context, f, g): f must be callable as f(context&)");
+    static_assert(g_fits, "rubato: join(context, f, g): g must be callable as g(context&)");
+    if constexpr (f_fits && g_fits)
+      return join_on<context_call, F, G>(member::of(c), held<F>(f), held<G>(g));
+    else
+      return std::pair<refused, refused>();
   }
 
   /// The same on a given pool, which the calling thread joins for the time of the call.
   template<class F, class G>
   auto operator()(pool& p, F&& f, G&& g) const {
-    return on_pool(&p, [&](member& me) { return join_on<plain_call, F, G>(me, held<F>(f), held<G>(g)); });
+    static_assert(fits<called_as<F>>, "rubato: join(pool, f, g): f must be callable as f()");
+    static_assert(fits<called_as<G>>, "rubato: join(pool, f, g): g must be callable as g()");
+    if constexpr (fits<called_as<F>> && fits<called_as<G>>)
+      return on_pool(&p, [&](member& me) { return join_on<plain_call, F, G>(me, held<F>(f), held<G>(g)); });
+    else
+      return std::pair<refused, refused>();
   }
 };
 
 struct with_context_fn {
+private:
+  template<class F>
+  static constexpr bool accepts = fits<called_as<F, context&>, context&>;
+  template<class F>
+  using result = brought_if_fits_t<called_as<F, context&>, context&>;
+
+public:
   /// Calls f(context&) with the context of the calling thread, which is valid until f returns; the first
   /// context of a recursion. A task or future that f returns is waited for. From a thread outside any pool,
   /// on pool::global(); or on a given one.
   template<class F>
-  auto operator()(F&& f) const -> context_call::result<F> {
-    if (current->core == nullptr) return run<F>(nullptr, f);
-    return static_cast<context_call::result<F>>(context_call::stayed<F>(f, *current));
+  auto operator()(F&& f) const -> result<F> {
+    static_assert(accepts<F>, "rubato: with_context(f): f must be callable as f(context&)");
+    if constexpr (!accepts<F>)
+      return {};
+    else if (current->core == nullptr)
+      return run<F>(nullptr, f);
+    else
+      return static_cast<result<F>>(context_call::stayed<F>(f, *current));
   }
   template<class F>
-  auto operator()(pool& p, F&& f) const -> context_call::result<F> {
-    return run<F>(&p, f);
+  auto operator()(pool& p, F&& f) const -> result<F> {
+    static_assert(accepts<F>, "rubato: with_context(pool, f): f must be callable as f(context&)");
+    if constexpr (!accepts<F>)
+      return {};
+    else
+      return run<F>(&p, f);
   }
 
 private:
   template<class F>
-  static auto run(pool* p, std::remove_reference_t<F>& f) -> context_call::result<F> {
-    using result = context_call::result<F>;
-    return static_cast<result>(
-        on_pool(p, [&](member& me) -> value_of<result> { return context_call::stayed<F>(f, me); }));
+  static auto run(pool* p, std::remove_reference_t<F>& f) -> result<F> {
+    return static_cast<result<F>>(
+        on_pool(p, [&](member& me) -> value_of<result<F>> { return context_call::stayed<F>(f, me); }));
   }
 };
 
@@ -220,19 +251,36 @@ struct invoke_fn {
   template<class F, class... Rest>
     requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
   auto operator()(F&& f, Rest&&... rest) const {
+    static_assert(accepts<F, Rest...>, "rubato: invoke(f, g, ...): each must be callable as f()");
+    if constexpr (accepts<F, Rest...>)
+      return run(std::forward<F>(f), std::forward<Rest>(rest)...);
+    else
+      return std::tuple<decltype(static_cast<void>(rest), refused())..., refused>();
+  }
+  template<class F, class... Rest>
+  auto operator()(pool& p, F&& f, Rest&&... rest) const {
+    static_assert(accepts<F, Rest...>, "rubato: invoke(pool, f, g, ...): each must be callable as f()");
+    if constexpr (accepts<F, Rest...>)
+      return on_pool(&p, [&](member&) { return run(std::forward<F>(f), std::forward<Rest>(rest)...); });
+    else
+      return std::tuple<decltype(static_cast<void>(rest), refused())..., refused>();
+  }
+
+private:
+  template<class... Fs>
+  static constexpr bool accepts = (fits<called_as<Fs>> && ...);
+
+  template<class F, class... Rest>
+  static auto run(F&& f, Rest&&... rest) {
     using first = value_of<plain_call::result<F>>;
     if constexpr (sizeof...(Rest) == 0) {
       if (current->core == nullptr)
         return on_pool(nullptr, [&](member& me) { return std::tuple<first>(plain_call::stayed<F>(f, me)); });
       return std::tuple<first>(plain_call::stayed<F>(f, *current));
     } else {
-      auto halves = join_fn{}(std::forward<F>(f), [&] { return (*this)(std::forward<Rest>(rest)...); });
+      auto halves = join_fn{}(std::forward<F>(f), [&] { return run(std::forward<Rest>(rest)...); });
       return std::tuple_cat(std::tuple<first>(std::forward<first>(halves.first)), std::move(halves.second));
     }
-  }
-  template<class F, class... Rest>
-  auto operator()(pool& p, F&& f, Rest&&... rest) const {
-    return on_pool(&p, [&](member&) { return (*this)(std::forward<F>(f), std::forward<Rest>(rest)...); });
   }
 };
 

@@ -57,7 +57,13 @@ public:
   per_worker(pool& p, Make&& make)
       : pool_(&p)
       , make_([made = std::make_shared<std::decay_t<Make>>(std::forward<Make>(make))]() -> T {
-        return std::invoke(*made);
+        constexpr bool fits = std::is_invocable_r_v<T, std::decay_t<Make>&>;
+        static_assert(fits,
+                      "rubato: per_worker(pool, make): make must be callable as make(), and return a T");
+        if constexpr (fits)
+          return std::invoke(*made);
+        else
+          return detail::refused();
       })
       , slots_(p.slots())
       , cells_(std::make_unique<std::atomic<cell*>[]>(slots_)) {}
@@ -82,19 +88,25 @@ public:
   /// while others use theirs. O(pool::slots()).
   template<class F>
   void for_each(F&& f) {
-    for_each_cell([&f](cell& c) { std::invoke(f, c.value); });
+    static_assert(std::is_invocable_v<F&, T&>,
+                  "rubato: per_worker::for_each(f): f must be callable as f(T&)");
+    if constexpr (std::is_invocable_v<F&, T&>) for_each_cell([&f](cell& c) { std::invoke(f, c.value); });
   }
   /// op(... op(t0, t1) ..., tn) of those there are, which stay as they are; what make() returns if there are
   /// none. Not while others use theirs.
   template<class Op>
   [[nodiscard]] T combine(Op&& op) const {
+    constexpr bool fits = detail::gives<Op&, T, T, T const&>;
+    static_assert(fits, "rubato: per_worker::combine(op): op must be callable as op(T, T const&), and its "
+                        "result must convert to T");
     std::optional<T> sum;
-    for_each_cell([&](cell const& c) {
-      if (!sum)
-        sum.emplace(c.value);
-      else
-        *sum = std::invoke(op, std::move(*sum), c.value);
-    });
+    if constexpr (fits)
+      for_each_cell([&](cell const& c) {
+        if (!sum)
+          sum.emplace(c.value);
+        else
+          *sum = std::invoke(op, std::move(*sum), c.value);
+      });
     return sum ? std::move(*sum) : make_();
   }
 };

@@ -95,7 +95,10 @@ public:
   /// A fire-and-forget task threw. Called on its thread. Unset: the program ends with a message.
   template<class F>
   pool_options& on_unhandled(F&& f) & {
-    return on_unhandled_ = callback<void(std::exception_ptr)>(std::forward<F>(f)), *this;
+    constexpr bool fits = std::is_invocable_v<std::decay_t<F>&, std::exception_ptr>;
+    static_assert(fits, "rubato: pool_options::on_unhandled(f): f must be callable as f(std::exception_ptr)");
+    if constexpr (fits) on_unhandled_ = callback<void(std::exception_ptr)>(std::forward<F>(f));
+    return *this;
   }
   template<class F>
   pool_options&& on_unhandled(F&& f) && {
@@ -104,7 +107,10 @@ public:
   /// Called by each thread of the pool, with its number, before its first task and after its last.
   template<class F>
   pool_options& on_start(F&& f) & {
-    return on_start_ = callback<void(unsigned)>(std::forward<F>(f)), *this;
+    constexpr bool fits = std::is_invocable_v<std::decay_t<F>&, unsigned>;
+    static_assert(fits, "rubato: pool_options::on_start(f): f must be callable as f(unsigned)");
+    if constexpr (fits) on_start_ = callback<void(unsigned)>(std::forward<F>(f));
+    return *this;
   }
   template<class F>
   pool_options&& on_start(F&& f) && {
@@ -112,7 +118,10 @@ public:
   }
   template<class F>
   pool_options& on_exit(F&& f) & {
-    return on_exit_ = callback<void(unsigned)>(std::forward<F>(f)), *this;
+    constexpr bool fits = std::is_invocable_v<std::decay_t<F>&, unsigned>;
+    static_assert(fits, "rubato: pool_options::on_exit(f): f must be callable as f(unsigned)");
+    if constexpr (fits) on_exit_ = callback<void(unsigned)>(std::forward<F>(f));
+    return *this;
   }
   template<class F>
   pool_options&& on_exit(F&& f) && {
@@ -124,7 +133,10 @@ public:
   /// the futures, or keep a promise. The pool itself goes on as if nothing had been, and other work runs.
   template<class F>
   pool_options& on_stall(F&& f) & {
-    return on_stall_ = callback<void(stall_report const&)>(std::forward<F>(f)), *this;
+    constexpr bool fits = std::is_invocable_v<std::decay_t<F>&, stall_report const&>;
+    static_assert(fits, "rubato: pool_options::on_stall(f): f must be callable as f(stall_report const&)");
+    if constexpr (fits) on_stall_ = callback<void(stall_report const&)>(std::forward<F>(f));
+    return *this;
   }
   template<class F>
   pool_options&& on_stall(F&& f) && {

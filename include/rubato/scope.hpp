@@ -48,7 +48,9 @@ public:
   template<class F>
   void spawn(F&& f) {
     using type = std::decay_t<F>;
-    if constexpr (is_task<type>::value) {
+    if constexpr (!can_be_child<F>()) {
+      return;
+    } else if constexpr (is_task<type>::value) {
       member_job<task_holder<typename type::value_type>>::start(core_, future_state::any_seat,
                                                                 std::forward<F>(f));
     } else {
@@ -64,7 +66,9 @@ public:
   void spawn_on(unsigned seat, F&& f) {
     using type = std::decay_t<F>;
     std::uint16_t const where = checked_seat(core_.core(), seat);
-    if constexpr (is_task<type>::value)
+    if constexpr (!can_be_child<F>())
+      return;
+    else if constexpr (is_task<type>::value)
       member_job<task_holder<typename type::value_type>>::start(core_, where, std::forward<F>(f));
     else
       member_job<type>::start(core_, where, std::forward<F>(f));
@@ -75,7 +79,7 @@ public:
   /// std::logic_error: see join().
   void wait() { wait_in_scope(core_); }
   /// co_await join(): as wait(), in a coroutine.
-  [[nodiscard]] scope_joiner join() noexcept { return {core_, true}; }
+  scope_joiner join() noexcept { return {core_, true}; }
   /// Begins nothing new and asks what runs to stop. So does a stop request from around, to the task that has
   /// opened the scope; then with_scope() ends without an exception, though children were left out: see
   /// token().
@@ -119,21 +123,31 @@ struct with_scope_fn {
   /// first exception of a task, which is thrown after all have ended. A spawn costs one allocation from the
   /// thread's cache and two short critical sections.
   template<class F>
-  auto operator()(F&& f) const -> brought_t<F&, scope&> {
-    member& me = *current;
-    if (me.core != nullptr) return run(me, f);
-    return (*this)(pool_or_current(nullptr), std::forward<F>(f));
+  auto operator()(F&& f) const -> brought_if_fits_t<F&, scope&> {
+    static_assert(fits<F&, scope&>, "rubato: with_scope(f): f must be callable as f(scope&)");
+    if constexpr (fits<F&, scope&>) {
+      member& me = *current;
+      if (me.core != nullptr) return run(me, f);
+      return (*this)(pool_or_current(nullptr), std::forward<F>(f));
+    } else {
+      return {};
+    }
   }
   template<class F>
-  auto operator()(pool& p, F&& f) const -> brought_t<F&, scope&> {
-    using result = brought_t<F&, scope&>;
-    auto body = [&](member& me) -> value_of<result> {
-      if constexpr (std::is_void_v<result>)
-        return run(me, f), value_of<result>{};
-      else
-        return run(me, f);
-    };
-    return static_cast<result>(on_pool(&p, body));
+  auto operator()(pool& p, F&& f) const -> brought_if_fits_t<F&, scope&> {
+    static_assert(fits<F&, scope&>, "rubato: with_scope(pool, f): f must be callable as f(scope&)");
+    if constexpr (fits<F&, scope&>) {
+      using result = brought_t<F&, scope&>;
+      auto body = [&](member& me) -> value_of<result> {
+        if constexpr (std::is_void_v<result>)
+          return run(me, f), value_of<result>{};
+        else
+          return run(me, f);
+      };
+      return static_cast<result>(on_pool(&p, body));
+    } else {
+      return {};
+    }
   }
 
 private:
@@ -174,25 +188,46 @@ struct with_async_scope_fn {
   /// the arguments are decay-copied and live until the end.
   template<class F, class... Args>
     requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
-  [[nodiscard]] auto operator()(F&& f, Args&&... args) const {
-    return run<std::decay_t<F>, std::decay_t<Args>...>(nullptr, std::forward<F>(f),
-                                                       std::forward<Args>(args)...);
+  auto operator()(F&& f, Args&&... args) const {
+    return start(nullptr, std::forward<F>(f), std::forward<Args>(args)...);
   }
   /// The same, but what is spawned in the scope runs on that pool; f stays where it is awaited.
   template<class F, class... Args>
-  [[nodiscard]] auto operator()(pool& p, F&& f, Args&&... args) const {
-    return run<std::decay_t<F>, std::decay_t<Args>...>(&p, std::forward<F>(f), std::forward<Args>(args)...);
+  auto operator()(pool& p, F&& f, Args&&... args) const {
+    return start(&p, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
 private:
+  template<class F, class... Args>
+  static constexpr bool returns_task() {
+    if constexpr (std::is_invocable_v<F, Args...>)
+      return is_task<std::invoke_result_t<F, Args...>>::value;
+    else
+      return false;
+  }
+  template<class F, class... Args>
+  static auto start(pool* where, F&& f, Args&&... args) {
+    constexpr bool kept = can_be_kept<F, Args...>;
+    constexpr bool called = returns_task<std::decay_t<F>&, scope&, std::decay_t<Args>...>();
+    static_assert(kept,
+                  "rubato: with_async_scope(f, args...): f and the arguments are copied unless they are "
+                  "passed as rvalues: std::move what cannot be copied");
+    if constexpr (kept)
+      static_assert(called,
+                    "rubato: with_async_scope(f, args...): f must be callable as f(scope&, args...) and "
+                    "return a task; with_scope() takes what does not");
+    if constexpr (kept && called)
+      return run<std::decay_t<F>, std::decay_t<Args>...>(where, std::forward<F>(f),
+                                                         std::forward<Args>(args)...);
+    else
+      return refused();
+  }
+
   template<class F, class... Args>
   using result_t = typename flattened<std::invoke_result_t<F&, scope&, Args...>>::type;
 
   template<class F, class... Args>
   static rubato::task<result_t<F, Args...>> run(pool* where, F f, Args... args) {
-    static_assert(
-        is_task<std::invoke_result_t<F&, scope&, Args...>>::value,
-        "rubato: with_async_scope() takes f(scope&, args...) that returns a task; with_scope() takes others");
     activity& self = *this_trampoline().running;
     scope s(where != nullptr ? *core_of(*where) : *self.home(), self);
     scope_stopper const stopper(scope_access::core(s), self.stop);

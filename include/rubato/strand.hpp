@@ -95,13 +95,17 @@ public:
   auto spawn(F&& f, Args&&... args) {
     using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
                                          detail::bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
-    using job = typename detail::job_for<detail::strand_call<call_type>>::type;
-    using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
-    auto* const made =
-        append<detail::placed_continuation<job>>(call_type(std::forward<F>(f), std::forward<Args>(args)...));
-    future<result> out = detail::future_access::make<result>(detail::state_ref(made));
-    made->attach();
-    return out;
+    if constexpr (detail::can_be_spawned<F, Args...>()) {
+      using job = typename detail::job_for<detail::strand_call<call_type>>::type;
+      using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
+      auto* const made = append<detail::placed_continuation<job>>(
+          call_type(std::forward<F>(f), std::forward<Args>(args)...));
+      future<result> out = detail::future_access::make<result>(detail::state_ref(made));
+      made->attach();
+      return out;
+    } else {
+      return detail::refused();
+    }
   }
   /// The same for a coroutine.
   template<class T>
@@ -112,10 +116,12 @@ public:
   /// The same without a result, as pool::enqueue(): an exception goes to on_unhandled.
   template<class F>
   void enqueue(F&& f) {
-    using job = detail::unattended_job<detail::strand_call<std::decay_t<F>>>;
-    auto* const made = append<detail::placed_continuation<job>>(std::decay_t<F>(std::forward<F>(f)));
-    made->watch(*detail::core_of(*pool_));
-    made->attach();
+    if constexpr (detail::can_be_queued<F>()) {
+      using job = detail::unattended_job<detail::strand_call<std::decay_t<F>>>;
+      auto* const made = append<detail::placed_continuation<job>>(std::decay_t<F>(std::forward<F>(f)));
+      made->watch(*detail::core_of(*pool_));
+      made->attach();
+    }
   }
   template<class T>
   void enqueue(task<T> t) {

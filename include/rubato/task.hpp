@@ -21,6 +21,16 @@ namespace rubato {
 /// started or last moved to with resume_on(), whoever completes what it awaits. What it awaits with co_await
 /// is one of its own: a stop request reaches it too.
 ///
+/// **A lambda that is a coroutine must outlive its task**: what it captures stays in the closure, and is not
+/// copied to the coroutine. A temporary one is gone before the task begins:
+///
+///     task<int> t = [n]() -> task<int> { co_return n; }();    // wrong: reads n of a closure that is gone
+///     task<int> t = [](int n) -> task<int> { co_return n; }(n);      // right: arguments are copied
+///     future<int> f = spawn([n]() -> task<int> { co_return n; });    // right: spawn keeps the closure
+///
+/// So do enqueue(), submit(), then(), run(), a scope's spawn() and with_async_scope(): pass them the closure,
+/// and not what it returns. Arguments by reference are not copied either.
+///
 /// A task that is awaited is a part of who awaits it: if it moves with resume_on(), both have moved.
 ///
 /// In it `co_await x` takes, and yields:
@@ -41,7 +51,7 @@ namespace rubato {
 /// coroutine, thread-local variables and current_worker() may change at each co_await; no lock may be held
 /// across it.
 template<class T = void>
-class [[nodiscard]] task {
+class [[nodiscard("a task begins only when it is awaited or spawned")]] task {
   template<class F>
   friend class detail::coroutine_job;
   friend struct detail::task_access;

@@ -16,7 +16,9 @@ namespace rubato {
 namespace detail {
 
 /// To the back of a queue.
-struct requeue_awaiter : own_awaitable {
+struct [[nodiscard(
+    "yield() and resume_on() do nothing unless they are awaited: co_await them")]] requeue_awaiter
+    : own_awaitable {
   pool_core* to; ///< null: the pool where it is
   explicit requeue_awaiter(pool_core* c) noexcept
       : to(c) {}
@@ -29,10 +31,10 @@ struct requeue_awaiter : own_awaitable {
 };
 
 struct yield_fn {
-  [[nodiscard]] requeue_awaiter operator()() const noexcept { return requeue_awaiter(nullptr); }
+  requeue_awaiter operator()() const noexcept { return requeue_awaiter(nullptr); }
 };
 struct resume_on_fn {
-  [[nodiscard]] requeue_awaiter operator()(pool& p) const { return requeue_awaiter(core_of(p)); }
+  requeue_awaiter operator()(pool& p) const { return requeue_awaiter(core_of(p)); }
 };
 struct this_task_stop_token_fn {
   [[nodiscard]] std::stop_token operator()() const { return current_token(*current); }

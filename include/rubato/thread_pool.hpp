@@ -52,7 +52,7 @@ inline constexpr no_workers_t no_workers{};
 inline constexpr deterministic_t deterministic{};
 
 /// The calling thread is a member of a pool as long as this lives. Neither movable nor for another thread.
-class [[nodiscard]] membership {
+class [[nodiscard("a membership ends with this object: give it a name")]] membership {
   friend class pool;
   detail::member* previous_;
   detail::member* mine_;
@@ -101,7 +101,7 @@ public:
   /// Sets how many workers there are to be and returns the old number, without waiting: a worker above the
   /// number leaves when its task ends. Starts a pool again that was shut down. 0: see no_workers.
   unsigned resize(unsigned workers);
-  [[nodiscard]] unsigned size() const;
+  [[nodiscard("size() only reads the number of workers: resize() changes it")]] unsigned size() const;
   /// Every current_worker() is below it: the highest number of threads, spares and guests included.
   [[nodiscard]] unsigned slots() const;
   /// How many tasks are queued and not begun. Approximate while the pool works.
@@ -127,19 +127,23 @@ public:
   /// Waits while max_queued tasks are queued. f is decay-copied. Throws std::bad_alloc.
   template<class F>
   void enqueue(F&& f) {
-    detail::pool_core& c = core();
-    detail::acquire_room(c);
-    detail::queue_in_room(c, std::forward<F>(f));
+    if constexpr (detail::can_be_queued<F>()) {
+      detail::pool_core& c = core();
+      detail::acquire_room(c);
+      detail::queue_in_room(c, std::forward<F>(f));
+    }
   }
   /// The same for a coroutine.
   template<class T>
   void enqueue(task<T> t);
   /// The same, but false if max_queued tasks are queued; then f is left untouched.
   template<class F>
-  [[nodiscard]] bool try_enqueue(F&& f) {
-    detail::pool_core& c = core();
-    if (!detail::try_acquire_room(c)) return false;
-    detail::queue_in_room(c, std::forward<F>(f));
+  [[nodiscard("false: f was not queued")]] bool try_enqueue(F&& f) {
+    if constexpr (detail::can_be_queued<F>()) {
+      detail::pool_core& c = core();
+      if (!detail::try_acquire_room(c)) return false;
+      detail::queue_in_room(c, std::forward<F>(f));
+    }
     return true;
   }
   /// Queues f(0) ... f(n - 1), in one step and one allocation; order and thread of each are free. f must bear
@@ -188,7 +192,7 @@ public:
   /// a free or sleeping seat if there is one, so that size() threads run in all, else at once as a guest.
   /// Returns f's result.
   template<class F>
-  auto run(F&& f) -> detail::brought_t<F>;
+  auto run(F&& f) -> detail::brought_if_fits_t<F>;
   /// The same for the lifetime of the result.
   membership join_as_member();
 
@@ -202,7 +206,7 @@ public:
     return wait_idle_until(detail::deadline_after(d));
   }
 
-  [[nodiscard]] pool_stats stats() const;
+  [[nodiscard("stats() only reads counters")]] pool_stats stats() const;
   /// How many jobs and tasks changed hands: handed + taken + stolen.
   [[nodiscard]] std::uint64_t steal_count() const;
 
@@ -237,11 +241,16 @@ struct blocking_fn {
   /// seat is kept: to leave it would take longer. If one blocks after all, what waits behind it is started
   /// after 10 ms, as behind any busy task.
   template<class F>
-  auto operator()(F&& f) const -> brought_t<F> {
-    member& me = *current;
-    if (me.core == nullptr) return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
-    away const guard(me, history_of<std::remove_cvref_t<F>>);
-    return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
+  auto operator()(F&& f) const -> brought_if_fits_t<F> {
+    static_assert(fits<F>, "rubato: blocking(f): f must be callable as f()");
+    if constexpr (!fits<F>) {
+      return {};
+    } else {
+      member& me = *current;
+      if (me.core == nullptr) return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
+      away const guard(me, history_of<std::remove_cvref_t<F>>);
+      return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
+    }
   }
 };
 

@@ -33,7 +33,9 @@ void count_disarmed(pool_core& c) noexcept;
 void count_fired(pool_core& c) noexcept;
 
 /// co_await of a point in time.
-class sleep_awaiter final : public own_awaitable, suspension {
+class [[nodiscard("a sleep begins only when it is awaited: co_await it")]] sleep_awaiter final
+    : public own_awaitable,
+      suspension {
   struct wake final : timer {
     sleep_awaiter& self;
     explicit wake(sleep_awaiter& s) noexcept
@@ -86,14 +88,14 @@ public:
 
 struct sleep_until_fn {
   /// co_await sleep_until(t): not before t. Throws cancelled when the task is stopped or its pool ends.
-  [[nodiscard]] sleep_awaiter operator()(std::chrono::steady_clock::time_point t) const noexcept {
+  sleep_awaiter operator()(std::chrono::steady_clock::time_point t) const noexcept {
     return sleep_awaiter(t);
   }
 };
 struct sleep_for_fn {
   /// co_await sleep_for(d): the same for a duration, saturating.
   template<class Rep, class Period>
-  [[nodiscard]] sleep_awaiter operator()(std::chrono::duration<Rep, Period> d) const {
+  sleep_awaiter operator()(std::chrono::duration<Rep, Period> d) const {
     return sleep_awaiter(deadline_after(d));
   }
 };
@@ -108,12 +110,18 @@ struct with_deadline_fn {
   /// value when it is stopped, such as when_any() of two receive(), yields that value though the time is
   /// over.
   template<class A>
-  [[nodiscard]] auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
-    return run(task_of(std::forward<A>(awaitable)), t);
+  auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
+    constexpr bool x_fits = becomes_task<A>;
+    static_assert(x_fits, "rubato: with_deadline(x, t): x must be a task, a future or something else that "
+                          "co_await takes; std::move a task that has a name");
+    if constexpr (x_fits)
+      return run(task_of(std::forward<A>(awaitable)), t);
+    else
+      return refused();
   }
   template<class A, class Rep, class Period>
-  [[nodiscard]] auto operator()(A&& awaitable, std::chrono::duration<Rep, Period> d) const {
-    return run(task_of(std::forward<A>(awaitable)), deadline_after(d));
+  auto operator()(A&& awaitable, std::chrono::duration<Rep, Period> d) const {
+    return (*this)(std::forward<A>(awaitable), deadline_after(d));
   }
 
 private:
@@ -208,7 +216,7 @@ public:
   }
   /// co_await i.tick(): until the next multiple of the period. After a delay one tick comes at once and the
   /// missed ones are left out.
-  [[nodiscard]] detail::sleep_awaiter tick() noexcept {
+  detail::sleep_awaiter tick() noexcept {
     auto const now = std::chrono::steady_clock::now();
     next_ = never - next_ > period_ ? next_ + period_ : never;
     if (now - next_ >= period_) next_ += (now - next_) / period_ * period_;

@@ -88,6 +88,27 @@ auto gather(Inputs in) {
 template<class Range>
 concept future_range = std::ranges::input_range<Range> && is_some_future<std::ranges::range_value_t<Range>>;
 
+template<class... As>
+concept one_range = sizeof...(As) == 1 && (std::ranges::input_range<As> && ...);
+
+/// Can when_all() and when_any() take these? Says so where they cannot.
+template<class... As>
+[[nodiscard]] consteval bool can_be_gathered() {
+  constexpr bool fit = (becomes_task<As> && ...);
+  static_assert(fit, "rubato: when_all(a, b, ...) and when_any(a, b, ...): each must be a "
+                     "future, a shared_future or something else that co_await takes; "
+                     "std::move a task that has a name");
+  return fit;
+}
+template<class Range>
+[[nodiscard]] consteval bool can_be_gathered_of() {
+  constexpr bool fit = becomes_task<std::ranges::range_value_t<Range>>;
+  static_assert(fit,
+                "rubato: when_all(range) and when_any(range): its elements must be futures, shared_futures "
+                "or tasks, or else what co_await takes");
+  return fit;
+}
+
 struct when_all_fn {
   /// The tuple of all values when all are there, std::monostate for void. The first failure in time asks all
   /// others to stop, on the thread that it happens on, and is thrown when what has begun has ended. A
@@ -103,28 +124,33 @@ struct when_all_fn {
   /// Of nothing: ready.
   template<class... As>
     requires(is_some_future<As> && ...)
-  [[nodiscard]] auto operator()(As&&... futures) const {
+  auto operator()(As&&... futures) const {
     if constexpr (sizeof...(As) == 0)
       return make_ready_future(std::tuple<>());
     else
       return gather<all_state>(inputs_of(std::forward<As>(futures)...));
   }
   template<class... As>
-    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) &&
-             !(sizeof...(As) == 1 && (std::ranges::input_range<As> && ...)))
-  [[nodiscard]] auto operator()(As&&... awaitables) const {
-    return all_tasks(as_member(std::forward<As>(awaitables))...);
+    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
+  auto operator()(As&&... awaitables) const {
+    if constexpr (can_be_gathered<As...>())
+      return all_tasks(as_member(std::forward<As>(awaitables))...);
+    else
+      return refused_as<std::tuple<decltype(static_cast<void>(awaitables), refused())...>>();
   }
   /// The vector of all values, std::monostate for void, std::reference_wrapper for references. The range's
   /// futures are moved from.
   template<future_range Range>
-  [[nodiscard]] auto operator()(Range&& range) const {
+  auto operator()(Range&& range) const {
     return gather<all_state>(inputs_of_range(std::forward<Range>(range)));
   }
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
-  [[nodiscard]] auto operator()(Range&& range) const {
-    return all_tasks_of_range(tasks_of(std::forward<Range>(range)));
+  auto operator()(Range&& range) const {
+    if constexpr (can_be_gathered_of<Range>())
+      return all_tasks_of_range(tasks_of(std::forward<Range>(range)));
+    else
+      return refused();
   }
 };
 
@@ -135,28 +161,34 @@ struct when_any_fn {
   /// Futures and everything else as with when_all; what is not a future has ended before the result is there.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
-  [[nodiscard]] auto operator()(As&&... futures) const {
+  auto operator()(As&&... futures) const {
     return gather<any_state>(inputs_of(std::forward<As>(futures)...));
   }
   template<class... As>
-    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) &&
-             !(sizeof...(As) == 1 && (std::ranges::input_range<As> && ...)))
-  [[nodiscard]] auto operator()(As&&... awaitables) const {
-    return any_of(as_task(std::forward<As>(awaitables))...);
+    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
+  auto operator()(As&&... awaitables) const {
+    if constexpr (can_be_gathered<As...>())
+      return any_of(as_task(std::forward<As>(awaitables))...);
+    else
+      return refused();
   }
   /// The same of a range, whose result holds the value itself. Throws std::invalid_argument if it is empty.
   template<future_range Range>
-  [[nodiscard]] auto operator()(Range&& range) const {
+  auto operator()(Range&& range) const {
     auto in = inputs_of_range(std::forward<Range>(range));
     if (in.size() == 0) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
     return gather<any_state>(std::move(in));
   }
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
-  [[nodiscard]] auto operator()(Range&& range) const {
-    auto tasks = tasks_of(std::forward<Range>(range));
-    if (tasks.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
-    return any_of_range(std::move(tasks));
+  auto operator()(Range&& range) const {
+    if constexpr (can_be_gathered_of<Range>()) {
+      auto tasks = tasks_of(std::forward<Range>(range));
+      if (tasks.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
+      return any_of_range(std::move(tasks));
+    } else {
+      return refused();
+    }
   }
 
 private:

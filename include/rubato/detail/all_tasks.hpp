@@ -18,7 +18,8 @@ namespace rubato::detail {
 
 /// A fixed number of tasks, forked in the frame of the coroutine that awaits them. Movable.
 template<class... Ts>
-class [[nodiscard]] all_tasks : public awaited_in_place {
+class [[nodiscard("when_all() of tasks begins only when it is awaited")]] all_tasks
+    : public awaited_in_place {
   using result = std::tuple<in_tuple<Ts>...>;
   std::tuple<rubato::task<Ts>...> tasks_;
 
@@ -61,7 +62,8 @@ public:
 
 /// As many as there are.
 template<class T>
-class [[nodiscard]] all_tasks_of_range : public awaited_in_place {
+class [[nodiscard("when_all() of tasks begins only when it is awaited")]] all_tasks_of_range
+    : public awaited_in_place {
   using result = std::vector<storable<T>>;
   std::vector<rubato::task<T>> tasks_;
 

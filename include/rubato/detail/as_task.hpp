@@ -96,6 +96,10 @@ template<class T>
   throw cancelled();
 }
 
+/// Can as_task() make a task of what was passed as an A&&? A task must be an rvalue.
+template<class A>
+concept becomes_task = awaitable<A> && can_be_kept<A> && requires(A&& a) { as_task(static_cast<A&&>(a)); };
+
 template<class T>
 [[nodiscard]] std::vector<rubato::task<T>> tasks_of(std::vector<rubato::task<T>>&& all) {
   return std::move(all);

@@ -1,6 +1,7 @@
 // How a callable is called and how it is kept until then.
 #pragma once
 
+#include "rubato/detail/fits.hpp"
 #include "rubato/detail/invoke.hpp"
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/result.hpp"

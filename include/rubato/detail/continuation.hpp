@@ -338,6 +338,19 @@ public:
   void dispose() noexcept override { dispose_state(this); }
 };
 
+/// Can then() take it? Says so where it cannot.
+template<class T, class Future, class F>
+[[nodiscard]] consteval bool can_continue() {
+  constexpr bool called = fits<continuation_call<T, Future, std::decay_t<F>>>;
+  static_assert(can_be_kept<F>,
+                "rubato: then(f): f is copied unless it is passed as an rvalue: std::move what "
+                "cannot be copied");
+  if constexpr (can_be_kept<F>)
+    static_assert(called, "rubato: then(f): f must be callable as f(value), f() if there is none, or as "
+                          "f(future)");
+  return can_be_kept<F> && called;
+}
+
 /// future::then(). `where` null: where the source is made.
 template<class T, template<class> class Future, class F>
 auto attach(state_ref source, pool* where, F&& f);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "rubato/detail/activity.hpp"
+#include "rubato/detail/fits.hpp"
+#include "rubato/detail/flattened.hpp"
 #include "rubato/detail/result.hpp"
 #include "rubato/detail/task.hpp"
 
@@ -48,6 +50,15 @@ decltype(auto) awaiter_of(A&& a) {
   else
     return static_cast<A&&>(a);
 }
+
+/// Does co_await take it, in a coroutine of ours?
+template<class A, class Type = std::remove_cvref_t<A>>
+concept awaitable =
+    is_task<Type>::value || is_future<Type>::value || is_shared_future<Type>::value ||
+    std::derived_from<Type, awaited_in_place> || std::derived_from<Type, own_awaitable> || requires(A&& a) {
+      awaiter_of(static_cast<A&&>(a)).await_ready();
+      awaiter_of(static_cast<A&&>(a)).await_resume();
+    };
 
 /// Where control goes when a coroutine ends: to whoever awaited it. Empty: it is a part of every frame.
 struct final_awaiter {
@@ -149,7 +160,15 @@ public:
 
   template<class A>
   auto await_transform(A&& a) {
-    return make_awaiter(std::forward<A>(a));
+    constexpr bool fits = awaitable<A>; // not the concept, whose parts a compiler would explain
+    static_assert(fits, "rubato: co_await x: x must be a task, a future, something of Rubato's that is to "
+                        "be awaited, or have operator co_await or the members of an awaiter");
+    if constexpr (std::derived_from<std::remove_cvref_t<A>, refused>)
+      return std::remove_cvref_t<A>();
+    else if constexpr (!fits)
+      return refused();
+    else
+      return make_awaiter(std::forward<A>(a));
   }
 };
 

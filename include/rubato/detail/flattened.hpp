@@ -50,6 +50,19 @@ struct flattened<rubato::task<T>> {
 template<class F, class... Args>
 using brought_t = typename flattened<call_result_t<F, Args...>>::type;
 
+/// The same for the declaration of a function whose body refuses a callable that does not fit.
+template<class F, class... Args>
+struct brought_if_fits {
+  using type = refused;
+};
+template<class F, class... Args>
+  requires fits<F, Args...>
+struct brought_if_fits<F, Args...> {
+  using type = brought_t<F, Args...>;
+};
+template<class F, class... Args>
+using brought_if_fits_t = typename brought_if_fits<F, Args...>::type;
+
 /// Runs a task from here on the thread's own pool, and waits. In child_job.hpp: whoever has a task has that.
 template<class T>
 T run_task(member& me, rubato::task<T>&& t);

@@ -61,8 +61,6 @@ void future_job<F>::resume(member& runner) noexcept {
 template<class T, template<class> class Future, class F>
 auto attach(state_ref source, pool* where, F&& f) {
   using call_type = continuation_call<T, Future<T>, std::decay_t<F>>;
-  static_assert(std::is_invocable_v<call_type> || std::is_invocable_v<call_type, std::stop_token>,
-                "rubato: then() takes f(T), f(future<T>), or one of these with a std::stop_token first");
   using job_type = typename job_for<call_type>::type;
   using result = typename flattened<call_result_t<call_type>>::type;
   constexpr bool owns = std::is_same_v<Future<T>, future<T>>;
@@ -82,8 +80,6 @@ template<class F, class... Args>
 auto spawn_on_core(pool_core& c, std::uint16_t seat, F&& f, Args&&... args) {
   using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
                                        bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
-  static_assert(std::is_invocable_v<call_type> || std::is_invocable_v<call_type, std::stop_token>,
-                "rubato: f cannot be called with these arguments, decay-copied and passed as rvalues");
   using type = typename job_for<call_type>::type;
   using result = typename flattened<call_result_t<call_type>>::type;
   acquire_room(c);

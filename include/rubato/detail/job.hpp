@@ -44,6 +44,18 @@ public:
   }
 };
 
+/// Can pool::spawn() take these? Says so where it cannot.
+template<class F, class... Args>
+[[nodiscard]] consteval bool can_be_spawned() {
+  constexpr bool kept = can_be_kept<F, Args...>, called = fits<std::decay_t<F>, std::decay_t<Args>...>;
+  static_assert(kept, "rubato: spawn(f, args...): f and the arguments are copied unless they are passed as "
+                      "rvalues: std::move what cannot be copied");
+  if constexpr (kept)
+    static_assert(called, "rubato: spawn(f, args...): f must be callable as f(args...), with copies of the "
+                          "arguments as rvalues; std::ref passes a reference on");
+  return kept && called;
+}
+
 /// Calls with the token of the work that runs, or without.
 template<class F>
 call_result_t<F> call_with_token(member& me, F&& f) {

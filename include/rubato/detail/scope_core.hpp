@@ -55,7 +55,9 @@ protected:
 };
 
 /// A coroutine that waits for all children.
-class scope_joiner final : public own_awaitable, suspension {
+class [[nodiscard("join() waits only when it is awaited: co_await it, or wait()")]] scope_joiner final
+    : public own_awaitable,
+      suspension {
   friend class scope_core;
   scope_core& scope_;
   scope_joiner* next_ = nullptr;
@@ -220,6 +222,18 @@ public:
       made->dispose();
   }
 };
+
+/// Can a scope's spawn() take it? Says so where it cannot.
+template<class F>
+[[nodiscard]] consteval bool can_be_child() {
+  using type = std::decay_t<F>;
+  constexpr bool called = is_task<type>::value || fits<type>;
+  static_assert(can_be_kept<F>, "rubato: scope::spawn(f): f is copied unless it is passed as an rvalue: "
+                                "std::move what cannot be copied, such as a task");
+  if constexpr (can_be_kept<F>)
+    static_assert(called, "rubato: scope::spawn(f): f must be a task, or callable as f()");
+  return can_be_kept<F> && called;
+}
 
 template<class F>
 class closure_child final : public scope_child {

@@ -1,6 +1,7 @@
 // The bodies of the pool's templates.
 #pragma once
 
+#include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/timed_job.hpp"
 #include "rubato/thread_pool.hpp"
 
@@ -161,32 +162,41 @@ void pool::enqueue(task<T> t) {
 
 template<class F>
 void pool::enqueue_bulk(std::size_t n, F&& f) {
-  using type = std::decay_t<F>;
-  using shared_type = detail::bulk<type>;
-  using ticket_type = detail::bulk_ticket<type>;
-  static_assert(alignof(shared_type) <= 64, "rubato: a task's callable may be aligned to at most 64 bytes");
-  if (n == 0) return;
-  detail::pool_core& c = core();
-  detail::acquire_room(c);
-  void* shared_memory = nullptr;
-  void* ticket_memory = nullptr;
-  try {
-    ticket_memory = detail::allocate(sizeof(ticket_type));
-    shared_memory = detail::allocate(sizeof(shared_type));
-    auto* const shared = ::new (shared_memory) shared_type(std::forward<F>(f), n, c);
-    detail::queue(c, ::new (ticket_memory) ticket_type(*shared));
-  } catch (...) {
-    if (shared_memory != nullptr) detail::deallocate(shared_memory, sizeof(shared_type));
-    if (ticket_memory != nullptr) detail::deallocate(ticket_memory, sizeof(ticket_type));
-    detail::release_room(c);
-    throw;
+  constexpr bool called = detail::fits<std::decay_t<F>&, std::size_t>;
+  static_assert(detail::can_be_kept<F>, "rubato: enqueue_bulk(n, f): f is copied unless it is passed as an "
+                                        "rvalue: std::move what cannot be copied");
+  static_assert(called, "rubato: enqueue_bulk(n, f): f must be callable as f(index), any number of times");
+  if constexpr (detail::can_be_kept<F> && called) {
+    using type = std::decay_t<F>;
+    using shared_type = detail::bulk<type>;
+    using ticket_type = detail::bulk_ticket<type>;
+    static_assert(alignof(shared_type) <= 64, "rubato: a task's callable may be aligned to at most 64 bytes");
+    if (n == 0) return;
+    detail::pool_core& c = core();
+    detail::acquire_room(c);
+    void* shared_memory = nullptr;
+    void* ticket_memory = nullptr;
+    try {
+      ticket_memory = detail::allocate(sizeof(ticket_type));
+      shared_memory = detail::allocate(sizeof(shared_type));
+      auto* const shared = ::new (shared_memory) shared_type(std::forward<F>(f), n, c);
+      detail::queue(c, ::new (ticket_memory) ticket_type(*shared));
+    } catch (...) {
+      if (shared_memory != nullptr) detail::deallocate(shared_memory, sizeof(shared_type));
+      if (ticket_memory != nullptr) detail::deallocate(ticket_memory, sizeof(ticket_type));
+      detail::release_room(c);
+      throw;
+    }
   }
 }
 
 template<class F, class... Args>
 auto pool::spawn(F&& f, Args&&... args) {
-  return detail::spawn_on_core(core(), detail::future_state::any_seat, std::forward<F>(f),
-                               std::forward<Args>(args)...);
+  if constexpr (detail::can_be_spawned<F, Args...>())
+    return detail::spawn_on_core(core(), detail::future_state::any_seat, std::forward<F>(f),
+                                 std::forward<Args>(args)...);
+  else
+    return detail::refused();
 }
 
 template<class T>
@@ -196,59 +206,80 @@ future<T> pool::spawn(task<T> t) {
 
 template<class F>
 auto pool::spawn_on(unsigned seat, F&& f) {
-  detail::pool_core& c = core();
-  std::uint16_t const where = detail::checked_seat(c, seat);
-  if constexpr (detail::is_task<std::decay_t<F>>::value)
+  constexpr bool is_lvalue_task = detail::is_task<std::decay_t<F>>::value && !detail::can_be_kept<F>;
+  static_assert(!is_lvalue_task, "rubato: spawn_on(seat, t): a task is passed as an rvalue: std::move it");
+  if constexpr (is_lvalue_task) {
+    return detail::refused();
+  } else if constexpr (detail::is_task<std::decay_t<F>>::value) {
+    detail::pool_core& c = core();
     return detail::spawn_on_core(
-        c, where, detail::task_holder<typename std::decay_t<F>::value_type>(std::forward<F>(f)));
-  else
-    return detail::spawn_on_core(c, where, std::forward<F>(f));
+        c, detail::checked_seat(c, seat),
+        detail::task_holder<typename std::decay_t<F>::value_type>(std::forward<F>(f)));
+  } else if constexpr (detail::can_be_spawned<F>()) {
+    detail::pool_core& c = core();
+    return detail::spawn_on_core(c, detail::checked_seat(c, seat), std::forward<F>(f));
+  } else {
+    return detail::refused();
+  }
 }
 
 template<class F, class... Args>
 auto pool::submit(F&& f, Args&&... args) {
-  detail::bound_call<std::decay_t<F>, std::decay_t<Args>...> call(std::forward<F>(f),
-                                                                  std::forward<Args>(args)...);
-  using call_type = decltype(call);
-  using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
-  std::promise<result> kept;
-  std::future<result> out = kept.get_future();
-  spawn(std::move(call))
-      .then([p = std::move(kept)](future<result> made) mutable {
-        try {
-          if constexpr (std::is_void_v<result>) {
-            made.get();
-            p.set_value();
-          } else {
-            p.set_value(made.get());
+  if constexpr (!detail::can_be_spawned<F, Args...>()) {
+    return detail::refused();
+  } else {
+    detail::bound_call<std::decay_t<F>, std::decay_t<Args>...> call(std::forward<F>(f),
+                                                                    std::forward<Args>(args)...);
+    using call_type = decltype(call);
+    using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
+    std::promise<result> kept;
+    std::future<result> out = kept.get_future();
+    spawn(std::move(call))
+        .then([p = std::move(kept)](future<result> made) mutable {
+          try {
+            if constexpr (std::is_void_v<result>) {
+              made.get();
+              p.set_value();
+            } else {
+              p.set_value(made.get());
+            }
+          } catch (...) {
+            p.set_exception(std::current_exception());
           }
-        } catch (...) {
-          p.set_exception(std::current_exception());
-        }
-      })
-      .detach();
-  return out;
+        })
+        .detach();
+    return out;
+  }
 }
 
 template<class F>
 timer_handle pool::enqueue_at(std::chrono::steady_clock::time_point t, F&& f) {
-  detail::pool_core& c = core();
-  auto* const made = detail::make_state<detail::timed_job<std::decay_t<F>>>(std::forward<F>(f));
-  timer_handle handle{detail::state_ref(made)};
-  made->settle(&c);
-  try {
-    made->timer.begin(t);
-  } catch (...) {
-    made->release(); // it will never run
-    throw;
+  if constexpr (!detail::can_be_queued<F>()) {
+    return {};
+  } else {
+    detail::pool_core& c = core();
+    auto* const made = detail::make_state<detail::timed_job<std::decay_t<F>>>(std::forward<F>(f));
+    timer_handle handle{detail::state_ref(made)};
+    made->settle(&c);
+    try {
+      made->timer.begin(t);
+    } catch (...) {
+      made->release(); // it will never run
+      throw;
+    }
+    return handle;
   }
-  return handle;
 }
 
 template<class A>
 decltype(auto) pool::block_on(A&& awaitable) {
   using type = std::remove_cvref_t<A>;
-  if constexpr (detail::is_task<type>::value)
+  constexpr bool fits = detail::awaitable<A>;
+  static_assert(fits,
+                "rubato: block_on(x): x must be a task, a future or something else that co_await takes");
+  if constexpr (!fits)
+    return detail::refused();
+  else if constexpr (detail::is_task<type>::value)
     return run_task_on(core(), std::forward<A>(awaitable));
   else if constexpr (detail::is_future<type>::value)
     return awaitable.get();
@@ -260,48 +291,58 @@ decltype(auto) pool::block_on(A&& awaitable) {
 
 template<class F>
 auto pool::broadcast(F&& f) {
-  using result = detail::brought_t<F&>;
-  struct state {
-    std::remove_reference_t<F>& f;
-    std::unique_ptr<detail::result_slot<result>[]> slots;
-    std::size_t n = 0;
-  } s{f, nullptr, 0};
-  detail::broadcast_erased(
-      core(),
-      [](void* arg, std::size_t n) {
-        static_cast<state*>(arg)->slots = std::make_unique<detail::result_slot<result>[]>(n);
-        static_cast<state*>(arg)->n = n;
-      },
-      [](void* arg, std::size_t i, detail::member& me) {
-        auto& st = *static_cast<state*>(arg);
-        st.slots[i].fill([&]() -> decltype(auto) { return detail::call_and_wait(me, st.f); });
-      },
-      &s);
-  if constexpr (std::is_void_v<result>) {
-    for (std::size_t i = 0; i != s.n; ++i) static_cast<void>(s.slots[i].take());
-  } else if constexpr (std::is_reference_v<result>) {
-    std::vector<std::reference_wrapper<std::remove_reference_t<result>>> all;
-    all.reserve(s.n);
-    for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
-    return all;
+  static_assert(detail::fits<F&>, "rubato: broadcast(f): f must be callable as f(), any number of times");
+  if constexpr (!detail::fits<F&>) {
+    return std::vector<detail::refused>();
   } else {
-    std::vector<result> all;
-    all.reserve(s.n);
-    for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
-    return all;
+    using result = detail::brought_t<F&>;
+    struct state {
+      std::remove_reference_t<F>& f;
+      std::unique_ptr<detail::result_slot<result>[]> slots;
+      std::size_t n = 0;
+    } s{f, nullptr, 0};
+    detail::broadcast_erased(
+        core(),
+        [](void* arg, std::size_t n) {
+          static_cast<state*>(arg)->slots = std::make_unique<detail::result_slot<result>[]>(n);
+          static_cast<state*>(arg)->n = n;
+        },
+        [](void* arg, std::size_t i, detail::member& me) {
+          auto& st = *static_cast<state*>(arg);
+          st.slots[i].fill([&]() -> decltype(auto) { return detail::call_and_wait(me, st.f); });
+        },
+        &s);
+    if constexpr (std::is_void_v<result>) {
+      for (std::size_t i = 0; i != s.n; ++i) static_cast<void>(s.slots[i].take());
+    } else if constexpr (std::is_reference_v<result>) {
+      std::vector<std::reference_wrapper<std::remove_reference_t<result>>> all;
+      all.reserve(s.n);
+      for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
+      return all;
+    } else {
+      std::vector<result> all;
+      all.reserve(s.n);
+      for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
+      return all;
+    }
   }
 }
 
 template<class F>
-auto pool::run(F&& f) -> detail::brought_t<F> {
-  using result = detail::brought_t<F>;
-  auto body = [&](detail::member& me) -> detail::value_of<result> {
-    return detail::call_and_wait(me, std::forward<F>(f));
-  };
-  detail::member& me = *detail::current;
-  if (me.core != nullptr && me.core == core_.load(std::memory_order_relaxed))
-    return static_cast<result>(body(me));
-  return static_cast<result>(detail::on_pool(this, body));
+auto pool::run(F&& f) -> detail::brought_if_fits_t<F> {
+  static_assert(detail::fits<F>, "rubato: run(f): f must be callable as f()");
+  if constexpr (!detail::fits<F>) {
+    return {};
+  } else {
+    using result = detail::brought_t<F>;
+    auto body = [&](detail::member& me) -> detail::value_of<result> {
+      return detail::call_and_wait(me, std::forward<F>(f));
+    };
+    detail::member& me = *detail::current;
+    if (me.core != nullptr && me.core == core_.load(std::memory_order_relaxed))
+      return static_cast<result>(body(me));
+    return static_cast<result>(detail::on_pool(this, body));
+  }
 }
 
 } // namespace rubato

@@ -76,6 +76,16 @@ template<class F>
 inline constexpr bool goes_on = flattened<call_result_t<std::decay_t<F>>>::is_task ||
                                 flattened<call_result_t<std::decay_t<F>>>::is_future;
 
+/// Can pool::enqueue() take it? Says so where it cannot.
+template<class F>
+[[nodiscard]] consteval bool can_be_queued() {
+  static_assert(can_be_kept<F>, "rubato: enqueue(f): f is copied unless it is passed as an rvalue: std::move "
+                                "what cannot be copied");
+  if constexpr (can_be_kept<F>)
+    static_assert(fits<std::decay_t<F>>, "rubato: enqueue(f): f must be callable as f()");
+  return can_be_kept<F> && fits<std::decay_t<F>>;
+}
+
 /// Queues it, to be counted as one queued task if it holds room.
 template<class F>
 void queue_unattended(pool_core& c, bool holds_room, F&& f) {

@@ -1,0 +1,32 @@
+// What cannot be awaited.
+#include <rubato/rubato.hpp>
+
+#include <chrono>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using rubato::task;
+
+task<int> number() {
+  co_return co_await 3;
+  // error: rubato: co_await x: x must be a task, a future
+}
+task<> several(task<int> t, task<int> u, std::vector<int> v) {
+  auto [a, b] = co_await rubato::when_all(t, u);
+  // error: rubato: when_all(a, b, ...) and when_any(a, b, ...): each must be a future
+  co_await rubato::when_any(1, std::move(u));
+  // error: rubato: when_all(a, b, ...) and when_any(a, b, ...): each must be a future
+  auto all = co_await rubato::when_all(v);
+  // error: rubato: when_all(range) and when_any(range): its elements must be futures, shared_futures or tasks
+}
+task<> in_time(task<int> t) {
+  auto n = co_await rubato::with_deadline(t, std::chrono::seconds(1));
+  // error: rubato: with_deadline(x, t): x must be a task, a future or something else that co_await takes
+}
+task<int> scopes() {
+  co_await rubato::with_async_scope([](rubato::scope&) {});
+  // error: rubato: with_async_scope(f, args...): f must be callable as f(scope&, args...) and return a task
+  co_return co_await rubato::with_async_scope([](rubato::scope&) -> task<int> { co_return 1; }, 2);
+  // error: rubato: with_async_scope(f, args...): f must be callable as f(scope&, args...) and return a task
+}
