@@ -206,9 +206,7 @@ void pool_core::sweep(pool_thread& t) noexcept {
       ++left;
       if (!s->queue.push(k)) push_entry(k);
     }
-    std::size_t n = queued();
-    for (unsigned i = 0, seats = seats_known(); i != seats; ++i) n -= std::min(n, seat_at(i)->queue.size());
-    for (; n != 0; --n) { // those of the entry, once round
+    for (std::size_t n = queued_at_entry(); n != 0; --n) { // those of the entry, once round
       task* const k = pull(nullptr);
       if (k == nullptr) break;
       if (!keep(k)) continue;

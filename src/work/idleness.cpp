@@ -64,7 +64,7 @@ bool pool_core::wait_idle(std::chrono::steady_clock::time_point deadline) {
     return deadline == std::chrono::steady_clock::time_point::max() ||
            std::chrono::steady_clock::now() < deadline;
   };
-  auto const to_drive = [&] { return size() == 0 && (any_queued() || any_child()) && has_time(); };
+  auto const to_drive = [&] { return size() == 0 && (any_shared() || any_child()) && has_time(); };
   for (;;) {
     if (to_drive()) {
       auto drive = [&](pool_thread& t) {

@@ -156,8 +156,7 @@ unsigned pool_core::resize(unsigned workers) {
     set_target(workers);
     for (unsigned i = workers; i != before; ++i) {
       people.close(seat_at(i));
-      // Its occupant does the same when it leaves; this is for a seat that was vacant.
-      if (seat_at(i)->occupant.load(std::memory_order_acquire) == nullptr) retire_seat(*seat_at(i));
+      retire_seat(*seat_at(i)); // its occupant does the same when it leaves, which may take long
     }
     // Threads above the new size that sleep are not needed any more; those that work may be, as spares.
     unsigned surplus =
@@ -173,7 +172,7 @@ unsigned pool_core::resize(unsigned workers) {
       work_is_elsewhere(); // and so do those who wait for what depends on what is made here
     }
   }
-  if (any_queued() || any_latent()) notify();
+  if (any_shared() || any_latent()) notify();
   nudge_watch(watch_rest::dozing); // somebody may be busy, and there are sleepers now
   return before;
 }
@@ -183,10 +182,9 @@ void pool_core::retire_seat(seat& s) noexcept {
   {
     in_transit const moving(*this);
     while (task* k = s.queue.pop()) push_entry(k);
-    std::lock_guard const guard(s.inbox);
-    while (queue_node* n = s.inbox.pop()) push_entry(static_cast<task*>(n));
+    while (task* k = s.inbox.pop()) push_entry(k);
   }
-  if (any_queued()) notify();
+  if (any_shared()) notify();
   on_quiet();
 }
 
@@ -210,17 +208,8 @@ void pool_core::discard_queued() noexcept {
   {
     in_transit const moving(*this);
     while (task* k = any_task()) drop(*k);
-    for (unsigned i = 0, n = seats_known(); i != n; ++i) {
-      for (;;) {
-        task* k = nullptr;
-        {
-          std::lock_guard const guard(seat_at(i)->inbox);
-          k = static_cast<task*>(seat_at(i)->inbox.pop());
-        }
-        if (k == nullptr) break;
-        drop(*k);
-      }
-    }
+    for (unsigned i = 0, n = seats_known(); i != n; ++i)
+      while (task* k = seat_at(i)->inbox.pop()) drop(*k);
   }
   on_quiet();
 }
@@ -263,7 +252,10 @@ void pool_core::end_if_quiet() noexcept {
 /// Under life_: no seats, no threads.
 void pool_core::close_pool() noexcept {
   unsigned const before = set_target(0);
-  for (unsigned i = 0; i != before; ++i) people.close(seat_at(i));
+  for (unsigned i = 0; i != before; ++i) {
+    people.close(seat_at(i));
+    retire_seat(*seat_at(i)); // a task may have come since the pool was seen idle
+  }
   {
     std::lock_guard const guard(records_); // no thread is made in between
     winding_up_ = true;

@@ -65,7 +65,7 @@ void pool_core::drive_until(pool_thread& t, char const* why, Done& done,
     if (temporary == nullptr) continue;
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
     vacate(t, leaving::to_drive);
-    if (any_queued() || any_latent(&t)) call_worker(temporary, true);
+    if (any_shared() || any_latent(&t)) call_worker(temporary, true);
     t.waits_in.store(why, std::memory_order_relaxed);
     waiting_.fetch_add(1, std::memory_order_seq_cst); // asleep it is a mere waiter
     tell_if_stuck();

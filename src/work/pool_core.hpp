@@ -75,8 +75,12 @@ public:
   void notify() noexcept;
   /// The same for latent work that came from outside the pool.
   void notify_latent() noexcept { notify(); }
+  /// In any queue, the seats' inboxes included.
   [[nodiscard]] bool any_queued() const noexcept;
+  /// In a queue from which any worker takes.
+  [[nodiscard]] bool any_shared() const noexcept;
   [[nodiscard]] std::size_t queued() const noexcept;
+  [[nodiscard]] std::size_t queued_at_entry() const noexcept;
 
   // Workers (worker.cpp)
   void work(pool_thread& t) noexcept;

@@ -57,7 +57,7 @@ std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std:
 /// that all wait? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention(bool later) const noexcept {
   if (people.active() == 0) return false;
-  if (later && (any_queued() || (is_stuck() && stall_epoch_ != this_epoch()) || wants_letting_go()))
+  if (later && (any_shared() || (is_stuck() && stall_epoch_ != this_epoch()) || wants_letting_go()))
     return true;
   return people.has_vacant() && any_latent();
 }
@@ -75,7 +75,7 @@ pool_core::attention pool_core::look(os::ticks now) noexcept {
     if (result.latent && latent_seen_) call_worker();
     latent_seen_ = result.latent;
   }
-  if (any_queued()) {
+  if (any_shared()) {
     result.queued = true;
     if (size() != 0 && starving(now)) find_relief();
   } else {

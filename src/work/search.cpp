@@ -79,7 +79,7 @@ bool pool_core::any_latent(pool_thread const* but) const noexcept {
 }
 
 bool pool_core::any_ready(seat const& s) const noexcept {
-  return any_queued() || any_child() || !s.inbox.empty();
+  return any_shared() || any_child() || !s.inbox.empty();
 }
 
 scope_child* pool_core::take_child(pool_thread& t) noexcept {
@@ -174,7 +174,7 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   do {
     if (searching && people.has_homeless()) {
       end_search(); // pushers rely on a searcher: it does not leave without another look
-      if (any_queued()) notify();
+      if (any_shared()) notify();
       boundary(t);
       return false;
     }
@@ -192,7 +192,7 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
     }
     if (f) {
       // Before the work, which may be long: the next sleeper is to look for more.
-      if (last && any_queued())
+      if (last && any_shared())
         notify();
       else if (last && people.has_vacant() && (people.active() > 1 ? any_latent() : any_child()))
         call_worker(); // alone, it finds nothing in the chains and slots of others, which are cold by now
@@ -216,7 +216,7 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   if (hot.where == nullptr || os::now() - hot_since < patience) return false;
   end_search();
   task* const k = hot.where->slot.exchange(nullptr, std::memory_order_acquire);
-  if (last && (k == nullptr || any_queued())) notify();
+  if (last && (k == nullptr || any_shared())) notify();
   if (k == nullptr) return false;
   t.bump(counted::stolen);
   run(t, *k);

@@ -120,7 +120,7 @@ void pool_core::start_thread(roster::call const& c, bool relief) noexcept {
   // Somebody may have gone idle in the meantime without leaving a seat, and have found none vacant.
   if (people.has_idle()) {
     call_for_inboxes();
-    if (any_queued()) notify();
+    if (any_shared()) notify();
   }
   tell_if_stuck();
   on_quiet();
@@ -264,7 +264,7 @@ bool is_member(pool_core const& core) noexcept {
 }
 
 bool pool_core::wants_driver() noexcept {
-  if (size() != 0 || is_leaving_guests() || (!any_queued() && !any_child())) return false;
+  if (size() != 0 || is_leaving_guests() || (!any_shared() && !any_child())) return false;
   std::lock_guard const guard(records_);
   return guests_ != max_guests; // else there are many already
 }

@@ -20,12 +20,6 @@ constexpr unsigned most_slot_runs = 3; // the same
 constexpr std::int64_t fair_us = 200;  // the same
 constexpr std::size_t pull_most = 32;
 
-task* pop(injector& q) noexcept {
-  if (q.empty()) return nullptr;
-  std::lock_guard const guard(q);
-  return static_cast<task*>(q.pop());
-}
-
 unsigned stripe_of_thread() noexcept {
   static std::atomic<unsigned> last{0};
   [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = 0;
@@ -84,6 +78,9 @@ void pool_core::enqueue(task* t) noexcept {
 void pool_core::enqueue_for(seat& s, task* t) noexcept {
   s.inbox.push(t);
   call_worker(&s, true);
+  // The roster's lock, which call_worker() takes, comes before or after close() takes it. Before: the thread
+  // that closes the seat empties it afterwards, and finds the task. After: the seat is seen closed here.
+  if (s.closed.load(std::memory_order_relaxed)) retire_seat(s);
   nudge_watch();
 }
 
@@ -143,6 +140,13 @@ void pool_core::notify() noexcept {
 }
 
 bool pool_core::any_queued() const noexcept {
+  if (any_shared()) return true;
+  for (unsigned i = 0, n = seats_known(); i != n; ++i)
+    if (!seat_at(i)->inbox.empty()) return true;
+  return false;
+}
+
+bool pool_core::any_shared() const noexcept {
   if (!entry.empty()) return true;
   for (unsigned i = 0, n = seats_known(); i != n; ++i)
     if (!seat_at(i)->queue.empty()) return true;
@@ -150,12 +154,16 @@ bool pool_core::any_queued() const noexcept {
 }
 
 std::size_t pool_core::queued() const noexcept {
+  std::size_t n = queued_at_entry();
+  for (unsigned i = 0, k = seats_known(); i != k; ++i) n += seat_at(i)->queue.size() + seat_at(i)->inbox.size();
+  return n;
+}
+
+std::size_t pool_core::queued_at_entry() const noexcept {
   std::uint64_t pushed = 0;
   std::uint64_t const popped = entry_popped_.load(std::memory_order_relaxed);
   for (auto const& s : entry_pushed_) pushed += s.pushed.load(std::memory_order_relaxed);
-  std::size_t n = pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0;
-  for (unsigned i = 0, k = seats_known(); i != k; ++i) n += seat_at(i)->queue.size();
-  return n;
+  return pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0;
 }
 
 task* pool_core::pull(seat* s) noexcept {
@@ -178,7 +186,7 @@ task* pool_core::pull(seat* s) noexcept {
 }
 
 task* pool_core::next_task(pool_thread& t, seat& s) noexcept {
-  if (task* k = pop(s.inbox)) return k;
+  if (task* k = s.inbox.pop()) return k;
   bool const others_wait = !entry.empty();
   ++t.ticks;
   if (others_wait && t.local_since != 0 && size() > 1 && // one worker: what it queued itself is older
@@ -276,7 +284,7 @@ void pool_core::boundary(pool_thread& t) noexcept {
 /// Leaves its seat, if it has one, for want of work.
 void pool_core::rest(pool_thread& t, bool searching) noexcept {
   if (is_to_break_off()) { // as one that runs: frames that go may wait, or queue something
-    if (searching && people.end_search() && any_queued()) notify();
+    if (searching && people.end_search() && any_shared()) notify();
     searching = false;
     break_off();
   }
@@ -300,7 +308,8 @@ bool pool_core::sleep(pool_thread& t) noexcept {
         }
       }
       people.await_call(t);
-      if (any_queued()) notify();
+      call_for_inboxes();
+      if (any_shared()) notify();
       continue;
     }
     t.parker.park();
@@ -312,7 +321,7 @@ void pool_core::after_vacating(seat* s) noexcept {
   // Whoever closed it may have come before this thread left it.
   if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) retire_seat(*s);
   call_for_inboxes();
-  if (any_queued() || any_child()) // nobody may be left who runs the children of a group
+  if (any_shared() || any_child()) // nobody may be left who runs the children of a group
     notify();
   else if (people.active() != 0 && !all_wait())
     nudge_watch(watch_rest::dozing); // somebody is busy, and may have latent work that nobody was told of
