@@ -309,12 +309,15 @@ public:
     std::lock_guard const guard(mutex_);
     enlist(t);
   }
-  /// A resting thread is not to be called any more. False: it was already.
-  bool strike(thread& t) noexcept {
+  enum class struck : unsigned char { yes, called, needed };
+  /// A resting thread is not to be called any more: unless it was already, or `if_spare` and there is a
+  /// vacant seat for each idle thread.
+  struck strike(thread& t, bool if_spare = false) noexcept {
     std::lock_guard const guard(mutex_);
-    if (t.active) return false;
+    if (t.active) return struck::called;
+    if (if_spare && idle_.size() <= vacant_.size()) return struck::needed;
     if (t.idle) delist(t);
-    return true;
+    return struck::yes;
   }
 
   // The pool's size

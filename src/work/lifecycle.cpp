@@ -122,6 +122,7 @@ void pool_core::open_seats(unsigned n) {
   {
     std::lock_guard const guard(records_); // decides about threads that are about to end: see sleep()
     winding_up_ = false;
+    surplus_.store(0, std::memory_order_relaxed);
     for_each_thread([](pool_thread& t) { t.exiting.store(false, std::memory_order_relaxed); });
   }
   {
@@ -158,15 +159,7 @@ unsigned pool_core::resize(unsigned workers) {
       people.close(seat_at(i));
       retire_seat(*seat_at(i)); // its occupant does the same when it leaves, which may take long
     }
-    // Threads above the new size that sleep are not needed any more; those that work may be, as spares.
-    unsigned surplus =
-        made_.load(std::memory_order_relaxed) - std::min(made_.load(std::memory_order_relaxed), workers);
-    people.for_each_idle([&](roster_thread& t) {
-      if (surplus == 0 || t.active) return; // active: it drives
-      --surplus;
-      thread_of(t).exiting.store(true, std::memory_order_release);
-      t.parker.unpark();
-    });
+    end_surplus(workers);
     if (workers == 0) {
       wake_waiters();      // they drive from now on
       work_is_elsewhere(); // and so do those who wait for what depends on what is made here
@@ -175,6 +168,23 @@ unsigned pool_core::resize(unsigned workers) {
   if (any_shared() || any_latent()) notify();
   nudge_watch(watch_rest::dozing); // somebody may be busy, and there are sleepers now
   return before;
+}
+
+/// So many threads end that `workers` are left: those that sleep now, the others when they have nothing to
+/// do, as a thread whose seat is closed has after its task. See sleep().
+void pool_core::end_surplus(unsigned workers) noexcept {
+  unsigned surplus = 0;
+  {
+    std::lock_guard const guard(records_);
+    unsigned const made = made_.load(std::memory_order_relaxed);
+    surplus = made - std::min(made, workers);
+    surplus_.store(surplus, std::memory_order_release); // pairs with sleep()
+  }
+  people.for_each_idle([&](roster_thread& t) {
+    if (surplus == 0 || t.active) return; // active: it drives
+    --surplus;
+    t.parker.unpark();
+  });
 }
 
 /// What is queued on a closed seat goes where others find it.

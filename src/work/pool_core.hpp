@@ -294,6 +294,8 @@ private:
   void drop_late(task* t) noexcept;
   void push_entry(task* t) noexcept;
   void retire_seat(seat& s) noexcept;
+  void end_surplus(unsigned workers) noexcept;
+  [[nodiscard]] bool ends_now(pool_thread const& t) noexcept;
   void relieve(pool_thread& t) noexcept;
   void on_quiet() noexcept;
   [[nodiscard]] bool quiescent() const noexcept;
@@ -302,8 +304,8 @@ private:
   [[nodiscard]] bool is_stuck() const noexcept;
   void tell_if_stuck() noexcept;
   void after_vacating(seat* s) noexcept;
-  void start_thread(roster::call const& c, bool relief) noexcept;
-  [[nodiscard]] bool launch(roster::call const& c, bool relief) noexcept;
+  void start_thread(roster::call const& c, bool relief, pool_thread* blocked = nullptr) noexcept;
+  [[nodiscard]] bool launch(roster::call const& c, bool relief, pool_thread* blocked) noexcept;
   [[nodiscard]] pool_thread* make_record(bool guest);
   void free_number(pool_thread& t) noexcept;
   static void thread_main(void* arg);
@@ -321,11 +323,18 @@ private:
   void wake_guests() noexcept;
   [[nodiscard]] seat* sit_temporarily(pool_thread& t) noexcept;
   void pin(pool_thread& t, seat& s) noexcept;
-  [[nodiscard]] bool starving(os::ticks now) noexcept;
+  enum class doing : unsigned char { something, computes, blocked };
+  [[nodiscard]] doing judge(pool_thread& t, os::ticks now) noexcept;
+  void look_at_backlog(os::ticks now) noexcept;
+  [[nodiscard]] bool note_queues(os::ticks now) noexcept;
+  void open_queues_of(seat& s) noexcept;
+  void send_relief(pool_thread* blocked) noexcept;
+  void call_for_relief(pool_thread& t, pool_thread* blocked) noexcept;
+  [[nodiscard]] unsigned boundaries_of_all_but(pool_thread const& t) const noexcept;
+  [[nodiscard]] bool is_relief_wanted(pool_thread const& t, os::ticks& tested) const noexcept;
   [[nodiscard]] bool stalled() noexcept;
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
   [[nodiscard]] std::uint64_t progress() const noexcept;
-  void find_relief() noexcept;
   [[nodiscard]] task* pull(seat* s) noexcept;
   void sweep(pool_thread& t) noexcept;
   void flush_slot(pool_thread& t) noexcept;
@@ -348,11 +357,12 @@ private:
   std::mutex records_; // guards the following four
   std::vector<std::unique_ptr<pool_thread>> thread_storage_;
   std::vector<pool_thread*> free_records_;
-  std::vector<pool_thread*> exited_;    // to be joined
-  std::atomic<unsigned> made_{0};       // threads of ours, but for those that end; changed under records_
-  unsigned unjoined_ = 0;               // threads of ours, with those that end
-  unsigned guests_ = 0;                 // guests that are in
-  bool winding_up_ = false;             // no thread is made any more
+  std::vector<pool_thread*> exited_; // to be joined
+  std::atomic<unsigned> made_{0};    // threads of ours, but for those that end; changed under records_
+  std::atomic<unsigned> surplus_{0}; // of them, those that resize() has told to end; changed under records_
+  unsigned unjoined_ = 0;            // threads of ours, with those that end
+  unsigned guests_ = 0;              // guests that are in
+  bool winding_up_ = false;          // no thread is made any more
   std::atomic<bool> no_threads_{false}; ///< the system refused the last one
 
   alignas(64) std::atomic<unsigned> waiting_{
@@ -414,7 +424,6 @@ private:
     std::atomic<std::uint64_t> pushed{0};
   };
   std::array<stripe, 8> entry_pushed_;
-  std::atomic<bool> relief_on_{false};       ///< relief threads go on
   std::atomic<bool> report_stall_{false};    ///< a waiting thread is to report
   std::atomic<bool> break_off_{false};       ///< somebody is to
   std::atomic<std::uint64_t> broken_off_{0}; ///< how often something was, or could not be

@@ -15,8 +15,10 @@ namespace rubato::detail {
 
 namespace {
 
-constexpr std::int64_t patience_us = 10'000; // promise R
-constexpr unsigned stalled_looks_enough = 3; // in a row, at least 10 ms apart but for the first
+constexpr std::int64_t patience_us = 10'000;  // promise R
+constexpr int mostly_blocked = 10;            // uses the CPU for less than that part of the time
+constexpr std::int64_t test_again_us = 1'000; // whether the thread is still blocked
+constexpr unsigned stalled_looks_enough = 3;  // in a row, at least 10 ms apart but for the first
 
 } // namespace
 
@@ -57,7 +59,8 @@ std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std:
 /// that all wait? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention(bool later) const noexcept {
   if (people.active() == 0) return false;
-  if (later && (any_shared() || (is_stuck() && stall_epoch_ != this_epoch()) || wants_letting_go()))
+  if (later && (any_shared() || any_slot().where != nullptr || (is_stuck() && stall_epoch_ != this_epoch()) ||
+                wants_letting_go()))
     return true;
   return people.has_vacant() && any_latent();
 }
@@ -75,80 +78,164 @@ pool_core::attention pool_core::look(os::ticks now) noexcept {
     if (result.latent && latent_seen_) call_worker();
     latent_seen_ = result.latent;
   }
-  if (any_shared()) {
+  if (any_shared() || any_slot().where != nullptr) {
     result.queued = true;
-    if (size() != 0 && starving(now)) find_relief();
+    if (size() != 0) look_at_backlog(now);
   } else {
-    relief_on_.store(false, std::memory_order_relaxed);
     queues_noted_ = 0;
   }
   if (stalled()) result.queued = true; // look again
   return result;
 }
 
-/// Has a task been ready for 10 ms? Queues are first in, first out: if what was popped since the note does
+/// Tasks are queued. Once one has been ready for 10 ms: what keeps the threads from it?
+void pool_core::look_at_backlog(os::ticks now) noexcept {
+  if (queues_noted_ != 0 && now - queues_noted_ < patience_us * ticks_per_us()) return;
+  bool const late = note_queues(now);
+  for_each_thread([](pool_thread& t) { t.seen.substituted = false; });
+  bool all_compute = true; // or are blocked, with a substitute that computes
+  bool extra = false;
+  for_each_thread([&](pool_thread& t) {
+    if (!t.relief.load(std::memory_order_acquire)) return; // acquire: pairs with send_relief() by the watch
+    doing const what = judge(t, now);
+    if (what == doing::blocked) return; // it is of no use: another may be sent
+    if (t.relieves == nullptr) {
+      extra = true;
+      return;
+    }
+    t.relieves->seen.substituted = true;
+    if (what != doing::computes) all_compute = false;
+  });
+  for (unsigned i = 0, n = seats_known(); i != n; ++i) {
+    seat& s = *seat_at(i);
+    // acquire: pairs with the roster's assignment; a record lives as long as the pool.
+    auto* const t = static_cast<pool_thread*>(s.occupant.load(std::memory_order_acquire));
+    if (i >= size()) { // closed, and perhaps not left yet
+      if (late) open_queues_of(s);
+      continue;
+    }
+    if (t == nullptr) {
+      all_compute = false;
+      continue;
+    }
+    doing const what = judge(*t, now);
+    if (what == doing::something) all_compute = false;
+    if (!late || what == doing::something) continue;
+    open_queues_of(s);
+    if (what == doing::blocked && !t->seen.substituted && !people.has_vacant()) {
+      send_relief(t);
+      all_compute = false;
+    }
+  }
+  if (!late) return;
+  if (people.has_vacant()) // no lack of seats: a worker has to be called, or there is no thread to be had
+    call_worker();
+  else if (all_compute && !extra)
+    send_relief(nullptr);
+}
+
+/// Has a task been ready since the last note? Queues are first in, first out: if what was popped since does
 /// not reach what had been pushed by then, one of those is still there.
-bool pool_core::starving(os::ticks now) noexcept {
-  if (queues_noted_ != 0 && now - queues_noted_ < patience_us * ticks_per_us())
-    return relief_on_.load(std::memory_order_relaxed);
-  bool waiting = false;
+bool pool_core::note_queues(os::ticks now) noexcept {
   std::size_t const n = seats_known();
   bool const first = queues_noted_ == 0 || pushed_then_.size() != n + 1;
   if (first) pushed_then_.assign(n + 1, 0); // capacity was reserved with the seats
   std::uint64_t pushed = 0;
   for (auto const& s : entry_pushed_) pushed += s.pushed.load(std::memory_order_relaxed);
-  waiting = !first && entry_popped_.load(std::memory_order_relaxed) < pushed_then_[0];
+  bool late = !first && entry_popped_.load(std::memory_order_relaxed) < pushed_then_[0];
   pushed_then_[0] = pushed;
   for (std::size_t i = 0; i != n; ++i) {
-    run_queue const& q = seat_at(static_cast<unsigned>(i))->queue;
-    if (!first && q.popped() < pushed_then_[i + 1]) waiting = true;
-    pushed_then_[i + 1] = q.pushed();
+    seat& s = *seat_at(static_cast<unsigned>(i));
+    if (!first && s.queue.popped() < pushed_then_[i + 1]) late = true;
+    pushed_then_[i + 1] = s.queue.pushed();
+    // A slot is emptied at its occupant's next boundary.
+    if (!first && s.slot.load(std::memory_order_relaxed) != nullptr) late = true;
   }
   queues_noted_ = now;
-  if (!waiting) relief_on_.store(false, std::memory_order_relaxed);
-  return waiting;
+  return late;
 }
 
-/// One more thread runs ready tasks, unless one does already that is not blocked in the kernel itself.
-void pool_core::find_relief() noexcept {
-  if (people.has_vacant()) { // no lack of seats: somebody has to be called, or there is no thread to be had
-    call_worker();
-    return;
-  }
-  relief_on_.store(true, std::memory_order_relaxed);
-  bool one_works = false;
-  for_each_thread([&](pool_thread& t) {
-    if (!t.relief.load(std::memory_order_relaxed)) return;
-    os::thread_id const id = t.tid.load(std::memory_order_relaxed);
-    if (id == 0) { // just made
-      one_works = true;
-      return;
-    }
-    auto const cpu = os::cpu_time(id);
-    if (cpu != t.cpu_seen || !os::blocked_in_kernel(id)) one_works = true;
-    t.cpu_seen = cpu;
-  });
-  if (one_works) return;
-  pool_thread* idle = nullptr;
-  if (roster_thread* r = people.take_idle()) idle = &thread_of(*r);
-  if (idle != nullptr) {
-    idle->cpu_seen = std::chrono::nanoseconds{-1};
-    idle->relief.store(true, std::memory_order_release);
-    idle->parker.unpark();
+/// What the thread has done since the last look. By its CPU time, since a thread that the system has put
+/// aside neither computes nor is blocked.
+pool_core::doing pool_core::judge(pool_thread& t, os::ticks now) noexcept {
+  auto& seen = t.seen;
+  os::thread_id const id = t.tid.load(std::memory_order_relaxed);
+  if (id == 0) return doing::something; // it is being made
+  unsigned const boundaries = t.boundaries.load(std::memory_order_relaxed);
+  std::chrono::nanoseconds const cpu = os::cpu_time(id), used = cpu - seen.cpu;
+  std::chrono::nanoseconds const since{std::int64_t{1000} * ((now - seen.at) / ticks_per_us())};
+  bool const passed = seen.tid != id || seen.boundaries != boundaries;
+  if (passed) seen.cpu_then = cpu;
+  seen.tid = id;
+  seen.boundaries = boundaries;
+  seen.cpu = cpu;
+  seen.at = now;
+  // Between tasks it may sleep in one of the pool's own locks, and will go on.
+  if (passed || !pool_thread::is_in_task(boundaries)) return doing::something;
+  if (used * mostly_blocked <= since && os::blocked_in_kernel(id)) return doing::blocked;
+  return cpu - seen.cpu_then >= std::chrono::microseconds(patience_us) ? doing::computes : doing::something;
+}
+
+/// What is queued on the seat of a thread that passes no boundary goes where others look.
+void pool_core::open_queues_of(seat& s) noexcept {
+  in_transit const moving(*this);
+  while (task* const k = s.queue.pop()) push_entry(k);
+  if (s.slot.load(std::memory_order_relaxed) == nullptr) return;
+  if (task* const k = s.slot.exchange(nullptr, std::memory_order_acquire)) push_entry(k);
+}
+
+/// By the watch. One more thread runs ready tasks: in place of a blocked one; or, without, as the extra one.
+void pool_core::send_relief(pool_thread* blocked) noexcept {
+  pool_thread* t = nullptr;
+  if (roster_thread* const idle = people.take_idle()) {
+    t = &thread_of(*idle);
+    call_for_relief(*t, blocked);
+    t->parker.unpark();
   } else {
-    start_thread({}, true);
+    start_thread({}, true, blocked);
   }
 }
 
-/// Runs ready tasks, without a seat, until none has waited too long.
+/// Before it runs, or while it is idle and nobody else can call it.
+void pool_core::call_for_relief(pool_thread& t, pool_thread* blocked) noexcept {
+  t.relieves = blocked;
+  t.boundaries_then =
+      blocked != nullptr ? blocked->boundaries.load(std::memory_order_relaxed) : boundaries_of_all_but(t);
+  t.relief.store(true, std::memory_order_release); // pairs with sleep() and work()
+}
+
+unsigned pool_core::boundaries_of_all_but(pool_thread const& t) const noexcept {
+  unsigned n = 0;
+  for_each_thread([&](pool_thread const& other) {
+    if (&other != &t) n += other.boundaries.load(std::memory_order_relaxed);
+  });
+  return n;
+}
+
+/// At a boundary of a thread that was called for relief. It never goes on beside `size()` threads that make
+/// progress.
+bool pool_core::is_relief_wanted(pool_thread const& t, os::ticks& tested) const noexcept {
+  if (t.relieves == nullptr) return boundaries_of_all_but(t) == t.boundaries_then;
+  pool_thread const& blocked = *t.relieves;
+  if (blocked.boundaries.load(std::memory_order_relaxed) != t.boundaries_then || blocked.sits_on() == nullptr)
+    return false;
+  os::ticks const now = os::now();
+  if (tested != 0 && now - tested < test_again_us * ticks_per_us()) return true;
+  tested = now;
+  return os::blocked_in_kernel(blocked.tid.load(std::memory_order_relaxed));
+}
+
+/// Runs ready tasks, without a seat.
 void pool_core::relieve(pool_thread& t) noexcept {
-  t.resting = false; // whoever called it has counted it as active
+  t.resting = false; // the watch has counted it as active
   t.counts.bump(counted::began);
-  while (relief_on_.load(std::memory_order_relaxed)) {
+  for (os::ticks tested = 0; is_relief_wanted(t, tested);) {
     task* const k = any_task();
     if (k == nullptr) break;
     t.counts.bump(counted::relieved);
+    t.pass_boundary();
     run(t, *k);
+    t.pass_boundary();
   }
   t.relief.store(false, std::memory_order_relaxed);
 }

@@ -197,7 +197,9 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
       else if (last && people.has_vacant() && (people.active() > 1 ? any_latent() : any_child()))
         call_worker(); // alone, it finds nothing in the chains and slots of others, which are cold by now
       os::ticks const begin = os::now();
+      t.pass_boundary();
       run(t, f);
+      t.pass_boundary();
       if (f.latent) t.learn(os::now() - begin, worth_taking_us * ticks_per_us());
       return true;
     }
@@ -219,7 +221,9 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
   if (last && (k == nullptr || any_shared())) notify();
   if (k == nullptr) return false;
   t.bump(counted::stolen);
+  t.pass_boundary();
   run(t, *k);
+  t.pass_boundary();
   return true;
 }
 

@@ -32,8 +32,7 @@ public:
     if (queue_.empty()) return nullptr;
     std::lock_guard const guard(queue_);
     auto* const t = static_cast<task*>(queue_.pop());
-    if (t != nullptr)
-      popped_.store(popped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (t != nullptr) popped_.store(popped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return t;
   }
   /// Exact for a thread that has ordered itself after the push, as injector::empty().

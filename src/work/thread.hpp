@@ -30,7 +30,9 @@ struct pool_thread final : member, roster_thread {
   unsigned next_victim = 0;  ///< where the next search begins
   os::ticks steal_after = 0; ///< see learn()
   os::ticks pause = 0;
-  unsigned ticks = 0;        ///< task boundaries so far
+  // How often it has begun or ended a task: odd while it runs one. Written by itself.
+  std::atomic<unsigned> boundaries{0};
+  unsigned looks = 0;        ///< for a task, so far
   unsigned slot_runs = 0;    ///< how many in a row came from the slot
   os::ticks local_since = 0; ///< when the oldest of an unbroken run of own tasks began
 
@@ -54,6 +56,8 @@ struct pool_thread final : member, roster_thread {
   std::atomic<bool> worker{false};  ///< made by the pool; else a guest
   std::atomic<bool> exiting{false}; ///< to end when idle
   std::atomic<bool> relief{false};  ///< called for relief: runs ready tasks without a seat
+  pool_thread* relieves = nullptr;  ///< whose substitute it is; null: the one extra thread
+  unsigned boundaries_then = 0;     ///< of that thread, or of all others, when it was called
   member* outer = &outside;         ///< who it was, perhaps in another pool, when it joined this one
 
   // What it waits for, for the stall report; written by itself.
@@ -64,7 +68,14 @@ struct pool_thread final : member, roster_thread {
 
   seat* own_seat = nullptr;              ///< temporary, made when it first drives an empty pool
   counters counts;                       ///< exact; a seat's are those of its occupants
-  std::chrono::nanoseconds cpu_seen{-1}; ///< the watch's note
+  struct {                               // the watch's notes
+    os::thread_id tid = 0;               ///< which thread they are of
+    unsigned boundaries = 0;             ///< at the last look
+    std::chrono::nanoseconds cpu{};      ///< at the last look
+    std::chrono::nanoseconds cpu_then{}; ///< at the first look that saw these boundaries
+    os::ticks at = 0;                    ///< the last look
+    bool substituted = false;            ///< a thread runs in its place
+  } seen;
 
   void* memory = nullptr; ///< of the chain
   std::size_t memory_bytes = 0;
@@ -79,6 +90,11 @@ struct pool_thread final : member, roster_thread {
     // acquire: pairs with the roster's assignment.
     return static_cast<seat*>(place.load(std::memory_order_acquire));
   }
+  /// It begins or ends a task, not one within another. relaxed, both: a count with one writer.
+  void pass_boundary() noexcept {
+    boundaries.store(boundaries.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] static bool is_in_task(unsigned at_boundaries) noexcept { return at_boundaries % 2 != 0; }
   void bump(counted c) noexcept {
     counts.bump(c);
     if (seat* s = sits_on()) s->counts.bump(c);

@@ -58,8 +58,9 @@ pool_thread* pool_core::make_record(bool guest) {
   t->exiting.store(false, std::memory_order_relaxed);
   t->relief.store(false, std::memory_order_relaxed);
   t->resting = false;
+  t->boundaries.store((t->boundaries.load(std::memory_order_relaxed) | 1U) + 1U, std::memory_order_relaxed);
+  t->tid.store(0, std::memory_order_relaxed);
   t->outer = &outside;
-  t->ticks = 0;
   t->local_since = 0;
   t->pinned_to = -1;
   return t;
@@ -76,7 +77,7 @@ void pool_core::free_number(pool_thread& t) noexcept {
 
 /// Makes a thread for a call, or one without a seat. It is active from now on. False: there is none to be
 /// had.
-bool pool_core::launch(roster::call const& c, bool relief) noexcept {
+bool pool_core::launch(roster::call const& c, bool relief, pool_thread* blocked) noexcept {
   pool_thread* t = nullptr;
   try {
     join_ended();
@@ -85,7 +86,7 @@ bool pool_core::launch(roster::call const& c, bool relief) noexcept {
     no_threads_.store(true, std::memory_order_relaxed);
   }
   if (t == nullptr) return false;
-  t->relief.store(relief, std::memory_order_relaxed);
+  if (relief) call_for_relief(*t, blocked);
   if (c)
     people.settle(c, *t);
   else
@@ -101,6 +102,7 @@ bool pool_core::launch(roster::call const& c, bool relief) noexcept {
   } catch (std::exception const&) {
     no_threads_.store(true, std::memory_order_relaxed);
   }
+  t->relief.store(false, std::memory_order_relaxed);
   if (c)
     people.unsettle(c, *t);
   else
@@ -110,8 +112,8 @@ bool pool_core::launch(roster::call const& c, bool relief) noexcept {
 }
 
 /// What cannot be had is no error: whoever is busy goes on.
-void pool_core::start_thread(roster::call const& c, bool relief) noexcept {
-  if (launch(c, relief)) return;
+void pool_core::start_thread(roster::call const& c, bool relief, pool_thread* blocked) noexcept {
+  if (launch(c, relief, blocked)) return;
   if (c) {
     people.give_up(c);
     auto& s = static_cast<seat&>(*c.where);
@@ -149,6 +151,7 @@ void pool_core::thread_main(void* arg) {
 }
 
 void pool_core::thread_ended(pool_thread& t) noexcept {
+  join_ended(); // one that ended before, so that not all their stacks are kept
   {
     std::lock_guard const guard(records_);
     exited_.push_back(&t);
@@ -225,6 +228,7 @@ pool_thread* pool_core::enter(bool guest) {
                             "rubato: more than 1,024 outside threads run in one pool at the same time");
   inside_.fetch_add(1, std::memory_order_relaxed);
   t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  t->pass_boundary(); // a guest is in a task from the beginning
   people.enter(*t);
   t->counts.bump(counted::began);
   t->chain.remind(); // the watch has not seen this thread when it went to sleep

@@ -155,7 +155,8 @@ bool pool_core::any_shared() const noexcept {
 
 std::size_t pool_core::queued() const noexcept {
   std::size_t n = queued_at_entry();
-  for (unsigned i = 0, k = seats_known(); i != k; ++i) n += seat_at(i)->queue.size() + seat_at(i)->inbox.size();
+  for (unsigned i = 0, k = seats_known(); i != k; ++i)
+    n += seat_at(i)->queue.size() + seat_at(i)->inbox.size();
   return n;
 }
 
@@ -188,9 +189,9 @@ task* pool_core::pull(seat* s) noexcept {
 task* pool_core::next_task(pool_thread& t, seat& s) noexcept {
   if (task* k = s.inbox.pop()) return k;
   bool const others_wait = !entry.empty();
-  ++t.ticks;
+  ++t.looks;
   if (others_wait && t.local_since != 0 && size() > 1 && // one worker: what it queued itself is older
-      (t.ticks % fair_every == 0 || os::now() - t.local_since > fair_us * ticks_per_us())) {
+      (t.looks % fair_every == 0 || os::now() - t.local_since > fair_us * ticks_per_us())) {
     t.local_since = os::now();
     if (task* k = pull(nullptr)) return k;
   }
@@ -257,7 +258,9 @@ void pool_core::work(pool_thread& t) noexcept {
     if (s->closed.load(std::memory_order_relaxed)) {
       rest(t, std::exchange(searching, false));
     } else if (task* k = searching ? nullptr : next_task(t, *s)) {
+      t.pass_boundary();
       run(t, *k);
+      t.pass_boundary();
       boundary(t);
     } else {
       if (!searching) searching = begin_search();
@@ -293,24 +296,34 @@ void pool_core::rest(pool_thread& t, bool searching) noexcept {
   on_quiet();
 }
 
+/// It is in no list. False: resize() wants it after all, or another thread has ended in its stead.
+bool pool_core::ends_now(pool_thread const& t) noexcept {
+  std::lock_guard const guard(records_);
+  unsigned const surplus = surplus_.load(std::memory_order_relaxed);
+  bool const is_surplus = surplus != 0 && made_.load(std::memory_order_relaxed) > size();
+  surplus_.store(is_surplus ? surplus - 1 : 0, std::memory_order_relaxed);
+  if (!is_surplus && !t.exiting.load(std::memory_order_relaxed)) return false;
+  --made_; // now, so that another may be made in its place
+  return true;
+}
+
 /// Sleeps until called to a seat or for relief. False: the thread is to end.
 bool pool_core::sleep(pool_thread& t) noexcept {
   for (;;) {
     if (t.sits_on() != nullptr) return true;
     if (t.relief.load(std::memory_order_acquire)) return true;
-    if (t.exiting.load(std::memory_order_acquire)) {
-      if (!people.strike(t)) continue; // it was called in between
-      {
-        std::lock_guard const guard(records_);
-        if (t.exiting.load(std::memory_order_relaxed)) { // else resize() wants it after all
-          --made_;                                       // now, so that another may be made in its place
-          return false;
-        }
+    // acquire, both: pair with close_pool() and end_surplus(), which wake this thread afterwards.
+    bool const exits = t.exiting.load(std::memory_order_acquire);
+    if (exits || surplus_.load(std::memory_order_acquire) != 0) {
+      auto const struck = people.strike(t, !exits);
+      if (struck == roster::struck::called) continue;
+      if (struck == roster::struck::yes) {
+        if (ends_now(t)) return false;
+        people.await_call(t);
+        call_for_inboxes();
+        if (any_shared()) notify();
+        continue;
       }
-      people.await_call(t);
-      call_for_inboxes();
-      if (any_shared()) notify();
-      continue;
     }
     t.parker.park();
   }

@@ -1,4 +1,4 @@
-// What must run on one seat, while seats open and close.
+// Seats that open and close: what must run on one of them, and the threads that sat there.
 #include <rubato/future.hpp>
 #include <rubato/pool.hpp>
 #include <rubato/scope.hpp>
@@ -8,11 +8,13 @@
 
 #include <atomic>
 #include <cstddef>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "pool/threads.hpp"
 #include "pool/waiting.hpp"
 #include "support/hang_guard.hpp"
 #include "support/scale.hpp"
@@ -106,7 +108,8 @@ TEST(regression_seats, no_task_is_lost_while_its_seat_closes) {
     for (unsigned i = 0; i != spawners; ++i)
       threads.emplace_back([&, i] {
         while (!end && spawned[i].size() < 20'000) try {
-            spawned[i].push_back(pool.spawn_on(static_cast<unsigned>(spawned[i].size()) % most, [&] { ++ran; }));
+            spawned[i].push_back(
+                pool.spawn_on(static_cast<unsigned>(spawned[i].size()) % most, [&] { ++ran; }));
           } catch (std::out_of_range const&) { // the pool is smaller at this moment
             std::this_thread::yield();
           }
@@ -126,6 +129,46 @@ TEST(regression_seats, no_task_is_lost_while_its_seat_closes) {
     EXPECT_TRUE(pool.wait_idle());
     EXPECT_EQ(pool.pending(), 0u);
   }
+}
+
+TEST(regression_seats, threads_that_are_busy_when_the_pool_shrinks_end_after_their_task) {
+  hang_guard const guard;
+  constexpr unsigned many = 40, few = 2;
+  rubato::pool pool(1);
+  EXPECT_TRUE(pool.wait_idle());
+  std::set<int> const before = thread_ids();
+  pool.resize(many);
+  std::atomic<bool> end = false;
+  {
+    std::atomic<unsigned> begun = 0, passed = 0;
+    std::atomic<int> opened = 0; // all wake at once: none looks blocked afterwards
+    for (unsigned i = 0; i != many; ++i)
+      pool.enqueue([&] {
+        ++begun;
+        opened.wait(0);
+        ++passed;
+      });
+    ASSERT_TRUE(eventually([&] { return begun == many; }));
+    pool.resize(few);
+    opened = 1;
+    opened.notify_all();
+    struct load { // so that no worker sleeps
+      rubato::pool& pool;
+      std::atomic<bool>& end;
+      void operator()() const {
+        if (!end) pool.enqueue(*this);
+      }
+    };
+    for (unsigned i = 0; i != 2 * few; ++i) pool.enqueue(load{pool, end});
+    EXPECT_TRUE(eventually([&] { return passed == many; }));
+    EXPECT_TRUE(eventually([&] { return pool.stats().spares == 0; }));
+    EXPECT_TRUE(eventually([&] { return thread_ids().size() < before.size() + few; }));
+    end = true;
+    EXPECT_TRUE(pool.wait_idle());
+  }
+  pool.resize(many); // they are made anew
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_EQ(pool.broadcast([](auto...) { return 1; }).size(), many);
 }
 
 } // namespace
