@@ -67,14 +67,9 @@ void pool_core::broadcast(void (*prepare)(void*, std::size_t), void (*body)(void
   pool_thread& me = thread_of(*current);
   std::vector<std::unique_ptr<copy>> copies;
   call_state state{body, arg, 0, &me};
-  // Nobody else can run what is for a seat on which the calling thread sits and stays: its own, and those
-  // that it holds below a run() in another pool. A guest leaves its own to a worker, for whom the copy is.
-  auto const is_own = [&](seat const* s) {
-    if (me.worker && me.sits_on() == s) return true;
-    for (member const* m = me.outer; m->core != nullptr; m = static_cast<pool_thread const*>(m)->outer)
-      if (m->core == this && static_cast<pool_thread const*>(m)->sits_on() == s) return true;
-    return false;
-  };
+  // A worker runs the copy for its own seat before it waits and leaves the seat. A guest leaves its own to a
+  // worker, for which the copy is.
+  seat const* const own = me.worker ? me.sits_on() : nullptr;
   {
     std::lock_guard const guard(life_); // a snapshot: no seat opens or closes meanwhile
     std::size_t const n = size();
@@ -83,7 +78,7 @@ void pool_core::broadcast(void (*prepare)(void*, std::size_t), void (*body)(void
     for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
     state.left.store(n, std::memory_order_relaxed);
     for (std::size_t i = 0; i != n; ++i)
-      if (seat* s = seat_at(static_cast<unsigned>(i)); is_own(s))
+      if (seat* s = seat_at(static_cast<unsigned>(i)); s == own)
         copies[i]->kept = true;
       else
         enqueue_for(*s, copies[i].get());

@@ -1,4 +1,5 @@
 // When nothing is left to do, and who waits for that. docs/design/parking.md
+#include "work/park.hpp"
 #include "work/pool_core.hpp"
 
 #include <system_error>
@@ -64,6 +65,8 @@ bool pool_core::wait_idle(std::chrono::steady_clock::time_point deadline) {
     return deadline == std::chrono::steady_clock::time_point::max() ||
            std::chrono::steady_clock::now() < deadline;
   };
+  if (quiescent()) return true;
+  seats_left const left; // of other pools
   auto const to_drive = [&] { return size() == 0 && (any_shared() || any_child()) && has_time(); };
   for (;;) {
     if (to_drive()) {

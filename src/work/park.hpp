@@ -9,6 +9,20 @@
 
 namespace rubato::detail {
 
+/// As long as it lives, the calling thread leaves its seats to others, in all pools that it is a member of.
+class seats_left {
+  member& me_ = *current;
+  seat* const seat_ = me_.core != nullptr ? me_.core->leave(thread_of(me_)) : nullptr;
+
+public:
+  seats_left() noexcept = default;
+  seats_left(seats_left const&) = delete;
+  seats_left& operator=(seats_left const&) = delete;
+  ~seats_left() {
+    if (me_.core != nullptr) me_.core->come_back(thread_of(me_), seat_);
+  }
+};
+
 template<class Done>
 void pool_core::park_until(pool_thread& t, char const* why, member const* whom, Done done,
                            std::chrono::steady_clock::time_point deadline) noexcept {
@@ -18,6 +32,7 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
     t.counts.bump(counted::vacated);
     s->counts.bump(counted::vacated);
   }
+  leave_outer_seats(t);
   // on_stall, which is called below, may wait as well.
   member const* const outer_whom = t.waits_for.exchange(whom, std::memory_order_relaxed);
   char const* const outer_why = t.waits_in.exchange(why, std::memory_order_relaxed);
@@ -49,7 +64,7 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
   returns_.fetch_add(1, std::memory_order_relaxed);
   t.waits_for.store(outer_whom, std::memory_order_relaxed);
   t.waits_in.store(outer_why, std::memory_order_relaxed);
-  come_back(t, s);
+  come_back(t, s); // to the outer seats as well
 }
 
 /// A pool without workers has nobody else: the thread that waits runs what is ready, in order, and sleeps on

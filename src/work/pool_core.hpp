@@ -141,7 +141,8 @@ public:
   void drive_until(pool_thread& t, char const* why, Done& done,
                    std::chrono::steady_clock::time_point deadline) noexcept;
   void wait_for(pool_thread& t, departure& d) noexcept;
-  /// Leaves the seat to others for a while; null: it has none.
+  /// Leaves the seat to others for a while, and those that the thread holds in other pools. Null: it has none
+  /// here.
   [[nodiscard]] seat* leave(pool_thread& t) noexcept;
   void come_back(pool_thread& t, seat* s) noexcept;
   void acquire_room();
@@ -287,6 +288,10 @@ private:
     flush_slot(t);
     return static_cast<seat*>(people.vacate(t, how, searching));
   }
+  [[nodiscard]] seat* leave_own(pool_thread& t) noexcept;
+  void come_back_to_own(pool_thread& t, seat* s) noexcept;
+  static void leave_outer_seats(pool_thread& t) noexcept;
+  static void come_back_to_outer_seats(pool_thread& t) noexcept;
   void rest(pool_thread& t, bool searching) noexcept;
   void wait_for_room(pool_thread& t) noexcept;
   [[nodiscard]] bool room_or_nobody() noexcept;

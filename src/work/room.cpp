@@ -25,6 +25,7 @@ void pool_core::acquire_room() {
           [](void* core, member& me) { static_cast<pool_core*>(core)->wait_for_room(thread_of(me)); }, this);
       return;
     }
+    seats_left const left; // of other pools
     std::unique_lock lock(waiters_);
     // seq_cst: announced first, then looked again; pairs with release_room().
     room_waiting_.fetch_add(1, std::memory_order_seq_cst);

@@ -66,6 +66,10 @@ struct pool_thread final : member, roster_thread {
   watched<future_state> awaits; ///< until it has it, whatever the time
   std::atomic<giving_up> may_give_up{giving_up::no};
 
+  // While it waits in another pool, as a member of which it has another record.
+  unsigned waits_elsewhere = 0; ///< nested in each other
+  seat* left = nullptr;         ///< the seat that it had here; null: none
+
   seat* own_seat = nullptr;              ///< temporary, made when it first drives an empty pool
   counters counts;                       ///< exact; a seat's are those of its occupants
   struct {                               // the watch's notes

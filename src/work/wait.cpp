@@ -44,7 +44,7 @@ void* leave_seat(member& me) noexcept {
 
 void come_back(member& me, void* s) noexcept { me.core->come_back(thread_of(me), static_cast<seat*>(s)); }
 
-seat* pool_core::leave(pool_thread& t) noexcept {
+seat* pool_core::leave_own(pool_thread& t) noexcept {
   seat* const s = vacate(t, leaving::to_wait);
   if (s != nullptr) {
     t.counts.bump(counted::vacated);
@@ -54,9 +54,36 @@ seat* pool_core::leave(pool_thread& t) noexcept {
   return s;
 }
 
-void pool_core::come_back(pool_thread& t, seat* s) noexcept {
-  // Who had no seat before does not get one now.
+void pool_core::come_back_to_own(pool_thread& t, seat* s) noexcept {
+  // A thread that had no seat before does not get one now.
   if (s != nullptr && people.sit(t, s, true)) pin(t, *t.sits_on());
+}
+
+/// The thread may hold a seat in each pool in which it runs something below. `waits_elsewhere`: a wait may be
+/// begun within another, by on_stall or by what a thread runs that drives a pool.
+void pool_core::leave_outer_seats(pool_thread& t) noexcept {
+  for (member* m = t.outer; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& outer = thread_of(*m);
+    if (outer.waits_elsewhere++ == 0) outer.left = m->core->leave_own(outer);
+  }
+}
+
+void pool_core::come_back_to_outer_seats(pool_thread& t) noexcept {
+  for (member* m = t.outer; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& outer = thread_of(*m);
+    if (--outer.waits_elsewhere == 0) m->core->come_back_to_own(outer, std::exchange(outer.left, nullptr));
+  }
+}
+
+seat* pool_core::leave(pool_thread& t) noexcept {
+  seat* const s = leave_own(t);
+  leave_outer_seats(t);
+  return s;
+}
+
+void pool_core::come_back(pool_thread& t, seat* s) noexcept {
+  come_back_to_own(t, s);
+  come_back_to_outer_seats(t);
 }
 
 } // namespace rubato::detail
