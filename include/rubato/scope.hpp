@@ -4,6 +4,7 @@
 #include "rubato/detail/config.hpp"
 
 #include "rubato/detail/scope_core.hpp"
+#include "rubato/detail/token_in_force.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 
@@ -80,9 +81,9 @@ public:
   void wait() { wait_in_scope(core_); }
   /// co_await join(): as wait(), in a coroutine.
   scope_joiner join() noexcept { return {core_, true}; }
-  /// Begins nothing new and asks what runs to stop. So does a stop request from around, to the task that has
-  /// opened the scope; then with_scope() ends without an exception, though children were left out: see
-  /// token().
+  /// Begins nothing new and asks what runs to stop, the body of with_scope() too, whose waits end. So does a
+  /// stop request from around, to the task that has opened the scope. Unless the body throws, with_scope()
+  /// then ends without an exception, though children were left out: see token().
   void request_stop() noexcept { core_.request_stop(); }
   [[nodiscard]] std::stop_token token() const { return core_.token(); }
 };
@@ -118,10 +119,13 @@ struct scope_access {
 
 struct with_scope_fn {
   /// Calls f(scope&), waits for everything that was spawned in the scope, and returns f's result; a task or
-  /// future that f returns is waited for. If f
-  /// throws, the scope is stopped and waited for, and f's exception wins. Nothing new is begun after the
-  /// first exception of a task, which is thrown after all have ended. A spawn costs one allocation from the
-  /// thread's cache and two short critical sections.
+  /// future that f returns is waited for.
+  ///
+  /// The first exception, of f or of a child, stops the whole scope: nothing new is begun, tokens show the
+  /// stop, and waits end early, in f too, as `cancelled` or by a value that says so. That exception is thrown
+  /// when all have ended. A `cancelled` that comes of the stop does not count. Waits for what borrows the
+  /// frame (inner scopes, joins, loops, run, blocking, block_on) end with that work. A spawn costs one
+  /// allocation from the thread's cache and one or two short critical sections.
   template<class F>
   auto operator()(F&& f) const -> brought_if_fits_t<F&, scope&> {
     static_assert(fits<F&, scope&>, "rubato: with_scope(f): f must be callable as f(scope&)");
@@ -158,14 +162,16 @@ private:
     auto guarded = [&]() -> decltype(auto) {
       std::exception_ptr error;
       try {
+        token_in_force const token(me.chain, &s.core_.stop());
         return call_and_wait(me, f, s);
       } catch (...) {
         error = std::current_exception();
       }
       // After the handler, so that what runs here meanwhile sees nothing of f's exception.
-      s.core_.request_stop();
+      s.core_.body_failed(error);
       s.core_.wait(me);
-      std::rethrow_exception(error);
+      std::exception_ptr first = s.core_.take_error();
+      std::rethrow_exception(first != nullptr ? std::move(first) : std::move(error));
     };
     if constexpr (std::is_void_v<result_type>) {
       guarded();
@@ -230,9 +236,12 @@ private:
   static rubato::task<result_t<F, Args...>> run(pool* where, F f, Args... args) {
     activity& self = *this_trampoline().running;
     scope s(where != nullptr ? *core_of(*where) : *self.home(), self);
-    scope_stopper const stopper(scope_access::core(s), self.stop);
+    scope_core& core = scope_access::core(s);
+    stop_scope& around = self.scope();
+    scope_stopper const stopper(core, around);
     result_slot<result_t<F, Args...>> result;
     std::exception_ptr error;
+    self.stops_with(core.stop());
     try {
       auto body = std::invoke(f, s, std::move(args)...);
       if constexpr (std::is_void_v<result_t<F, Args...>>) {
@@ -244,10 +253,13 @@ private:
     } catch (...) {
       error = std::current_exception();
     }
-    scope_core& core = scope_access::core(s);
-    if (error != nullptr) core.request_stop();
+    self.stops_with(around);
+    if (error != nullptr) core.body_failed(error);
     co_await scope_joiner(core, error == nullptr);
-    if (error != nullptr) std::rethrow_exception(error);
+    if (error != nullptr) {
+      std::exception_ptr first = core.take_error();
+      std::rethrow_exception(first != nullptr ? std::move(first) : std::move(error));
+    }
     co_return static_cast<result_t<F, Args...>>(result.take());
   }
 };

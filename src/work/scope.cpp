@@ -42,7 +42,7 @@ scope_core::scope_core(pool_core& core, member& opener, lifetime l)
     , home_(opener.core == &core ? &thread_of(opener) : &core.lobby) {}
 
 scope_core::scope_core(pool_core& core, activity& opener) noexcept
-    : around_(&opener.stop)
+    : around_(&opener.scope())
     , core_(&core)
     , home_(&core.lobby)
     , opener_(&opener) {}
@@ -274,6 +274,13 @@ void scope_core::fail(std::exception_ptr e) noexcept {
   request_stop();
 }
 
+void scope_core::body_failed(std::exception_ptr const& e) noexcept {
+  if (is_cancelled(e) && stop_.stop_requested()) // of a stop that was asked for, or came of the first failure
+    request_stop();
+  else
+    fail(e);
+}
+
 void scope_core::request_stop() noexcept {
   stopped_.store(true, std::memory_order_relaxed); // relaxed: read again under the lock
   leave_list();
@@ -423,7 +430,7 @@ void wait_until_ended(scope_core& s) noexcept {
     try {
       wait(s);
       return;
-    } catch (std::system_error const&) { // too many guests at this moment; but there are others to run it
+    } catch (std::exception const&) { // too many guests at this moment, or no memory for another
       if (s.idle()) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

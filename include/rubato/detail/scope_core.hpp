@@ -140,6 +140,8 @@ public:
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] std::exception_ptr take_error() noexcept;
   void fail(std::exception_ptr e) noexcept;
+  /// The body has thrown that.
+  void body_failed(std::exception_ptr const& e) noexcept;
   void request_stop() noexcept;
   [[nodiscard]] std::stop_token token() const;
   [[nodiscard]] pool_core& core() const noexcept { return *core_; }
