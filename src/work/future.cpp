@@ -272,7 +272,11 @@ void throw_no_state(char const* what) {
 void join_residents(pool_core& core, resident& r) noexcept { core.residing.add(r); }
 
 std::exception_ptr broken_promise() noexcept {
-  return std::make_exception_ptr(std::future_error(std::future_errc::broken_promise));
+  try {
+    return std::make_exception_ptr(std::future_error(std::future_errc::broken_promise));
+  } catch (...) { // no memory for its text: then that is why
+    return std::current_exception();
+  }
 }
 
 bool is_cancelled(std::exception_ptr const& e) noexcept {

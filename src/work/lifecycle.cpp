@@ -134,9 +134,15 @@ void pool_core::open_seats(unsigned n) {
   while (made_.load(std::memory_order_relaxed) < n) {
     unsigned const made = made_.load(std::memory_order_relaxed);
     start_thread(people.claim(), false);
-    if (made_.load(std::memory_order_relaxed) <= made && before == 0 && made == 0)
+    if (made_.load(std::memory_order_relaxed) <= made && before == 0 && made == 0) {
+      // The waiters go on driving, or what is queued would have no thread.
+      static_cast<void>(set_target(0));
+      for (unsigned i = 0; i != n; ++i) people.close(seat_at(i));
+      for (unsigned i = 0; i != n; ++i)
+        if (seat_at(i)->occupant.load(std::memory_order_acquire) == nullptr) retire_seat(*seat_at(i));
       throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                               "rubato: not a single thread could be started");
+    }
     if (made_.load(std::memory_order_relaxed) <= made) break; // fewer than wanted: seats stay vacant
   }
 }
@@ -231,7 +237,7 @@ void pool_core::request_shutdown(ending how) {
     if (ending_.load(std::memory_order_relaxed) != ending::discard)
       ending_.store(how, std::memory_order_seq_cst);
   }
-  std::stop_source stop;
+  std::stop_source stop(std::nostopstate); // a destructor may come here: it allocates nothing
   {
     std::lock_guard const guard(stop_mutex_);
     stop = stop_;

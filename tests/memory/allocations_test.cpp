@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "memory/failing.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -19,6 +21,7 @@ std::atomic<std::size_t> calls{0};
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   calls.fetch_add(1, std::memory_order_relaxed);
+  if (rubato_test::fails_now()) throw std::bad_alloc();
   std::size_t const whole = (bytes + alignment - 1) / alignment * alignment;
   if (void* const p = std::aligned_alloc(alignment, whole != 0 ? whole : alignment)) return p;
   throw std::bad_alloc();

@@ -1,0 +1,106 @@
+// Without memory a call throws; a destructor never does, and never ends the program.
+#include <rubato/rubato.hpp>
+
+#include <gtest/gtest.h>
+
+#include "memory/failing.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using rubato_test::failing_allocations;
+using task = rubato::task<>;
+
+/// Whatever it throws: what counts is what is destroyed meanwhile.
+template<class F>
+void attempt(F f) {
+  try {
+    f();
+  } catch (std::exception const&) { // NOLINT(bugprone-empty-catch)
+  }
+}
+
+TEST(regression, a_broken_promise_needs_no_memory) {
+  for (int i = 0; i != 50; ++i) {
+    std::optional<rubato::promise<int>> promise(std::in_place);
+    rubato::future<int> f = promise->get_future();
+    {
+      failing_allocations const all(100);
+      promise.reset();
+    }
+    EXPECT_THROW(f.get(), std::exception);
+  }
+}
+
+TEST(regression, a_group_ends_though_there_is_no_memory_for_a_while) {
+  rubato::pool pool(1);
+  for (int i = 0; i != 50; ++i) {
+    std::atomic<int> ran{0};
+    failing_allocations const many(50);
+    attempt([&] {
+      rubato::task_group group(pool);
+      for (int k = 0; k != 5; ++k) group.spawn([&] { ++ran; });
+    });
+    EXPECT_LE(ran, 5);
+  }
+}
+
+class failing : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(percent, failing, testing::Values(2U, 10U, 60U), testing::PrintToStringParamName());
+
+TEST_P(failing, regression_allocations_end_no_destructor) {
+  for (unsigned round = 0; round != 60; ++round) {
+    failing_allocations const some(GetParam());
+    attempt([&] {
+      rubato::channel<int> nothing_comes(2);
+      rubato::promise<int> never;
+      rubato::shared_future<int> const result = never.get_future().share();
+      rubato::pool pool(
+          rubato::pool_options().workers(round % 4).on_unhandled([](std::exception_ptr const&) {}));
+      std::vector<rubato::future<int>> kept;
+      for (int i = 0; i != 10; ++i) {
+        attempt([&] { kept.push_back(pool.spawn([i] { return i; })); });
+        attempt([&] { pool.enqueue([&result]() -> task { co_await result; }); });
+        attempt([&] { pool.enqueue([&nothing_comes]() -> task { co_await nothing_comes.receive(); }); });
+        attempt([&] {
+          rubato::task_group group(pool);
+          for (int k = 0; k != 5; ++k) group.spawn([] {});
+          group.spawn([]() -> task { co_await rubato::yield(); });
+        });
+        attempt([&] {
+          pool.block_on(rubato::with_async_scope([](rubato::scope& s) -> task {
+            s.spawn([] {});
+            s.spawn([]() -> task { co_await rubato::yield(); });
+            co_await rubato::sleep_for(std::chrono::microseconds(10));
+          }));
+        });
+        attempt([&] {
+          auto const dropped =
+              pool.spawn([] { return std::string(100, 'x'); }).then([](std::string const& s) {
+                return s.size();
+              });
+        });
+        attempt([&] {
+          pool.run(
+              [] { rubato::with_scope([](rubato::scope& s) { s.spawn([] { throw std::bad_alloc(); }); }); });
+        });
+        attempt([&] {
+          rubato::strand strand(pool);
+          strand.enqueue([] {});
+          auto const dropped = strand.spawn([] { return 1; });
+        });
+        attempt([&] { static_cast<void>(pool.enqueue_after(std::chrono::hours(1), [] {})); });
+      }
+      attempt([&] { pool.resize((round + 1) % 4); });
+    });
+  }
+}
+
+} // namespace
