@@ -138,8 +138,7 @@ void pool_core::open_seats(unsigned n) {
       // The waiters go on driving, or what is queued would have no thread.
       static_cast<void>(set_target(0));
       for (unsigned i = 0; i != n; ++i) people.close(seat_at(i));
-      for (unsigned i = 0; i != n; ++i)
-        if (seat_at(i)->occupant.load(std::memory_order_acquire) == nullptr) retire_seat(*seat_at(i));
+      for (unsigned i = 0; i != n; ++i) retire_seat(*seat_at(i));
       throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                               "rubato: not a single thread could be started");
     }
