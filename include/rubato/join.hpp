@@ -17,6 +17,7 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -25,33 +26,40 @@ namespace rubato {
 
 namespace detail {
 
-// F as a forwarding reference has it.
+/// Calls the callables of a join: with nothing, or, of `context_call`, with a context. F is as a forwarding
+/// reference has it.
+template<class... Context>
+struct joined_call {
+  template<class F>
+  using callee = called_as<F, Context&...>;
+  template<class F>
+  using result = brought_t<callee<F>, Context&...>;
+  template<class F>
+  static constexpr bool accepts = fits<callee<F>, Context&...>;
 
-struct plain_call {
+  /// The value, std::monostate for void. In the common case this is the only function between the join and
+  /// the callable, and the join the only one between the callable and the user's code: a debugger shows a
+  /// frame for each.
   template<class F>
-  using result = brought_t<called_as<F>>;
-  template<class F>
-  [[gnu::always_inline]] static decltype(auto) stayed(std::remove_reference_t<F>& f, member& me) {
-    return call_and_wait(me, static_cast<called_as<F>>(f));
+  [[gnu::always_inline]] static value_of<result<F>> stayed(std::remove_reference_t<F>& f, member& me) {
+    using flat = flattened<call_result_t<callee<F>, Context&...>>;
+    if constexpr (wants_token<callee<F>, Context&...> || flat::is_task || flat::is_future ||
+                  std::is_member_pointer_v<std::remove_cvref_t<F>>) {
+      return call_and_wait(me, static_cast<callee<F>>(f), static_cast<Context&>(me.stayed())...);
+    } else if constexpr (std::is_void_v<result<F>>) {
+      static_cast<callee<F>>(f)(static_cast<Context&>(me.stayed())...);
+      return {};
+    } else {
+      return static_cast<callee<F>>(f)(static_cast<Context&>(me.stayed())...);
+    }
   }
   template<class F>
   static decltype(auto) moved(std::remove_reference_t<F>& f, member& me) {
-    return call_and_wait(me, static_cast<called_as<F>>(f));
+    return call_and_wait(me, static_cast<callee<F>>(f), static_cast<Context&>(me.moved())...);
   }
 };
-
-struct context_call {
-  template<class F>
-  using result = brought_t<called_as<F, context&>, context&>;
-  template<class F>
-  [[gnu::always_inline]] static decltype(auto) stayed(std::remove_reference_t<F>& f, member& me) {
-    return call_and_wait(me, static_cast<called_as<F, context&>>(f), me.stayed());
-  }
-  template<class F>
-  static decltype(auto) moved(std::remove_reference_t<F>& f, member& me) {
-    return call_and_wait(me, static_cast<called_as<F, context&>>(f), me.moved());
-  }
-};
+using plain_call = joined_call<>;
+using context_call = joined_call<context>;
 
 /// The latent second half of a join, in the joiner's frame.
 template<class Call, class G>
@@ -108,7 +116,25 @@ template<class Call, class F, class G>
 using join_result =
     std::pair<value_of<typename Call::template result<F>>, value_of<typename Call::template result<G>>>;
 
-/// A join on a thread that has to look first: somebody asks for work, the chain is full, there is no
+/// Room for f's result, which may be a reference, while g runs. The join builds it there and destroys it.
+template<class T>
+struct first_result {
+  using stored = std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, T>;
+  uninitialized<stored> room;
+
+  struct destroyed {
+    stored& value;
+    [[gnu::always_inline]] ~destroyed() { std::destroy_at(std::addressof(value)); }
+  };
+  [[gnu::always_inline]] T&& get() noexcept {
+    if constexpr (std::is_reference_v<T>)
+      return static_cast<T&&>(*room.value);
+    else
+      return static_cast<T&&>(room.value);
+  }
+};
+
+/// A join on a thread that has to look first: another thread asks for work, the chain is full, there is no
 /// asymmetric barrier, or the thread belongs to no pool.
 template<class Call, class F, class G>
 [[gnu::noinline, gnu::cold]] join_result<Call, F, G> join_slow(member& me, held<F> f, held<G> g) {
@@ -136,64 +162,84 @@ template<class Call, class F, class G>
   return pair(std::forward<typename pair::first_type>(a), job.settle(me));
 }
 
-template<class Call, class F, class G>
-[[gnu::always_inline]] inline join_result<Call, F, G> join_on(member& me, held<F> f, held<G> g) {
-  using pair = join_result<Call, F, G>;
-  if (me.chain.must_look()) [[unlikely]]
-    return join_slow<Call, F, G>(me, f, g);
-  join_job<Call, G> job(g);
-  me.chain.push(&job);
-  typename pair::first_type a = [&]() __attribute__((always_inline)) -> typename pair::first_type {
-    try {
-      return Call::template stayed<F>(f.get(), me);
-    } catch (...) {
-      job.note_error();
+/// join(f, g), or join(context, f, g).
+template<class... Context>
+struct join_operator {
+private:
+  using call = joined_call<Context...>;
+  [[gnu::always_inline]] static member& me_of() noexcept { return *current; }
+  [[gnu::always_inline]] static member& me_of(context& c) noexcept { return member::of(c); }
+
+  template<class F, class G>
+  [[nodiscard]] static consteval bool accepts() {
+    constexpr bool f_fits = call::template accepts<F>, g_fits = call::template accepts<G>;
+    if constexpr (sizeof...(Context) == 0) {
+      static_assert(f_fits, "rubato: join(f, g): f must be callable as f()");
+      static_assert(g_fits, "rubato: join(f, g): g must be callable as g()");
+    } else {
+      static_assert(f_fits, "rubato: join(context, f, g): f must be callable as f(context&)");
+      static_assert(g_fits, "rubato: join(context, f, g): g must be callable as g(context&)");
     }
-    job.rethrow(me);
-  }();
-  if (me.chain.pop()) [[likely]]
-    // The job's own copy of g: what f's caller kept in a register across f would cost its leaf calls a
-    // prologue.
-    return pair(std::forward<typename pair::first_type>(a), Call::template stayed<G>(job.g.get(), me));
-  return pair(std::forward<typename pair::first_type>(a), job.settle(me));
-}
-
-struct join_fn {
-  /// Runs f() on this thread and, at the same time if a worker is free, g(); returns both results as a
-  /// std::pair, std::monostate for void. From a thread outside any pool, on pool::global().
-  ///
-  /// Either may return a reference or a type that is only movable. The callables are borrowed until the call
-  /// returns, and called once: as rvalues if they allow nothing else. A callable that is invocable with a
-  /// std::stop_token gets one; a task or future that one returns is waited for. If f throws, g is skipped if
-  /// nobody has begun it, else waited for, and f's exception wins; otherwise g's is thrown. A thread that
-  /// waits here runs nothing but what descends from g, so a lock may be held across the call if neither
-  /// branch needs it. An unstolen fork costs no atomic read-modify-write, no fence, no allocation and no
-  /// system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack, and the THE protocol
-  /// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
-  /// synchronisation).
-  template<class F, class G>
-  [[gnu::always_inline]] auto operator()(F&& f, G&& g) const {
-    static_assert(fits<called_as<F>>, "rubato: join(f, g): f must be callable as f()");
-    static_assert(fits<called_as<G>>, "rubato: join(f, g): g must be callable as g()");
-    if constexpr (fits<called_as<F>> && fits<called_as<G>>)
-      return join_on<plain_call, F, G>(*current, held<F>(f), held<G>(g));
-    else
-      return std::pair<refused, refused>();
+    return f_fits && g_fits;
   }
 
-  /// The same for a recursion that passes a context down: f(context&), g(context&). Saves the look-up of the
-  /// thread at every fork.
+public:
   template<class F, class G>
-  [[gnu::always_inline]] auto operator()(context& c, F&& f, G&& g) const {
-    constexpr bool f_fits = fits<called_as<F, context&>, context&>;
-    constexpr bool g_fits = fits<called_as<G, context&>, context&>;
-    static_assert(f_fits, "rubato: join(context, f, g): f must be callable as f(context&)");
-    static_assert(g_fits, "rubato: join(context, f, g): g must be callable as g(context&)");
-    if constexpr (f_fits && g_fits)
-      return join_on<context_call, F, G>(member::of(c), held<F>(f), held<G>(g));
-    else
+  [[gnu::always_inline]] auto operator()(Context&... context, F&& first, G&& second) const {
+    if constexpr (accepts<F, G>()) {
+      using pair = join_result<call, F, G>;
+      member& me = me_of(context...);
+      held<F> f(first);
+      held<G> g(second);
+      if (me.chain.must_look()) [[unlikely]]
+        return join_slow<call, F, G>(me, f, g);
+      join_job<call, G> job(g);
+      me.chain.push(&job);
+      first_result<typename pair::first_type> a;
+      using stored = typename decltype(a)::stored;
+      bool failed = false;
+      try {
+        // Not by a function of its own: see joined_call::stayed().
+        if constexpr (std::is_reference_v<typename pair::first_type>)
+          a.room.value = std::addressof(call::template stayed<F>(f.get(), me));
+        else
+          ::new (static_cast<void*>(std::addressof(a.room.value)))
+              stored(call::template stayed<F>(f.get(), me));
+      } catch (...) {
+        job.note_error();
+        failed = true;
+      }
+      if (failed) job.rethrow(me);
+      typename decltype(a)::destroyed const when_left{a.room.value};
+      if (me.chain.pop()) [[likely]]
+        // The job's own copy of g: what f's caller kept in a register across f would cost its leaf calls a
+        // prologue.
+        return pair(a.get(), call::template stayed<G>(job.g.get(), me));
+      return pair(a.get(), job.settle(me));
+    } else {
       return std::pair<refused, refused>();
+    }
   }
+};
+
+/// Runs f() on this thread and, at the same time if a worker is free, g(); returns both results as a
+/// std::pair, std::monostate for void. From a thread outside any pool, on pool::global().
+///
+/// Either may return a reference or a type that is only movable. The callables are borrowed until the call
+/// returns, and called once: as rvalues if they allow nothing else. A callable that is invocable with a
+/// std::stop_token gets one; a task or future that one returns is waited for. If f throws, g is skipped if
+/// no thread has begun it, else waited for, and f's exception wins; otherwise g's is thrown. A thread that
+/// waits here runs nothing but what descends from g, so a lock may be held across the call if neither
+/// branch needs it. An unstolen fork costs no atomic read-modify-write, no fence, no allocation and no
+/// system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack, and the THE protocol
+/// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
+/// synchronisation).
+///
+/// join(context, f, g) is the same for a recursion that passes a context down: f(context&), g(context&). It
+/// saves the look-up of the thread at every fork.
+struct join_fn : join_operator<>, join_operator<context> {
+  using join_operator<>::operator();
+  using join_operator<context>::operator();
 
   /// The same on a given pool, which the calling thread joins for the time of the call.
   template<class F, class G>
@@ -201,7 +247,7 @@ struct join_fn {
     static_assert(fits<called_as<F>>, "rubato: join(pool, f, g): f must be callable as f()");
     static_assert(fits<called_as<G>>, "rubato: join(pool, f, g): g must be callable as g()");
     if constexpr (fits<called_as<F>> && fits<called_as<G>>)
-      return on_pool(&p, [&](member& me) { return join_on<plain_call, F, G>(me, held<F>(f), held<G>(g)); });
+      return on_pool(&p, [&](member&) { return (*this)(std::forward<F>(f), std::forward<G>(g)); });
     else
       return std::pair<refused, refused>();
   }
