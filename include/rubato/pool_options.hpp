@@ -69,7 +69,8 @@ public:
   /// How many workers; at most 1,024. Unset: as many as cpus() names, else usable_cpus().
   pool_options& workers(unsigned n) & { return workers_ = n, *this; }
   pool_options&& workers(unsigned n) && { return std::move(workers(n)); }
-  /// Threads are called name/0, name/1, ... as far as the system's 15 characters go.
+  /// Threads are called name/0, name/1, ... The system keeps 15 characters, so a longer name is shortened,
+  /// and the number kept: engine-work~/12.
   pool_options& name(std::string n) & { return name_ = std::move(n), *this; }
   pool_options&& name(std::string n) && { return std::move(name(std::move(n))); }
   pool_options& place(placement p) & { return place_ = p, *this; }

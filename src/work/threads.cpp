@@ -18,6 +18,14 @@ namespace {
 constexpr std::size_t least_frame = 64;
 constexpr std::size_t most_slots = std::size_t{1} << 20U;
 
+/// Pool and number, as far as the kernel keeps names: the pool's is shortened, never the number.
+std::string thread_name(std::string const& pool, unsigned number) {
+  constexpr std::size_t most = 15;
+  std::string const tail = "/" + std::to_string(number);
+  if (pool.size() + tail.size() <= most) return pool + tail;
+  return pool.substr(0, most - tail.size() - 1) + "~" + tail;
+}
+
 } // namespace
 
 /// A record for a thread that joins: one that was used before, or a new one. Null: there is no number left.
@@ -94,8 +102,8 @@ bool pool_core::launch(roster::call const& c, bool relief, pool_thread* blocked)
   try {
     // Under the lock, which the thread takes at its end: whoever joins it finds the handle.
     std::lock_guard const guard(records_);
-    t->handle = os::thread({options_.name_ + "/" + std::to_string(t->index), options_.stack_size_},
-                           &pool_core::thread_main, t);
+    t->handle =
+        os::thread({thread_name(options_.name_, t->index), options_.stack_size_}, &pool_core::thread_main, t);
     ++unjoined_;
     no_threads_.store(false, std::memory_order_relaxed);
     return true;

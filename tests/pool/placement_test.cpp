@@ -8,6 +8,7 @@
 #include <charconv>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pool/threads.hpp"
@@ -47,6 +48,16 @@ TEST(thread_names, that_are_too_long_for_the_kernel_are_no_error) {
   for (auto const& got : ask_all(pool, name_of_this_thread)) {
     EXPECT_TRUE(got.starts_with("nnnn")) << got;
   }
+}
+
+TEST(thread_names, regression_that_are_too_long_for_the_kernel_keep_the_number) {
+  rubato::pool pool(rubato::pool_options().workers(12).name("engine-worker-pool"));
+  auto names = ask_all(pool, [] { return std::pair(*rubato::current_worker(), name_of_this_thread()); });
+  for (auto const& [number, name] : names)
+    EXPECT_EQ(name, (number < 10 ? "engine-worke~/" : "engine-work~/") + std::to_string(number));
+  // One that just fits is not shortened.
+  rubato::pool fits(rubato::pool_options().workers(1).name("thirteen-char"));
+  EXPECT_EQ(ask_all(fits, name_of_this_thread).front(), "thirteen-char/0");
 }
 
 TEST(thread_names, of_callers_are_left_alone) {
