@@ -5,6 +5,7 @@
 
 #include "rubato/detail/chunk_queue.hpp"
 #include "rubato/detail/mutex.hpp"
+#include "rubato/detail/race.hpp"
 #include "rubato/detail/value_in_std.hpp"
 #include "rubato/detail/waiter.hpp"
 
@@ -55,55 +56,124 @@ public:
       : capacity_(capacity)
       , buffer_(capacity) {}
 
-  enum class outcome : unsigned char { done, closed, waits };
+  /// lost: the party is in a race, which was decided for another, and nothing has changed.
+  enum class outcome : unsigned char { done, closed, waits, lost };
 
-  /// waits: there is no room; the sender, if there is one, is in the list. Throws what moving the value
-  /// throws, or std::bad_alloc.
+  /// waits: there is no room; the sender, if there is one, is in the list; it is in no race. Throws what
+  /// moving the value throws, or std::bad_alloc.
   [[nodiscard]] outcome put(V& value, sender* who = nullptr) {
+    {
+      woken one;
+      std::lock_guard const guard(mutex_);
+      auto* const r = static_cast<receiver*>(receivers_.front());
+      if (!is_raced(r)) [[likely]] {
+        if (closed_) return outcome::closed;
+        if (r != nullptr) {
+          r->value.emplace(std::move(value));
+          one.push(*receivers_.pop());
+          return outcome::done;
+        }
+        if (buffer_.size() < capacity_) {
+          buffer_.push(std::move(value));
+          return outcome::done;
+        }
+        if (who != nullptr) senders_.push(*who);
+        return outcome::waits;
+      }
+    }
+    return put_in_race(value, who);
+  }
+
+  /// waits: there is nothing; the receiver, if there is one, is in the list; it is in no race. Throws what
+  /// moving the value throws.
+  [[nodiscard]] outcome take(std::optional<V>& value, receiver* who = nullptr) {
+    {
+      woken all;
+      std::lock_guard const guard(mutex_);
+      if (buffer_.size() != 0) {
+        value.emplace(std::move(buffer_.front()));
+        buffer_.pop();
+        if (!senders_.empty()) admit(all);
+        return outcome::done;
+      }
+      auto* const s = static_cast<sender*>(senders_.front()); // only if nothing is ever buffered
+      if (!is_raced(s)) [[likely]] {
+        if (s != nullptr) {
+          value.emplace(std::move(*s->value));
+          s->accepted = true;
+          all.push(*senders_.pop());
+          return outcome::done;
+        }
+        if (closed_) return outcome::closed;
+        if (who != nullptr) receivers_.push(*who);
+        return outcome::waits;
+      }
+    }
+    return take_in_race(value, who);
+  }
+
+  // The same as put() and take() where races must be claimed first: the party's, or that of those who wait.
+  // With locks of their own: nothing of those two has to stand in memory for them.
+  [[gnu::noinline]] outcome put_in_race(V& value, sender* who) {
     woken one;
     std::lock_guard const guard(mutex_);
-    if (closed_) return outcome::closed;
-    if (auto* const r = static_cast<receiver*>(receivers_.front())) {
-      r->value.emplace(std::move(value));
-      one.push(*receivers_.pop());
-      return outcome::done;
+    race_entry const own = entry_of(who);
+    if (closed_) return answer(own, outcome::closed);
+    for (wait_node* n = receivers_.front(); n != nullptr;) {
+      claim c(own, n->entry());
+      if (c.is_open()) {
+        static_cast<receiver*>(n)->value.emplace(std::move(value));
+        c.decide();
+        receivers_.take(*n);
+        one.push(*n);
+        return outcome::done;
+      }
+      if (c.state() == claim::found::own_decided) return outcome::lost;
+      n = c.state() == claim::found::same_race ? wait_list::after(*n) : receivers_.lose(*n);
     }
     if (buffer_.size() < capacity_) {
+      claim c(own);
+      if (!c.is_open()) return outcome::lost;
       buffer_.push(std::move(value));
+      c.decide();
       return outcome::done;
     }
     if (who != nullptr) senders_.push(*who);
     return outcome::waits;
   }
-
-  /// waits: there is nothing; the receiver, if there is one, is in the list. Throws what moving the value
-  /// throws.
-  [[nodiscard]] outcome take(std::optional<V>& value, receiver* who = nullptr) {
+  [[gnu::noinline]] outcome take_in_race(std::optional<V>& value, receiver* who) {
     woken all;
     std::lock_guard const guard(mutex_);
+    race_entry const own = entry_of(who);
     if (buffer_.size() != 0) {
-      value.emplace(std::move(buffer_.front()));
-      buffer_.pop();
-      admit(all);
+      if (!take_buffered(value, own)) return outcome::lost;
+      admit(all); // not while our race is locked: each of those that wait may be in another
       return outcome::done;
     }
-    if (auto* const s = static_cast<sender*>(senders_.front())) { // only if nothing is ever buffered
-      value.emplace(std::move(*s->value));
-      s->accepted = true;
-      all.push(*senders_.pop());
-      return outcome::done;
+    for (wait_node* n = senders_.front(); n != nullptr;) {
+      claim c(own, n->entry());
+      if (c.is_open()) {
+        auto& s = *static_cast<sender*>(n);
+        value.emplace(std::move(*s.value));
+        s.accepted = true;
+        c.decide();
+        senders_.take(*n);
+        all.push(*n);
+        return outcome::done;
+      }
+      if (c.state() == claim::found::own_decided) return outcome::lost;
+      n = c.state() == claim::found::same_race ? wait_list::after(*n) : senders_.lose(*n);
     }
-    if (closed_) return outcome::closed;
+    if (closed_) return answer(own, outcome::closed);
     if (who != nullptr) receivers_.push(*who);
     return outcome::waits;
   }
-
   void close() noexcept {
     woken all;
     std::lock_guard const guard(mutex_);
     closed_ = true;
-    all.take(receivers_);
-    all.take(senders_);
+    all.claim_all(receivers_);
+    all.claim_all(senders_);
   }
   [[nodiscard]] bool is_closed() const noexcept {
     std::lock_guard const guard(mutex_);
@@ -121,43 +191,78 @@ public:
   }
 
 private:
+  [[nodiscard]] static bool is_raced(waiter const* w) noexcept {
+    return w != nullptr && w->entry().race != nullptr;
+  }
+  [[nodiscard]] static race_entry entry_of(waiter const* who) noexcept {
+    return who != nullptr ? who->entry() : race_entry();
+  }
+  /// That is how the party's operation ends, unless its race was decided for another.
+  [[nodiscard]] static outcome answer(race_entry own, outcome o) noexcept {
+    claim c(own);
+    if (!c.is_open()) return outcome::lost;
+    c.decide();
+    return o;
+  }
+
+  [[nodiscard]] bool take_buffered(std::optional<V>& value, race_entry own) {
+    claim c(own);
+    if (!c.is_open()) return false;
+    value.emplace(std::move(buffer_.front()));
+    c.decide();
+    buffer_.pop();
+    return true;
+  }
   /// There is room for those who wait. A value that cannot be moved is its sender's, not the receiver's who
   /// made the room.
   void admit(woken& all) noexcept {
     while (!senders_.empty() && buffer_.size() < capacity_) {
-      auto& s = static_cast<sender&>(*senders_.pop());
-      try {
-        buffer_.push(std::move(*s.value));
-        s.accepted = true;
-      } catch (...) {
-        s.error = std::current_exception();
+      auto& s = static_cast<sender&>(*senders_.front());
+      if (!is_raced(&s) || wins_race(s)) [[likely]] {
+        senders_.take(s);
+        try {
+          buffer_.push(std::move(*s.value));
+          s.accepted = true;
+        } catch (...) {
+          s.error = std::current_exception();
+        }
+        all.push(s);
+      } else {
+        senders_.lose(s);
       }
-      all.push(s);
     }
+  }
+  [[nodiscard]] static bool wins_race(sender const& s) noexcept {
+    race_entry const e = s.entry();
+    return e.race->claim(e.index);
   }
 };
 
 /// Held: V, or V&& for a value that stays the caller's until it is accepted.
 template<class V, class Held>
-class [[nodiscard]] send_awaiter final : public channel_core<V>::sender {
+class [[nodiscard(
+    "rubato: nothing is sent before it is awaited: co_await channel.send(value)")]] send_awaiter final
+    : public channel_core<V>::sender {
   using core_type = channel_core<V>;
   core_type* to_;
   Held held_;
 
   [[nodiscard]] bool insert() noexcept override {
+    this->value = std::addressof(held_);
     try {
-      switch (to_->put(*this->value, this)) {
-      case core_type::outcome::waits: // in the list: whoever takes it out answers, perhaps already
+      switch (this->entry().race == nullptr ? to_->put(held_, this) : to_->put_in_race(held_, this)) {
+      case core_type::outcome::waits: // in the list: the party that takes it out answers, perhaps already
         return true;
       case core_type::outcome::done:
         this->accepted = true;
         break;
       case core_type::outcome::closed:
+      case core_type::outcome::lost:
         break;
       }
       return false;
     } catch (...) {
-      this->error = std::current_exception();
+      this->fail_with(this->error, std::current_exception());
       return false;
     }
   }
@@ -165,6 +270,7 @@ class [[nodiscard]] send_awaiter final : public channel_core<V>::sender {
 
 public:
   using suspension::was_stopped;
+  using raced_type = send_awaiter;
   template<class U>
   explicit send_awaiter(core_type& to, U&& v)
       : to_(&to)
@@ -175,7 +281,6 @@ public:
   ~send_awaiter() { this->retire(); }
 
   [[nodiscard]] bool await_ready() {
-    this->value = std::addressof(held_);
     auto const o = to_->put(held_);
     this->accepted = o == core_type::outcome::done;
     return o != core_type::outcome::waits;
@@ -188,15 +293,19 @@ public:
 };
 
 template<class V>
-class [[nodiscard]] receive_awaiter final : public channel_core<V>::receiver {
+class [[nodiscard(
+    "rubato: nothing is received before it is awaited: co_await channel.receive()")]] receive_awaiter final
+    : public channel_core<V>::receiver {
   using core_type = channel_core<V>;
   core_type* from_;
 
   [[nodiscard]] bool insert() noexcept override {
     try {
-      return from_->take(this->value, this) == core_type::outcome::waits;
+      auto const o = this->entry().race == nullptr ? from_->take(this->value, this)
+                                                   : from_->take_in_race(this->value, this);
+      return o == core_type::outcome::waits;
     } catch (...) {
-      this->error = std::current_exception();
+      this->fail_with(this->error, std::current_exception());
       return false;
     }
   }
@@ -204,6 +313,7 @@ class [[nodiscard]] receive_awaiter final : public channel_core<V>::receiver {
 
 public:
   using suspension::was_stopped;
+  using raced_type = receive_awaiter;
   explicit receive_awaiter(core_type& from) noexcept
       : from_(&from) {}
   receive_awaiter(receive_awaiter&& other) noexcept
@@ -246,21 +356,21 @@ public:
   /// co_await send(value): true when the value is in the buffer or has been received; false, and the value is
   /// where it was, if the channel is closed or the wait was stopped. A value that is passed as an rvalue
   /// must last until then: await it in the same expression, or keep it.
-  [[nodiscard]] auto send(stored_type&& value) noexcept {
+  auto send(stored_type&& value) noexcept {
     return detail::send_awaiter<stored_type, stored_type&&>(core_, std::move(value));
   }
-  [[nodiscard]] auto send(stored_type const& value)
+  auto send(stored_type const& value)
     requires std::copy_constructible<stored_type>
   {
     return detail::send_awaiter<stored_type, stored_type>(core_, value);
   }
-  [[nodiscard]] auto send() noexcept
+  auto send() noexcept
     requires std::is_void_v<T>
   {
     return detail::send_awaiter<stored_type, stored_type>(core_, stored_type());
   }
   /// co_await receive(): the next value; nullopt if the channel is closed and empty, or the wait was stopped.
-  [[nodiscard]] auto receive() noexcept { return detail::receive_awaiter<stored_type>(core_); }
+  auto receive() noexcept { return detail::receive_awaiter<stored_type>(core_); }
 
   /// Without waiting. False, and the value is where it was: there is no room, or the channel is closed.
   [[nodiscard]] bool try_send(stored_type&& value) { return core_.put(value) == core_type::outcome::done; }

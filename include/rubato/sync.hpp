@@ -35,7 +35,7 @@ namespace rubato {
 namespace detail {
 
 /// A coroutine waits for a permit.
-class permit_wait final : public waiter {
+class permit_waiter : public waiter {
   permits& from_;
 
   [[nodiscard]] bool insert() noexcept override { return from_.add(*this); }
@@ -45,11 +45,8 @@ class permit_wait final : public waiter {
     return was_called() && !from_.retry(*this, next);
   }
 
-public:
-  explicit permit_wait(permits& p) noexcept
-      : from_(p) {}
-  permit_wait(permit_wait&&) = delete;
-  ~permit_wait() {
+protected:
+  ~permit_waiter() {
     retire();
     // It was given one, or called, but the coroutine was destroyed before it could go on.
     if (!was_taken() && !was_called()) return;
@@ -59,20 +56,50 @@ public:
     else
       static_cast<void>(from_.give(1, permits::most, next));
   }
+
+public:
+  explicit permit_waiter(permits& p) noexcept
+      : from_(p) {}
+  permit_waiter(permit_waiter&&) = delete;
   /// It goes on: with the permit, or stopped.
   void finish() {
     if (retire()) throw cancelled();
     settle();
   }
+  [[nodiscard]] permits& from() const noexcept { return from_; }
+};
+/// The same outside a race.
+class permit_wait final : public permit_waiter {
+public:
+  using permit_waiter::permit_waiter;
+};
+
+template<class Result>
+class permit_awaiter;
+
+/// The same in a race.
+template<class Result>
+class raced_permit final : public permit_waiter {
+public:
+  explicit raced_permit(permit_awaiter<Result>&& a) noexcept;
+  [[nodiscard]] bool await_ready() const noexcept { return from().try_take(); }
+  Result await_resume() {
+    finish();
+    if constexpr (!std::is_void_v<Result>) return Result(from());
+  }
 };
 
 /// co_await of one permit. Result: what is made from the permits, or void.
 template<class Result>
-class [[nodiscard]] permit_awaiter : public own_awaitable {
+class [[nodiscard(
+    "rubato: nothing is locked or acquired before it is awaited, with co_await")]] permit_awaiter
+    : public own_awaitable {
+  friend class raced_permit<Result>;
   permits& from_;
   std::optional<permit_wait> wait_; // most often there was one free
 
 public:
+  using raced_type = raced_permit<Result>;
   explicit permit_awaiter(permits& p) noexcept
       : from_(p) {}
   permit_awaiter(permit_awaiter&& other /*not awaited yet*/) noexcept
@@ -91,13 +118,20 @@ public:
   }
 };
 
+template<class Result>
+raced_permit<Result>::raced_permit(permit_awaiter<Result>&& a) noexcept
+    : permit_waiter(a.from_) {}
+
 } // namespace detail
 
 /// Owns the lock of an async_mutex, or nothing. Movable; may be destroyed on any thread.
-class [[nodiscard]] async_lock {
+class [[nodiscard("rubato: a lock without a name is unlocked at once: auto lock = co_await "
+                  "mutex.scoped_lock()")]] async_lock {
   friend class async_mutex;
   template<class Result>
   friend class detail::permit_awaiter;
+  template<class Result>
+  friend class detail::raced_permit;
   detail::permits* held_ = nullptr;
 
   explicit async_lock(detail::permits& p) noexcept
@@ -145,9 +179,9 @@ public:
   ~async_mutex() = default;
 
   /// co_await lock(): to be followed by unlock(), some time.
-  [[nodiscard]] auto lock() noexcept { return detail::permit_awaiter<void>(permits_); }
+  auto lock() noexcept { return detail::permit_awaiter<void>(permits_); }
   /// co_await scoped_lock(): an async_lock, which unlocks at the end of its life.
-  [[nodiscard]] auto scoped_lock() noexcept { return detail::permit_awaiter<async_lock>(permits_); }
+  auto scoped_lock() noexcept { return detail::permit_awaiter<async_lock>(permits_); }
   [[nodiscard]] bool try_lock() noexcept { return permits_.try_take(); }
   /// Terminates with a message if it is not locked.
   void unlock() noexcept { give_back(permits_); }
@@ -175,7 +209,7 @@ public:
   ~async_semaphore() = default;
 
   /// co_await acquire(): to be followed by release(), some time.
-  [[nodiscard]] auto acquire() noexcept { return detail::permit_awaiter<void>(permits_); }
+  auto acquire() noexcept { return detail::permit_awaiter<void>(permits_); }
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
   /// n permits more, whether or not they were acquired before.
   void release(std::size_t n = 1) noexcept {

@@ -107,8 +107,7 @@ struct with_deadline_fn {
   /// exceptions are thrown, but for the cancelled that either has caused. What yields an optional or a bool
   /// itself is wrapped once more: with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>,
   /// empty if the time is over, and holding an empty one if the channel was closed. A task that ends with a
-  /// value when it is stopped, such as when_any() of two receive(), yields that value though the time is
-  /// over.
+  /// value when it is stopped yields that value though the time is over.
   template<class A>
   auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
     constexpr bool x_fits = becomes_task<A>;

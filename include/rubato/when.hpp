@@ -6,6 +6,7 @@
 #include "rubato/detail/all_tasks.hpp"
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/gather.hpp"
+#include "rubato/detail/race_wait.hpp"
 #include "rubato/detail/siblings.hpp"
 #include "rubato/detail/value_in_std.hpp"
 #include "rubato/future.hpp"
@@ -159,6 +160,10 @@ struct when_any_fn {
   /// What was registered with the losers' stop tokens runs as a task, not inside the set_value() that brings
   /// the winner.
   /// Futures and everything else as with when_all; what is not a future has ended before the result is there.
+  ///
+  /// A receive(), send(), lock(), scoped_lock() or acquire() that is passed directly and loses has had no
+  /// effect: no value is taken, no lock held. A when_any() of such operations alone throws cancelled if it is
+  /// stopped. Tasks and futures that lose are asked to stop, and may have had effects.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
   auto operator()(As&&... futures) const {
@@ -167,10 +172,13 @@ struct when_any_fn {
   template<class... As>
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
   auto operator()(As&&... awaitables) const {
-    if constexpr (can_be_gathered<As...>())
-      return any_of(as_task(std::forward<As>(awaitables))...);
-    else
+    if constexpr (!can_be_gathered<As...>())
       return refused();
+    else if constexpr ((one_step<As> && ...))
+      return any_step<std::decay_t<As>...>(std::forward<As>(awaitables)...);
+    else
+      return any_of<decltype(as_part(std::forward<As>(awaitables)))...>(
+          as_part(std::forward<As>(awaitables))...);
   }
   /// The same of a range, whose result holds the value itself. Throws std::invalid_argument if it is empty.
   template<future_range Range>
@@ -182,28 +190,41 @@ struct when_any_fn {
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
   auto operator()(Range&& range) const {
-    if constexpr (can_be_gathered_of<Range>()) {
+    if constexpr (!can_be_gathered_of<Range>()) {
+      return refused();
+    } else if constexpr (one_step<std::ranges::range_value_t<Range>>) {
+      auto steps = steps_of(std::forward<Range>(range));
+      if (steps.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
+      return any_step_of(std::move(steps));
+    } else {
       auto tasks = tasks_of(std::forward<Range>(range));
       if (tasks.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
       return any_of_range(std::move(tasks));
-    } else {
-      return refused();
     }
   }
 
 private:
-  template<class... Ts>
-  static rubato::task<any_result<std::variant<storable<Ts>...>>> any_of(rubato::task<Ts>... tasks) {
+  template<class... Parts>
+  static rubato::task<any_result<std::variant<storable<part_result<Parts>>...>>> any_of(Parts... parts) {
     stop_link around(&this_trampoline().running->scope());
     stop_scope limit(around);
-    sibling_race race(sizeof...(Ts));
-    siblings<sizeof...(Ts)> all(limit, &race, std::move(tasks)...);
+    sibling_race race(sizeof...(Parts));
+    std::tuple<Parts&...> const all_parts(parts...);
+    auto all = begun(limit, race, all_parts, std::index_sequence_for<Parts...>());
     all.group.start_all();
     co_await race;
     limit.request_stop();
     co_await all.group.rest();
     std::size_t const winner = winner_of(race, all);
-    co_return any_result<std::variant<storable<Ts>...>>{winner, value<Ts...>(all[winner], winner)};
+    co_return any_result<std::variant<storable<part_result<Parts>>...>>{
+        winner, value<part_result<Parts>...>(all[winner], winner)};
+  }
+  /// A one-step operation takes part in the race itself.
+  template<class... Parts, std::size_t... I>
+  static siblings<sizeof...(Parts)> begun(stop_scope& limit, sibling_race& race,
+                                          std::tuple<Parts&...> const& parts,
+                                          std::index_sequence<I...> /*all*/) {
+    return siblings<sizeof...(Parts)>(limit, &race, as_racer(std::move(std::get<I>(parts)), race, I)...);
   }
   template<class T>
   static rubato::task<any_result<storable<T>>> any_of_range(std::vector<rubato::task<T>> tasks) {
@@ -221,8 +242,9 @@ private:
 
   /// Throws the last failure if there is none.
   static std::size_t winner_of(sibling_race const& race, auto& all) {
-    if (race.winner() == sibling_group::none) std::rethrow_exception(all[race.last_failed()].error());
-    return race.winner();
+    std::size_t const winner = race.winner() != sibling_race::none ? race.winner() : race.last_failed();
+    if (std::exception_ptr const error = all[winner].error(); error != nullptr) std::rethrow_exception(error);
+    return winner;
   }
   template<class... Ts>
   static std::variant<storable<Ts>...> value(sibling& of, std::size_t index) {

@@ -14,8 +14,8 @@ namespace {
 
 using explore::execution;
 using explore::policy;
-using rubato::detail::wait_chain;
-using rubato::detail::wait_node;
+using wait_chain = rubato::detail::basic_wait_chain<policy>;
+using wait_node = rubato::detail::basic_wait_node<policy>;
 using permits = rubato::detail::basic_permits<policy>;
 
 constexpr auto acquire = std::memory_order_acquire;

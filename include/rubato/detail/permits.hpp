@@ -18,7 +18,10 @@ class basic_permits {
   static constexpr std::uint64_t listed = 1, called = 2, one = 4; // free permits above the flags
   typename Policy::template atomic<std::uint64_t> word_;          // flags change under the lock alone
   basic_mutex<Policy> mutex_;
-  wait_list waiting_; // guarded by mutex_
+  using wait_node = basic_wait_node<Policy>;
+  using wait_chain = basic_wait_chain<Policy>;
+  using claim = basic_claim<Policy>;
+  basic_wait_list<Policy> waiting_; // guarded by mutex_
 
   /// Somebody else sees to those who wait, if anybody does.
   static constexpr bool is_plain(std::uint64_t now) noexcept {
@@ -56,13 +59,18 @@ public:
     return false;
   }
 
-  /// Waits for one. False: it was free, and is taken.
+  /// Waits for one. False: it was free, and is taken; or n has lost its race.
   [[nodiscard]] bool add(wait_node& n) noexcept {
     std::lock_guard const guard(mutex_);
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (now >= one) {
-        if (take_from(now, now - one)) return false;
+        claim c(n.entry());
+        if (!c.is_open()) return false;
+        if (take_from(now, now - one)) {
+          c.decide();
+          return false;
+        }
       } else if (change(now, now | listed)) {
         break;
       }
@@ -85,7 +93,7 @@ public:
       bool const calls = now >= 2 * one && !waiting_.empty();
       if (!take_from(now, (now - one) & ~(calls ? 0 : called))) continue;
       n.take();
-      if (calls) call_next(next);
+      if (calls) pass_on(next);
       return true;
     }
   }
@@ -93,14 +101,7 @@ public:
   /// It was called, and will not come.
   void abandon(wait_chain& next) noexcept {
     std::lock_guard const guard(mutex_);
-    std::uint64_t now = word_.load(std::memory_order_relaxed);
-    for (;;) {
-      if (now >= one && !waiting_.empty()) {
-        call_next(next);
-        return;
-      }
-      if (change(now, now & ~called)) return;
-    }
+    pass_on(next);
   }
 
   /// False: it does not wait, or not any more.
@@ -138,7 +139,10 @@ private:
     std::lock_guard const guard(mutex_);
     for (std::uint64_t now = word_.load(std::memory_order_relaxed);
          n != 0 && !is_plain(now) && now / one <= limit - n;) {
-      if (waiting_.front()->is_urgent()) {
+      if (wait_node& first = *waiting_.front(); first.entry().race != nullptr) {
+        if (hand_over(first, taken)) --n;
+        now = word_.load(std::memory_order_relaxed);
+      } else if (first.is_urgent()) {
         taken.push(*waiting_.pop());
         settle_list();
         now = word_.load(std::memory_order_relaxed);
@@ -149,6 +153,44 @@ private:
       }
     }
     return n;
+  }
+  /// Under the lock: a permit of the giver's goes to the first in the list, which is in a race. False: it has
+  /// lost that.
+  [[nodiscard]] bool hand_over(wait_node& first, wait_chain& taken) noexcept {
+    claim c({}, first.entry());
+    bool const open = c.is_open();
+    if (open) {
+      c.decide();
+      waiting_.take(first);
+      taken.push(first);
+    } else {
+      waiting_.lose(first);
+    }
+    settle_list();
+    return open;
+  }
+  /// Under the lock, for the one that was called, whose flag is still set: as long as a permit is free, calls
+  /// the next, or hands it over, if the next is in a race.
+  void pass_on(wait_chain& next) noexcept {
+    std::uint64_t now = word_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (now < one || waiting_.empty()) {
+        if (change(now, now & ~called)) return;
+        continue;
+      }
+      wait_node& first = *waiting_.front();
+      if (first.entry().race == nullptr) return call_next(next);
+      claim c({}, first.entry());
+      if (!c.is_open()) {
+        waiting_.lose(first);
+      } else if (take_from(now, now - one)) {
+        c.decide();
+        waiting_.take(first);
+        next.push(first);
+      }
+      settle_list();
+      now = word_.load(std::memory_order_relaxed);
+    }
   }
   /// Under the lock; the flag says so already.
   void call_next(wait_chain& next) noexcept {

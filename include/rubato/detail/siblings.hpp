@@ -5,6 +5,7 @@
 #include "rubato/detail/activity.hpp"
 #include "rubato/detail/coroutine.hpp"
 #include "rubato/detail/job.hpp"
+#include "rubato/detail/race.hpp"
 #include "rubato/task.hpp"
 
 #include <atomic>
@@ -193,13 +194,12 @@ public:
   [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
 };
 
-/// Which of them was the first to succeed. co_await: until one has, or all have failed.
-class sibling_race final : public own_awaitable, suspension {
+/// Which of them was the first to succeed, or was claimed before it could. co_await: until that one has
+/// ended, or all have failed. docs/design/races.md
+class sibling_race final : public own_awaitable, suspension, public race {
   enum class state : unsigned char { open, awaited, decided };
-  static constexpr std::uint32_t none = sibling_group::none;
   std::atomic<state> state_{state::open};
   std::atomic<std::uint32_t> undecided_; ///< that may yet succeed
-  std::atomic<std::uint32_t> winner_{none};
   std::atomic<std::uint32_t> last_failed_{none};
 
   [[nodiscard]] bool insert() noexcept override;
@@ -221,9 +221,7 @@ public:
   }
   void await_resume() noexcept { static_cast<void>(retire()); }
 
-  // After all have ended.
-  /// none: all have failed.
-  [[nodiscard]] std::uint32_t winner() const noexcept { return winner_.load(std::memory_order_relaxed); }
+  /// After all have ended.
   [[nodiscard]] std::uint32_t last_failed() const noexcept {
     return last_failed_.load(std::memory_order_relaxed);
   }

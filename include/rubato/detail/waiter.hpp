@@ -7,6 +7,8 @@
 
 #include <concepts>
 #include <coroutine>
+#include <exception>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -19,8 +21,26 @@ protected:
       : waiter() {}
   ~waiter() = default;
 
+  /// In insert(): what it awaited has thrown. `error` is left empty if its race was decided for another.
+  void fail_with(std::exception_ptr& error, std::exception_ptr e) noexcept {
+    race_entry const own = entry();
+    if (own.race == nullptr || own.race->claim(own.index)) error = std::move(e);
+  }
+
 public:
   waiter& operator=(waiter&&) = delete;
+
+  /// For the owner of its race. As insert(): false: it ended there, or has lost the race.
+  [[nodiscard]] bool begin_race() { return insert(); }
+  void leave_race() noexcept { static_cast<void>(remove()); }
+  /// It was taken out of its list, and has got what it waited for: ends the wait.
+  void wake() noexcept {
+    auto* const r = static_cast<race*>(entry().race);
+    if (r != nullptr && r->wake != nullptr) [[unlikely]]
+      r->wake(*r);
+    else
+      end_wait();
+  }
 
   template<std::derived_from<own_promise> P>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
@@ -38,7 +58,7 @@ public:
   woken& operator=(woken const&) = delete;
   ~woken() {
     // pop() reads the link first: nothing of a waiter is touched once it goes on.
-    while (wait_node* const n = pop()) static_cast<waiter&>(*n).end_wait();
+    while (wait_node* const n = pop()) static_cast<waiter&>(*n).wake();
   }
 };
 
