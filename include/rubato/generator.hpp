@@ -20,7 +20,9 @@ namespace rubato {
 /// that coroutine: on its pool, and stopped with it; it may co_await whatever a task may.
 ///
 /// A T is copied or moved from what was yielded; a T& refers to it. Movable; one next() at a time. Destroying
-/// it destroys the coroutine where it is. A value costs no allocation, and any number of them no stack.
+/// it destroys the coroutine where it is, and with it the generators in its frame, which takes stack for each
+/// level; a pool that ends breaks off nested ones from the innermost outwards. A value costs no allocation,
+/// and any number of them no stack.
 template<class T>
 class [[nodiscard("an async_generator begins only with next()")]] async_generator {
 public:
@@ -36,7 +38,7 @@ private:
       : frame_(h) {}
 
   void reset() noexcept {
-    if (frame_ != nullptr) std::exchange(frame_, nullptr).destroy();
+    if (frame_ != nullptr) detail::tombstone::destroy_frame(std::exchange(frame_, nullptr));
   }
 
 public:
@@ -55,14 +57,16 @@ public:
   async_generator& operator=(async_generator const&) = delete;
   ~async_generator() { reset(); }
 
-  /// Is there a coroutine?
-  [[nodiscard]] bool valid() const noexcept { return frame_ != nullptr; }
+  /// Is there a coroutine? Not if it was destroyed with a pool that ended while next() was awaited.
+  [[nodiscard]] bool valid() const noexcept {
+    return frame_ != nullptr && !detail::tombstone::stands_for(frame_);
+  }
 
   /// co_await next(): runs the coroutine until it yields, and returns the value; nullopt when it has ended.
   /// What it throws is thrown here, once, and then it has ended. Throws std::future_error(no_state) if it is
   /// empty, std::logic_error if another next() has not ended yet.
   auto next() {
-    if (frame_ == nullptr) detail::throw_no_state("rubato: next() of an empty async_generator");
+    if (!valid()) detail::throw_no_state("rubato: next() of an empty async_generator");
     return awaiter(frame_);
   }
 };
@@ -115,7 +119,9 @@ public:
   }
   template<std::derived_from<detail::own_promise> P>
   void await_suspend(std::coroutine_handle<P> h) const noexcept {
-    frame_.promise().awaited_by(h);
+    // Broken off while it is awaited it never goes on, wherever its owner is: so it goes with the frames
+    // around.
+    frame_.promise().owned_by(h);
     detail::this_trampoline().next = frame_;
   }
   [[nodiscard]] std::optional<stored_type> await_resume() const {

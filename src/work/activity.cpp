@@ -155,8 +155,7 @@ void activity::destroy() noexcept {
   core.resident_left(*this);
 }
 
-/// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at whatever is not
-/// owned by the coroutine that awaits it, such as a generator; that goes with its owner.
+/// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at what is not ours.
 void activity::destroy_inner_frames() noexcept {
   if (leaf_is_ours_ == 0) return;
   while (leaf_ != nullptr && own_promise::in(leaf_).is_owned()) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <mutex>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -76,23 +77,34 @@ void residents::stop_parents() noexcept {
       [](future_state& work) { work.stop.request_stop(); });
 }
 
+/// What is dropped may let go of what could not be withdrawn before, so it looks again until a walk finds
+/// nothing. A walk withdraws all that it can before it drops the first: those that cannot be withdrawn yet,
+/// as many as there may be, are passed once for all of these, not once for each.
 bool residents::drop_stuck() noexcept {
   bool any = false;
-  for (stripe& s : stripes_)
-    for (;;) {
-      future_state* stuck = nullptr;
+  for (bool more = true; more;) {
+    more = false;
+    for (stripe& s : stripes_) {
+      resident* withdrawn = nullptr; // ours alone, and so are their links
       {
         std::lock_guard const guard(s.guard);
-        resident* r = s.first;
-        while (r != nullptr && !r->work().withdraw(*r)) r = r->next_;
-        if (r == nullptr) break;
-        stuck = &r->work();
-        unlink(s, *r);
+        for (resident* r = s.first; r != nullptr;) {
+          resident* const next = r->next_;
+          if (r->work().withdraw(*r)) {
+            unlink(s, *r);
+            r->next_ = std::exchange(withdrawn, r);
+          }
+          r = next;
+        }
       }
-      stuck->broken_off = true; // it is ours alone now
-      stuck->drop();
-      any = true;
+      while (withdrawn != nullptr) {
+        future_state& stuck = std::exchange(withdrawn, withdrawn->next_)->work();
+        stuck.broken_off = true;
+        stuck.drop();
+        any = more = true;
+      }
     }
+  }
   return any;
 }
 

@@ -92,11 +92,15 @@ public:
   explicit tombstone(std::size_t frame_bytes) noexcept
       : mark_(&is_one)
       , bytes_(frame_bytes) {}
-  /// By the owner of a coroutine.
-  static void destroy_frame(std::coroutine_handle<> h) noexcept {
+  /// Is that coroutine destroyed already?
+  [[nodiscard]] static bool stands_for(std::coroutine_handle<> h) noexcept {
     void const* first = nullptr;
     std::memcpy(static_cast<void*>(&first), h.address(), sizeof(first));
-    if (first != &is_one) [[likely]]
+    return first == &is_one;
+  }
+  /// By the owner of a coroutine.
+  static void destroy_frame(std::coroutine_handle<> h) noexcept {
+    if (!stands_for(h)) [[likely]]
       h.destroy();
     else
       deallocate(h.address(), static_cast<tombstone*>(h.address())->bytes_);
