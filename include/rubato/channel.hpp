@@ -6,6 +6,7 @@
 #include "rubato/detail/chunk_queue.hpp"
 #include "rubato/detail/mutex.hpp"
 #include "rubato/detail/race.hpp"
+#include "rubato/detail/thread_wait.hpp"
 #include "rubato/detail/value_in_std.hpp"
 #include "rubato/detail/waiter.hpp"
 
@@ -372,6 +373,32 @@ public:
   /// co_await receive(): the next value; nullopt if the channel is closed and empty, or the wait was stopped.
   auto receive() noexcept { return detail::receive_awaiter<stored_type>(core_); }
 
+  /// As co_await send(value), on any thread: sleeps until then. In a task it leaves its seat meanwhile. For
+  /// the edge of a program; where coroutines can wait, they cost less.
+  [[nodiscard]] bool send_blocking(stored_type&& value) { return send_and_wait(value); }
+  [[nodiscard]] bool send_blocking(stored_type const& value)
+    requires std::copy_constructible<stored_type>
+  {
+    stored_type copy(value);
+    return send_and_wait(copy);
+  }
+  [[nodiscard]] bool send_blocking()
+    requires std::is_void_v<T>
+  {
+    stored_type nothing;
+    return send_and_wait(nothing);
+  }
+  /// As co_await receive(), likewise. Both throw std::bad_alloc if there is no memory for a wait.
+  [[nodiscard]] std::optional<stored_type> receive_blocking() {
+    std::optional<stored_type> value;
+    if (core_.take(value) != core_type::outcome::waits) return value;
+    detail::thread_wait wait;
+    detail::thread_end<typename core_type::receiver> here(wait);
+    if (core_.take_in_race(here.value, &here) == core_type::outcome::waits && !wait.wait("receive_blocking"))
+      static_cast<void>(core_.remove(here));
+    return std::move(here.value);
+  }
+
   /// Without waiting. False, and the value is where it was: there is no room, or the channel is closed.
   [[nodiscard]] bool try_send(stored_type&& value) { return core_.put(value) == core_type::outcome::done; }
   [[nodiscard]] bool try_send(stored_type const& value)
@@ -397,6 +424,19 @@ public:
   void close() noexcept { core_.close(); }
   [[nodiscard]] bool is_closed() const noexcept { return core_.is_closed(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity(); }
+
+private:
+  [[nodiscard]] bool send_and_wait(stored_type& value) {
+    if (auto const o = core_.put(value); o != core_type::outcome::waits) return o == core_type::outcome::done;
+    detail::thread_wait wait;
+    detail::thread_end<typename core_type::sender> here(wait);
+    here.value = std::addressof(value);
+    auto const o = core_.put_in_race(value, &here);
+    if (o != core_type::outcome::waits) return o == core_type::outcome::done;
+    if (!wait.wait("send_blocking")) static_cast<void>(core_.remove(here));
+    if (here.error != nullptr) std::rethrow_exception(here.error);
+    return here.accepted;
+  }
 };
 
 } // namespace rubato

@@ -1,0 +1,36 @@
+#include "rubato/detail/thread_wait.hpp"
+
+#include "os/clock.hpp"
+#include "rubato/detail/continuation.hpp"
+#include "work/pool_core.hpp"
+
+namespace rubato::detail {
+
+thread_wait::thread_wait()
+    : race(&end)
+    , ended_(make_state<promise_state<void>>()) {}
+
+void thread_wait::end(race& r) noexcept {
+  // This is on the stack of the thread, which may go on as soon as that is complete.
+  auto& state = static_cast<promise_state<void>&>(*static_cast<thread_wait&>(r).ended_.get());
+  state.slot().emplace();
+  state.complete();
+}
+
+bool thread_wait::wait(char const* why) noexcept {
+  constexpr std::int64_t spin_us = 20; // less than a sleep and a wake cost
+  if (current->core == nullptr) {      // a task's wait spins by itself
+    os::ticks const until = os::now() + spin_us * ticks_per_us();
+    while (!ended_->done() && os::now() < until)
+      for (unsigned i = 0; i != 16 && !ended_->done(); ++i) std_policy::pause();
+  }
+  if (ended_->wait(why)) return true;
+  if (claim(stopped)) {
+    ended_->release(); // the giver's hold: there is none
+    return false;
+  }
+  ended_->wait_to_end(why); // a giver is about to end it
+  return true;
+}
+
+} // namespace rubato::detail
