@@ -1,0 +1,443 @@
+"""Rubato in gdb: `source rubato_gdb.py`. See docs/debugging.md.
+
+Prints futures, shared futures, tasks, channels and pools by what they are and not by what they are made of, and adds the
+command `rubato bt`, the backtrace of coroutines. Reads memory only, so core dumps do as well.
+"""
+
+import re
+
+import gdb
+import gdb.printing
+
+LOW_BITS = 7  # of own_promise::awaited_by_, beside the address of a frame
+PROMISE_AT = 16  # in a frame, as both compilers lay it out: behind the addresses of its resume and destroy functions
+DONE = 2  # what the word of a completion is when the result is there
+EXCEPTION_HEADER = 112  # of __cxa_exception, which lies before the object thrown, on the 64-bit targets
+
+
+def atomic(value):
+    """What is in a std::atomic."""
+    for name in ("_M_i", "_M_b", "__a_", "_M_p"):
+        if any(f.name == name for f in value.type.strip_typedefs().fields()):
+            inner = value[name]
+            return atomic(inner) if inner.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT else inner
+    for f in value.type.strip_typedefs().fields():
+        if f.is_base_class:
+            return atomic(value[f])
+    return value
+
+
+def pointer_at(address):
+    word = gdb.lookup_type("unsigned long").pointer()
+    return int(gdb.Value(address).cast(word).dereference())
+
+
+def string_at(address):
+    return gdb.Value(address).cast(gdb.lookup_type("char").pointer()).string()
+
+
+def symbol_at(address):
+    """The function at an address, without what compilers add to the parts of a coroutine. None: there is none."""
+    if address == 0:
+        return None
+    try:
+        text = gdb.execute("info symbol %#x" % address, to_string=True)
+    except gdb.error:
+        return None
+    if text.startswith("No symbol"):
+        return None
+    text = re.sub(r"( \+ \d+)? in section .*", "", text).strip()
+    text = re.sub(r"\s*(\[clone [^]]*\]|[\[(]?\.(resume|actor|cleanup|destroy)[.\w]*[\])]?)", "", text)
+    # g++ names the part that is resumed by its frame: f(f(int)::_Z1fi.Frame*)
+    frame = re.match(r"^(.*?)\((\1\(.*\)[^)]*)::_Z\w*\.Frame ?\*\)$", text)
+    return frame.group(2) if frame else text
+
+
+def coroutine_name(frame):
+    return symbol_at(pointer_at(frame)) or "coroutine at %#x" % frame
+
+
+def dynamic(value):
+    """A polymorphic object as what it is, if that is known."""
+    try:
+        return value.cast(value.dynamic_type)
+    except gdb.error:
+        return value
+
+
+def described_exception(pointer):
+    """The type and, if it can be read, the text of an exception."""
+    thrown = int(pointer["_M_exception_object"])
+    if thrown == 0:
+        return "nothing"
+    try:
+        name = string_at(pointer_at(pointer_at(thrown - EXCEPTION_HEADER) + 8)).lstrip("*")
+        try:
+            demangled = gdb.execute("demangle _ZTI" + name, to_string=True).strip()
+            name = demangled.replace("typeinfo for ", "") if "typeinfo for" in demangled else name
+        except gdb.error:
+            pass
+    except (gdb.error, UnicodeDecodeError):
+        return "an exception"
+    texts = ("std::runtime_error", "std::logic_error", "std::invalid_argument", "std::out_of_range", "std::domain_error",
+             "std::length_error", "std::range_error", "std::overflow_error", "std::underflow_error", "std::future_error",
+             "std::system_error")
+    if name in texts or derives_from(name, texts[:2]):
+        try:  # a reference-counted string behind the address of the virtual functions
+            return '%s("%s")' % (name, string_at(pointer_at(thrown + 8)))
+        except (gdb.error, UnicodeDecodeError):
+            pass
+    return name
+
+
+def derives_from(name, bases):
+    try:
+        fields = gdb.lookup_type(name).fields()
+    except (gdb.error, TypeError):
+        return False
+    return any(f.is_base_class and (f.type.name in bases or derives_from(f.type.name, bases)) for f in fields)
+
+
+# Results
+
+
+def state_of(future):
+    """The state that a future refers to; null: none."""
+    return future["state_"]["state_"]
+
+
+def is_done(state):
+    return int(atomic(state["waiters"]["word_"])) == DONE
+
+
+def described_state(pointer):
+    if int(pointer) == 0:
+        return "no state"
+    state = pointer.dereference()
+    if is_done(state):
+        holds = str(state["holds"]).split("::")[-1]
+        whole = dynamic(state)
+        try:
+            if holds == "error":
+                return "failed with " + described_exception(whole["room_"]["error"])
+            if holds == "value":
+                value = whole["room_"]["value"]
+                return "ready" if "monostate" in str(value.type.strip_typedefs()) else "ready with %s" % described_value(value)
+        except (gdb.error, gdb.MemoryError):
+            pass
+        return "ready" if holds != "none" else "ready, its result has been taken"
+    by = int(atomic(state["begun_by"])) if has_field(state, "begun_by") else 0
+    activity = as_activity(pointer)
+    if activity is not None and int(frame_in(activity["leaf_"])) != 0:
+        return "pending, suspended in " + coroutine_name(frame_in(activity["leaf_"]))
+    return "pending, begun by thread %d" % (by - 1) if by else "pending"
+
+
+def described_value(value):
+    if value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
+        return str(value)
+    return value.format_string(max_elements=10)
+
+
+def has_field(value, name):
+    try:
+        value[name]
+        return True
+    except gdb.error:
+        return False
+
+
+class FuturePrinter:
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        return "%s: %s" % (short(self.value.type), described_state(state_of(self.value)))
+
+
+def short(kind):
+    return re.sub(r"\brubato::", "", str(kind.strip_typedefs().unqualified()))
+
+
+# Coroutines
+
+
+def frame_in(handle):
+    return int(handle["_M_fr_ptr"]) if has_field(handle, "_M_fr_ptr") else int(handle["__handle_"])
+
+
+class TaskPrinter:
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        frame = frame_in(self.value["frame_"])
+        if frame == 0:
+            return short(self.value.type) + ": empty"
+        return "%s: %s, %s" % (short(self.value.type), coroutine_name(frame),
+                               "awaited" if awaited_by(frame)[0] else "not awaited")
+
+
+def awaited_by(frame):
+    """The frame that a coroutine returns to, 0 if it is the outermost, and whether its promise can be found."""
+    promise = gdb.Value(frame + PROMISE_AT).cast(gdb.lookup_type("rubato::detail::own_promise").pointer())
+    word = int(promise.dereference()["awaited_by_"])
+    return word & ~LOW_BITS, word & 1
+
+
+def as_activity(state):
+    """The line of execution that brings a result, if a coroutine does; else null."""
+    if int(state) == 0:
+        return None
+    whole = dynamic(state.dereference())
+    if has_field(whole, "leaf_"):
+        return whole
+    # What it is may be known to the library alone. That is not so of its first base classes.
+    virtual_functions = symbol_at(pointer_at(int(state))) or ""
+    if re.search(r"sibling_activity|coroutine_job|child_job", virtual_functions):
+        return state.cast(gdb.lookup_type("rubato::detail::activity").pointer()).dereference()
+    return None
+
+
+def parent_of(activity):
+    """The coroutine whose when_all() or when_any() this line of execution belongs to. None: it does not, or that is unknown."""
+    try:
+        return activity["of_"]["group_"].dereference()["of_"]
+    except gdb.error:
+        return None
+
+
+def described_wait(activity):
+    """What a suspended coroutine waits for, and the state of that, if it is one."""
+    word = int(atomic(activity["waits_on_"]["word_"])) & ~1
+    if word == 0:
+        return "ready, or awaits something foreign", None
+    wait = gdb.Value(word).cast(gdb.lookup_type("rubato::detail::suspension").pointer()).dereference()
+    whole = dynamic(wait)
+    name = short(whole.type)
+    awaiter = re.match(r"detail::future_awaiter<.*, *((?:shared_)?future<.*>) *>$", name)
+    if awaiter:
+        return "awaits a " + awaiter.group(1).strip(), state_of(whole["future_"])
+    known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its siblings"),
+             ("send_awaiter", "awaits room in a channel"), ("receive_awaiter", "awaits a value of a channel"),
+             ("sibling_race", "awaits the first of several"), ("permit", "awaits a lock or a semaphore"))
+    for part, text in known:
+        if part in name:
+            return text, None
+    return "awaits " + name.replace("detail::", ""), None
+
+
+def print_coroutine(activity, seen, indent=""):
+    """The coroutines of one line of execution, innermost first; then those of what it awaits."""
+    address = int(activity.address)
+    if address in seen:
+        print(indent + "  ... the line of execution at %#x, printed above" % address)
+        return
+    seen.add(address)
+    frame = frame_in(activity["leaf_"])
+    if frame == 0:
+        print(indent + "  runs, or has not begun")
+        return
+    findable = int(activity["leaf_is_ours_"])
+    number = 0
+    while frame != 0:
+        name = coroutine_name(frame)
+        if "sibling_group" in name:
+            name = "when_all(), when_any() or with_deadline()"
+        print("%s  #%d %s" % (indent, number, name))
+        if not findable:
+            break
+        frame, findable = awaited_by(frame)
+        number += 1
+    parent = parent_of(activity)
+    if parent is not None:
+        print("%s  #%d when_all(), when_any() or with_deadline() of the coroutine at %#x" % (indent, number, int(parent.address)))
+    text, state = described_wait(activity)
+    print(indent + "  " + text)
+    if state is not None:
+        print_state(state, seen, indent + "    ")
+
+
+def print_state(state, seen, indent):
+    activity = as_activity(state)
+    if activity is not None and not is_done(state.dereference()):
+        print("%sof the coroutine at %#x:" % (indent, int(state)))
+        print_coroutine(activity, seen, indent)
+    else:
+        print(indent + described_state(state))
+
+
+# Pools
+
+
+def pools():
+    """All that there are. Needs debug information of the library."""
+    core = gdb.lookup_type("rubato::detail::pool_core").pointer()
+    try:
+        first = gdb.parse_and_eval("'rubato::detail::(anonymous namespace)::state'.pools")
+    except gdb.error:  # the type of that variable is not known
+        state = gdb.parse_and_eval("(char*)&'rubato::detail::(anonymous namespace)::state'")
+        first = (state + 8).cast(core.pointer()).dereference()
+    while int(first) != 0:
+        yield first.dereference()
+        first = first["next_pool"]
+
+
+def member(value, base):
+    """The base class whose name begins so, wherever it is in the object."""
+    for f in value.type.strip_typedefs().fields():
+        part = value[f] if f.is_base_class or f.name == "_M_t" else None
+        if part is None:
+            continue
+        found = part if str(part.type).startswith("std::" + base) else member(part, base)
+        if found is not None:
+            return found
+    return None
+
+
+def elements(unique_pointer, count):
+    """Of a std::unique_ptr to an array of atomics."""
+    first = member(unique_pointer, "_Head_base<0")["_M_head_impl"]
+    for i in range(count):
+        yield atomic((first + i).dereference())
+
+
+def queued(core):
+    """How many tasks are in the queues."""
+    n = 0
+    node = core["entry"]["head_"]
+    stub = int(core["entry"]["stub_"].address)
+    while int(node) != 0:
+        n += int(node) != stub
+        node = atomic(node.dereference()["next"])
+    for seat in elements(core["seats_"], int(atomic(core["seats_known_"]))):
+        if int(seat) == 0:
+            continue
+        s = seat.dereference()
+        n += int(atomic(s["queue"]["tail_"])) - int(atomic(s["queue"]["head_"]))
+        n += int(atomic(s["slot"])) != 0
+        n += int(atomic(s["inbox"]["pushed_"])) - int(atomic(s["inbox"]["popped_"]))
+    return n
+
+
+def pool_name(core):
+    text = core["options_"]["name_"]
+    return string_at(int(text["_M_dataplus"]["_M_p"])) if has_field(text, "_M_dataplus") else str(text).strip('"')
+
+
+def described_pool(core):
+    return 'pool "%s": size %d, queued %d, threads %d' % (pool_name(core), int(atomic(core["target_"])), queued(core),
+                                                              int(atomic(core["made_"])))
+
+
+class PoolPrinter:
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        core = atomic(self.value["core_"])
+        if int(core) == 0:
+            return "pool: not started"
+        try:
+            whole = core.cast(gdb.lookup_type("rubato::detail::pool_core").pointer()).dereference()
+            return described_pool(whole)
+        except gdb.error as error:
+            return "pool: started; the library has no debug information (%s)" % error
+
+
+def residents(core):
+    """The work that waits in a pool: coroutines that have been suspended, continuations."""
+    stripes = core["residing"]["stripes_"]["_M_elems"]
+    kind = gdb.lookup_type("rubato::detail::future_state").pointer()
+    for i in range(stripes.type.strip_typedefs().range()[1] + 1):
+        r = stripes[i]["first"]
+        while int(r) != 0:
+            offset = int(r["offset_"])
+            if offset >= 1 << 30:  # 31 bits, and it may lie before the work
+                offset -= 1 << 31
+            yield gdb.Value(int(r) - offset).cast(kind)
+            r = r["next_"]
+
+
+class ChannelPrinter:
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        core = self.value["core_"]
+        parts = ["%d of %d" % (int(core["buffer_"]["size_"]), int(core["capacity_"]))]
+        for side in ("senders", "receivers"):
+            n = 0
+            node = core[side + "_"]["first_"]
+            while int(node) != 0:
+                n += 1
+                node = node["next_"]
+            if n != 0:
+                parts.append("%d waiting %s" % (n, side))
+        if bool(core["closed_"]):
+            parts.append("closed")
+        return "%s: %s" % (short(self.value.type), ", ".join(parts))
+
+
+# Commands
+
+
+class Rubato(gdb.Command):
+    """Commands about Rubato: see "help rubato bt"."""
+
+    def __init__(self):
+        super().__init__("rubato", gdb.COMMAND_STACK, gdb.COMPLETE_NONE, True)
+
+
+class Backtrace(gdb.Command):
+    """rubato bt: the suspended coroutines of all pools; rubato bt EXPRESSION: those behind a future or a task.
+
+For each, the functions from where it is suspended to the one that was spawned, what it waits for, and, if that is the
+result of another coroutine, that one."""
+
+    def __init__(self):
+        super().__init__("rubato bt", gdb.COMMAND_STACK, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        try:
+            if argument:
+                self.of(gdb.parse_and_eval(argument))
+            else:
+                self.of_all()
+        except gdb.error as error:
+            raise gdb.GdbError("rubato bt: %s: the library has to be compiled with debug information (-g)" % error)
+
+    @staticmethod
+    def of(value):
+        if has_field(value, "state_"):
+            print_state(state_of(value), set(), "")
+        elif has_field(value, "frame_"):
+            print(TaskPrinter(value).to_string())
+        else:
+            raise gdb.GdbError("rubato bt takes a future, a shared_future or a task")
+
+    @staticmethod
+    def of_all():
+        seen = set()
+        for core in pools():
+            print(described_pool(core))
+            for state in residents(core):
+                activity = as_activity(state)
+                if activity is None or is_done(state.dereference()) or int(activity.address) in seen:
+                    continue
+                print("coroutine at %#x:" % int(state))
+                print_coroutine(activity, seen)
+
+
+def printers():
+    all_of_them = gdb.printing.RegexpCollectionPrettyPrinter("rubato")
+    all_of_them.add_printer("future", r"^rubato::(shared_)?future<.*>$", FuturePrinter)
+    all_of_them.add_printer("task", r"^rubato::task<.*>$", TaskPrinter)
+    all_of_them.add_printer("channel", r"^rubato::channel<.*>$", ChannelPrinter)
+    all_of_them.add_printer("pool", r"^rubato::pool$", PoolPrinter)
+    return all_of_them
+
+
+gdb.printing.register_pretty_printer(None, printers(), replace=True)
+Rubato()
+Backtrace()
