@@ -7,6 +7,11 @@ JOBS ?= $(shell nproc)
 # Further arguments for cmake, when it configures, and for ctest.
 CONFIGURE ?=
 CTEST ?=
+# Most tests run once per number of workers: none, one and far more than there are cores show nearly all that a pair and
+# an odd number show.
+SELECT ?= -E '/workers/.*/(2|7)$$'
+# What make test-deep builds and runs.
+DEEP ?= gcc-release gcc-debug clang-debug clang-release asan-ubsan tsan
 
 build := build/$(PRESET)
 # What the preset needs, as scripts/setup calls it.
@@ -14,11 +19,11 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% as
 export ONLY WORKERS ROUNDS QUICK OUT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples test explore models bench check format tidy install clean configure
+.PHONY: help demo build examples test test-deep explore models bench check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 	@echo; echo 'PRESET=$(PRESET) can be any of those that "cmake --list-presets" prints; JOBS=$(JOBS).'
 
 demo: configure ## install what is missing, build, count the identifiers of DIR=/usr/include
@@ -32,8 +37,11 @@ examples: configure ## install what is missing, build the programs of examples/
 	cmake --build --preset $(PRESET) --target identifiers pipeline -j $(JOBS)
 	@ls $(build)/examples/identifiers/identifiers $(build)/examples/pipeline/pipeline
 
-test: build ## install what is missing, build, run all tests
-	ctest --preset $(PRESET) -j $(JOBS) $(CTEST)
+test: build ## install what is missing, build, run the tests with 0, 1 and 33 workers
+	ctest --preset $(PRESET) -j $(JOBS) $(SELECT) $(CTEST)
+
+test-deep: ## the tests with every number of workers, in every build of DEEP="preset ...": hours
+	@for preset in $(DEEP); do $(MAKE) --no-print-directory test PRESET=$$preset SELECT= || exit; done
 
 explore: build ## run the lock-free protocols under the explorer of interleavings
 	ctest --preset $(PRESET) -j $(JOBS) -L explore $(CTEST)
