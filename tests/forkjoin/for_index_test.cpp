@@ -97,7 +97,6 @@ TEST_P(for_index, does_nothing_for_empty_and_reversed_bounds) {
     rubato::for_index(1, 0, mark);
     rubato::for_index(std::numeric_limits<int>::max(), std::numeric_limits<int>::min(), mark);
     rubato::for_index(std::numeric_limits<std::uint64_t>::max(), std::uint64_t{0}, mark);
-    rubato::for_index(-1, 3U, mark); // the common type is unsigned: -1 is its greatest value
   });
   EXPECT_FALSE(ran);
 }

@@ -115,7 +115,7 @@ TEST_P(scope_lists, regression_a_spawn_does_not_touch_a_group_that_its_child_has
     std::byte bytes[sizeof(rubato::task_group)];
   };
   auto const memory = std::make_unique<storage>();
-  std::atomic<std::size_t> made{0}, ran{0}, gone{0};
+  std::atomic<std::size_t> ran{0}, gone{0};
   std::size_t const rounds = scaled(5000);
   std::thread destroyer([&] {
     for (std::size_t round = 1; round <= rounds; ++round) {
