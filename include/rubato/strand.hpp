@@ -5,14 +5,13 @@
 
 #include "rubato/detail/continuation.hpp"
 #include "rubato/detail/coroutine_job.hpp"
-#include "rubato/detail/mutex.hpp"
 #include "rubato/detail/pool_access.hpp"
 #include "rubato/detail/unattended.hpp"
 #include "rubato/future.hpp"
 #include "rubato/thread_pool.hpp"
 
+#include <atomic>
 #include <functional>
-#include <mutex>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -20,12 +19,6 @@
 namespace rubato {
 
 namespace detail {
-
-/// The state of a result that is there.
-[[nodiscard]] inline state_ref make_done() {
-  future<void> ready = make_ready_future();
-  return std::move(future_access::state(ready));
-}
 
 /// A callable as a continuation of what is before it in a strand, whose result is not its business.
 template<class F>
@@ -60,33 +53,32 @@ public:
 /// suspended; so it must not wait for what comes behind it in the same strand. What an exception or a
 /// cancellation ends makes room for the next like anything else.
 ///
-/// Costs no thread, and a mutex for an instant. Any number of threads may use a strand at once. It may be
-/// destroyed at any time, and what it was given goes on; the pool must outlive it. Until the next comes, it
-/// keeps the result of the last one that nobody has fetched. When the pool ends and breaks off one of them,
-/// those behind it are broken off as well.
+/// Costs no thread and no lock. Any number of threads may use a strand at once. It may be destroyed at any
+/// time, and what it was given goes on; the pool must outlive it. Until the next comes, it keeps the result
+/// of the last one that nobody has fetched. When the pool ends and breaks off one of them, those behind it
+/// are broken off as well. In the child after fork() what had not ended is broken, and the strand can be
+/// used.
 class strand {
   pool* pool_;
-  detail::mutex mutex_;
-  detail::state_ref last_; // guarded by mutex_
+  std::atomic<detail::future_state*> last_{nullptr}; // a hold on the newest; null: there was none yet
 
-  template<class Job, class F>
-  [[nodiscard]] Job* append(F f) {
-    detail::pool_core& core = *detail::core_of(*pool_);
-    detail::state_ref before; // what it kept is destroyed outside the lock
-    std::lock_guard const guard(mutex_);
-    auto* const made = detail::make_state<Job>(core, true, last_, false, std::move(f));
-    made->hold();
-    before = std::exchange(last_, detail::state_ref(made));
-    return made;
+  /// Behind the newest. What it makes is there, so that no user code runs in between.
+  template<class Job>
+  void append(Job& made, detail::pool_core& core) noexcept {
+    made.hold();
+    // acq_rel: whoever follows it sees it whole. It may be followed before it is attached itself.
+    detail::state_ref before(last_.exchange(&made, std::memory_order_acq_rel));
+    if (before && before->home() != &core && detail::was_lost_in_fork(*before.get()))
+      static_cast<void>(before.let_go());
+    made.attach(std::move(before));
   }
 
 public:
-  explicit strand(pool& p)
-      : pool_(&p)
-      , last_(detail::make_done()) {}
+  explicit strand(pool& p) noexcept
+      : pool_(&p) {}
   strand(strand const&) = delete;
   strand& operator=(strand const&) = delete;
-  ~strand() = default;
+  ~strand() { detail::state_ref const last(last_.load(std::memory_order_acquire)); }
 
   /// f(args...), or f(std::stop_token, args...), and the future of its result, as pool::spawn(): a task or
   /// future that f returns is waited for; work whose future is dropped before its turn comes is not begun.
@@ -98,10 +90,11 @@ public:
     if constexpr (detail::can_be_spawned<F, Args...>()) {
       using job = typename detail::job_for<detail::strand_call<call_type>>::type;
       using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
-      auto* const made = append<detail::placed_continuation<job>>(
-          call_type(std::forward<F>(f), std::forward<Args>(args)...));
+      detail::pool_core& core = *detail::core_of(*pool_);
+      auto* const made = detail::make_state<detail::placed_continuation<job>>(
+          core, true, detail::state_ref(), false, call_type(std::forward<F>(f), std::forward<Args>(args)...));
       future<result> out = detail::future_access::make<result>(detail::state_ref(made));
-      made->attach();
+      append(*made, core);
       return out;
     } else {
       return detail::refused();
@@ -118,9 +111,11 @@ public:
   void enqueue(F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
       using job = detail::unattended_job<detail::strand_call<std::decay_t<F>>>;
-      auto* const made = append<detail::placed_continuation<job>>(std::decay_t<F>(std::forward<F>(f)));
-      made->watch(*detail::core_of(*pool_));
-      made->attach();
+      detail::pool_core& core = *detail::core_of(*pool_);
+      auto* const made = detail::make_state<detail::placed_continuation<job>>(
+          core, true, detail::state_ref(), false, std::decay_t<F>(std::forward<F>(f)));
+      made->watch(core);
+      append(*made, core);
     }
   }
   template<class T>

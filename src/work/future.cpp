@@ -212,6 +212,11 @@ void failure_report::tell(task& base, member* /*runner: null, if the pool discar
   self.job.release();
 }
 
+bool was_lost_in_fork(future_state const& s) noexcept {
+  pool_core const* const home = s.home();
+  return !s.done() && home != nullptr && home != current->core && was_left_behind(home);
+}
+
 void queue_new(future_state& s) noexcept { queue_entry(*s.home(), s.seat, s); }
 
 void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept {

@@ -68,11 +68,12 @@ detail::pool_core& pool::core() const {
   detail::pool_core* c = core_.load(std::memory_order_acquire);
   if (c != nullptr) [[likely]]
     return *c;
+  pool_options options =
+      options_ != nullptr ? *options_ : pool_options(); // copies callbacks: without the lock
   std::lock_guard const guard(detail::starting);
   c = core_.load(std::memory_order_relaxed);
   if (c != nullptr) return *c;
   auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use
-  pool_options options = options_ != nullptr ? *options_ : pool_options();
   auto made = std::make_unique<detail::pool_core>(self, std::move(options));
   made->start(workers_ == by_machine ? usable_cpus() : workers_);
   if (immortal_) {

@@ -236,7 +236,16 @@ protected:
       , source_(source.let_go())
       , owns_(owns) {}
   /// It has not begun, and its source was broken off.
-  [[nodiscard]] bool follows_nothing() const noexcept { return !begun_ && source().broken_off; }
+  [[nodiscard]] bool follows_nothing() const noexcept {
+    if (begun_) return false;
+    future_state const* const s = source_now();
+    return s != nullptr && s->broken_off;
+  }
+  [[nodiscard]] bool has_source() const noexcept { return source_now() != nullptr; }
+  /// Before it is attached. By whoever has made it without one.
+  void follow(state_ref source) noexcept {
+    source_.store(source.let_go(), std::memory_order_release); // pairs with source_now()
+  }
   [[nodiscard]] static continuation& of(future_waiter& w) noexcept { return static_cast<continuation&>(w); }
   /// False: the source is there already, and the caller queues this.
   [[nodiscard]] bool await_source() noexcept { return source().waiters.add(*this); }
@@ -313,9 +322,14 @@ public:
       , chosen_(chosen) {
     this->settle(&wanted);
   }
-  void attach() {
+  /// Behind that; empty: it may begin at once.
+  void attach(state_ref source) noexcept {
+    this->follow(std::move(source));
+    attach();
+  }
+  void attach() noexcept {
     join_residents(wanted_, pending_);
-    if (!this->await_source()) enqueue();
+    if (!this->has_source() || !this->await_source()) enqueue();
   }
   // Once it has been fired it may be a coroutine that runs elsewhere, though the place where it was to run is
   // not left yet.

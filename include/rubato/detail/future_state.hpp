@@ -280,6 +280,9 @@ public:
   [[nodiscard]] future_state* let_go() noexcept { return std::exchange(state_, nullptr); }
 };
 
+/// Did it not end before fork() made this process? Then it never does, and the parent's copy is left alone.
+[[nodiscard]] bool was_lost_in_fork(future_state const& s) noexcept;
+
 /// A state with room for a T. `Base` is future_state or an activity.
 template<class T, class Base = future_state>
 class state_of : public Base {

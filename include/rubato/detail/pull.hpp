@@ -16,8 +16,9 @@
 
 namespace rubato::detail {
 
-/// Hands out short chunks under a lock. Of a forward range it hands out iterators, of an input range the
-/// elements, as lvalues if `Lvalues`.
+/// Hands out short chunks under a lock, the one under which user code runs by design: the range's iterator,
+/// one thread at a time. Of a forward range it hands out iterators, of an input range the elements, as
+/// lvalues if `Lvalues`.
 template<class R, bool Lvalues>
 class puller {
   static constexpr std::size_t most = 64;
