@@ -158,7 +158,7 @@ TEST_P(async_waiting, of_pools_for_each_other) {
     auto& next = left % 2 == 0 ? pool : other;
     return left == 0 ? 0 : next.spawn([&, left] { return ping(left - 1); }).get() + 1;
   };
-  int const depth = under_tsan ? 40 : 200;
+  int const depth = under_tsan || under_asan ? 40 : 200;
   std::vector<rubato::future<int>> all;
   for (int i = 0; i != 8; ++i) all.push_back((i % 2 == 0 ? pool : other).spawn([&] { return ping(depth); }));
   for (auto& f : all) EXPECT_EQ(f.get(), depth);
