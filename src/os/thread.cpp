@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <sched.h>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -128,6 +129,8 @@ void thread::detach() {
 }
 
 thread_id this_thread_id() noexcept { return static_cast<thread_id>(::syscall(SYS_gettid)); }
+
+int current_cpu() noexcept { return ::sched_getcpu(); }
 
 std::size_t stack_bytes() noexcept {
   constexpr std::size_t least = std::size_t{64} << 10;

@@ -45,6 +45,9 @@ using thread_id = pid_t;
 /// The kernel's number of the calling thread. Asked every time, since a fork changes it.
 [[nodiscard]] thread_id this_thread_id() noexcept;
 
+/// The CPU on which the calling thread runs at this moment; -1: unknown. No system call.
+[[nodiscard]] int current_cpu() noexcept;
+
 /// Ties the calling thread to one CPU. False, and nothing changed, if the kernel refuses: offline, not in its
 /// cpuset. affinity_cpus() and new threads go by the set from before the pin.
 bool pin(int cpu) noexcept;

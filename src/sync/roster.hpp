@@ -44,6 +44,8 @@ struct basic_roster_thread {
   basic_roster_thread* previous = nullptr;
   bool idle = false, homeless = false;
   bool active = false; ///< counted as such
+  /// Where it ran when it went to sleep, -1: unknown. A hint: relaxed, and written without the lock.
+  typename Policy::template atomic<int> last_cpu{-1};
 };
 
 /// What becomes of a thread that leaves its seat.
@@ -159,8 +161,9 @@ public:
 
   /// Picks a vacant seat (the given one, if any) and who sits down on it, and wakes that thread if there is
   /// one. The called thread counts as active and searching; one that has to be made counts as active only,
-  /// since it may take its time. `always`: even if somebody searches already.
-  [[nodiscard]] call summon(seat* wanted = nullptr, bool always = false) noexcept {
+  /// since it may take its time. `always`: even if somebody searches already. `busy_cpu`: where the caller
+  /// runs, and goes on; rather a thread that ran elsewhere is woken.
+  [[nodiscard]] call summon(seat* wanted = nullptr, bool always = false, int busy_cpu = -1) noexcept {
     call c;
     {
       std::lock_guard const guard(mutex_);
@@ -176,6 +179,7 @@ public:
         c.where->promised = true;
         return c;
       }
+      if (busy_cpu >= 0) c.who = idle_elsewhere(c.who, busy_cpu);
       take_seat(c.where, one_searching + one_active);
       delist(*c.who);
       c.who->active = true;
@@ -346,6 +350,15 @@ public:
 private:
   static bool may_be_called(seat const& s) noexcept {
     return s.vacant && (!s.personal || (s.last != nullptr && s.last->idle));
+  }
+  /// The system may put a thread that it wakes where that ran before, behind the waker: for milliseconds.
+  [[nodiscard]] thread* idle_elsewhere(thread* t, int busy_cpu) const noexcept {
+    constexpr unsigned most = 8;
+    thread* other = idle_.front();
+    if (t->last_cpu.load(std::memory_order_relaxed) != busy_cpu || t->active) return t;
+    for (unsigned i = 0; i != most && other != nullptr; ++i, other = other->next)
+      if (!other->active && other->last_cpu.load(std::memory_order_relaxed) != busy_cpu) return other;
+    return t;
   }
   [[nodiscard]] seat* free_seat() const noexcept {
     seat* s = vacant_.front();

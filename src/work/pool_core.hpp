@@ -237,7 +237,7 @@ public:
 
   // The watch (relief.cpp)
   /// A job or a child has become latent while the watch was perhaps asleep.
-  void tell_watch() noexcept;
+  void tell_of_latent() noexcept;
   /// At its next fork every thread is to tell the watch, which is about to sleep.
   void remind_all() noexcept;
   struct attention {
@@ -415,6 +415,8 @@ private:
     }
   };
   std::atomic<unsigned> end_checks_{0}; ///< calls of end_if_quiet() that have not been served
+
+  std::atomic<bool> watch_owed_{false}; ///< a searcher that finds work tells the watch, which was not told
 
   // The watch's notes.
   bool latent_seen_ = false;

@@ -40,12 +40,17 @@ void pool_core::tell_if_stuck() noexcept {
   if (is_stuck() || ends_but_waits()) nudge_watch(watch_rest::dozing);
 }
 
-void pool_core::tell_watch() noexcept {
+void pool_core::tell_of_latent() noexcept {
   // Pairs with the watch's fence: it has announced its sleep before it looks for what is latent, and this
   // thread has pushed before it looks whether the watch sleeps. One sees the other.
   std_policy::fence();
-  // Who leaves the last seat that is taken tells the watch itself.
-  if (people.has_vacant()) nudge_watch(watch_rest::dozing);
+  // A thread that leaves the last seat that is taken tells the watch itself.
+  if (!people.has_vacant() || watch_state_now.load(std::memory_order_seq_cst) < watch_rest::dozing) return;
+  // A worker, not the watch: a wake costs the same, and the worker takes what is latent. It tells the watch if
+  // it finds something while other workers sleep, or when it rests. seq_cst: pairs with the last searcher,
+  // because if call_worker() sees one and wakes none, that one reads this after it has stopped searching.
+  watch_owed_.store(true, std::memory_order_seq_cst);
+  call_worker();
 }
 
 void pool_core::remind_all() noexcept {

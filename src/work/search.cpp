@@ -3,6 +3,7 @@
 #include "rubato/detail/scope_core.hpp"
 #include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
+#include "work/watch.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -196,6 +197,10 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
         notify();
       else if (last && people.has_vacant() && (people.active() > 1 ? any_latent() : any_child()))
         call_worker(); // alone, it finds nothing in the chains and slots of others, which are cold by now
+      // seq_cst: see tell_of_latent().
+      if (watch_owed_.load(std::memory_order_seq_cst) && watch_owed_.exchange(false, std::memory_order_seq_cst) &&
+          people.has_vacant())
+        nudge_watch(watch_rest::dozing);
       os::ticks const begin = os::now();
       t.pass_boundary();
       run(t, f);

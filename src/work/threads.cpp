@@ -132,6 +132,7 @@ void pool_core::start_thread(roster::call const& c, bool relief, pool_thread* bl
     call_for_inboxes();
     if (any_shared()) notify();
   }
+  nudge_watch(watch_rest::dozing); // it looks after what is latent, which no thread was made for
   tell_if_stuck();
   on_quiet();
   // Nobody is left to sit down: whoever waits for what must run on a given seat can do it himself.

@@ -18,7 +18,7 @@ void announce(departure& d) noexcept {
 
 void answer(member& me) noexcept {
   static_cast<void>(me.chain.look(&me));
-  me.core->tell_watch();
+  me.core->tell_of_latent();
 }
 
 void pool_core::wait_for(pool_thread& t, departure& d) noexcept {

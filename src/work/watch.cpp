@@ -40,7 +40,7 @@ constinit watch_state state;
 bool anything_to_see(watch_rest depth) noexcept {
   std::lock_guard const guard(state.pools_mutex);
   for (pool_core* p = state.pools; p != nullptr; p = p->next_pool) p->remind_all();
-  std_policy::fence(); // pairs with tell_watch()
+  std_policy::fence(); // pairs with tell_of_latent()
   for (pool_core* p = state.pools; p != nullptr; p = p->next_pool)
     if (p->wants_attention(depth == watch_rest::asleep)) return true;
   return false;

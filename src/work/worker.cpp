@@ -1,5 +1,6 @@
 // What a worker runs next, and what queued work does to the sleepers. docs/design/parking.md
 #include "os/die.hpp"
+#include "os/thread.hpp"
 #include "rubato/detail/scope_core.hpp"
 #include "work/pool_core.hpp"
 #include "work/rover.hpp"
@@ -325,6 +326,7 @@ bool pool_core::sleep(pool_thread& t) noexcept {
         continue;
       }
     }
+    t.last_cpu.store(os::current_cpu(), std::memory_order_relaxed);
     t.parker.park();
   }
 }
@@ -348,7 +350,7 @@ void pool_core::call_for_inboxes() noexcept {
 }
 
 void pool_core::call_worker(seat* wanted, bool always) noexcept {
-  roster::call const c = people.summon(wanted, always);
+  roster::call const c = people.summon(wanted, always, os::current_cpu());
   if (c && c.who == nullptr) start_thread(c, false);
 }
 
