@@ -5,6 +5,7 @@
 
 #include "rubato/thread_pool.hpp"
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -25,25 +26,48 @@ class per_worker {
     T value;                // a cache line of its own
   };
 
+  // There may be many slots, of which few are used: the cells' pointers come in chunks, made when needed.
+  static constexpr unsigned per_chunk = 512;
+  struct chunk {
+    std::array<std::atomic<cell*>, per_chunk> cells{};
+  };
+
   pool* pool_;
   std::function<T()> make_;
-  unsigned slots_;
-  std::unique_ptr<std::atomic<cell*>[]> cells_;
+  unsigned chunk_count_;
+  std::unique_ptr<std::atomic<chunk*>[]> chunks_;
 
   template<class F>
   void for_each_cell(F f) const {
-    for (unsigned i = 0; i != slots_; ++i)
-      // acquire: pairs with make_mine(), because the cell is read next.
-      if (cell* const c = cells_[i].load(std::memory_order_acquire)) f(*c);
+    for (unsigned k = 0; k != chunk_count_; ++k) {
+      // acquire, both: pair with mine() and make_mine(), because what they point to is read next.
+      chunk const* const some = chunks_[k].load(std::memory_order_acquire);
+      if (some == nullptr) continue;
+      for (auto const& one : some->cells)
+        if (cell* const c = one.load(std::memory_order_acquire)) f(*c);
+    }
   }
 
-  T& make_mine(std::atomic<cell*>& mine) {
+  std::atomic<cell*>& mine(unsigned worker) {
+    auto& slot = chunks_[worker / per_chunk];
+    chunk* some = slot.load(std::memory_order_acquire); // as in for_each_cell()
+    if (some == nullptr) {
+      auto made = std::make_unique<chunk>();
+      // acq_rel: release, for those that load it; acquire, for what another thread has made meanwhile.
+      if (slot.compare_exchange_strong(some, made.get(), std::memory_order_acq_rel,
+                                       std::memory_order_acquire))
+        some = made.release();
+    }
+    return some->cells[worker % per_chunk];
+  }
+
+  T& make_mine(std::atomic<cell*>& own) {
     std::unique_ptr<cell> made(new cell{make_()});
     // If make() waits, what this thread runs meanwhile may have asked too.
-    cell* c = mine.load(std::memory_order_relaxed);
+    cell* c = own.load(std::memory_order_relaxed);
     if (c == nullptr) {
       c = made.release();
-      mine.store(c, std::memory_order_release); // pairs with for_each_cell()
+      own.store(c, std::memory_order_release); // pairs with for_each_cell()
     }
     return c->value;
   }
@@ -65,12 +89,13 @@ public:
         else
           return detail::refused();
       })
-      , slots_(p.slots())
-      , cells_(std::make_unique<std::atomic<cell*>[]>(slots_)) {}
+      , chunk_count_(p.slots() / per_chunk + 1)
+      , chunks_(std::make_unique<std::atomic<chunk*>[]>(chunk_count_)) {}
   per_worker(per_worker const&) = delete;
   per_worker& operator=(per_worker const&) = delete;
   ~per_worker() {
     for_each_cell([](cell& c) { delete &c; });
+    for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].load(std::memory_order_relaxed);
   }
 
   /// The calling thread's. Nobody else touches it, but for for_each() and combine(). Throws std::logic_error
@@ -79,13 +104,13 @@ public:
     if (current_pool() != pool_)
       throw std::logic_error(
           "rubato: per_worker::local() outside its pool; call it in pool::run() or in a task");
-    auto& mine = cells_[*current_worker()];
-    cell* c = mine.load(std::memory_order_relaxed); // written by this thread, or by one that is gone
-    return c != nullptr ? c->value : make_mine(mine);
+    auto& own = mine(*current_worker());
+    cell* c = own.load(std::memory_order_relaxed); // written by this thread, or by one that is gone
+    return c != nullptr ? c->value : make_mine(own);
   }
 
   /// Calls f(T&) for every one there is, on the calling thread, in the order of the threads' numbers. Not
-  /// while others use theirs. O(pool::slots()).
+  /// while others use theirs.
   template<class F>
   void for_each(F&& f) {
     static_assert(std::is_invocable_v<F&, T&>,

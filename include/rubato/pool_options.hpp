@@ -46,6 +46,7 @@ class pool_options {
   std::vector<int> cpus_;
   unsigned spares_ = 1024;
   std::size_t stack_size_ = 0;
+  bool inherit_scheduling_ = false;
   std::optional<std::chrono::nanoseconds> search_time_;
   std::optional<std::size_t> max_queued_;
   std::function<void(std::exception_ptr)> on_unhandled_;
@@ -86,6 +87,12 @@ public:
   /// Of each thread, in bytes; 0: the system's default.
   pool_options& stack_size(std::size_t bytes) & { return stack_size_ = bytes, *this; }
   pool_options&& stack_size(std::size_t bytes) && { return std::move(stack_size(bytes)); }
+  /// Threads are made when they are needed, by any thread of the program. Unset: they have the scheduling
+  /// class SCHED_OTHER, the nice value of the thread that made the program's first pool, and all signals
+  /// blocked but those that a thread causes itself. Set: what the thread has that causes them. on_start may
+  /// change all that.
+  pool_options& inherit_scheduling(bool on = true) & { return inherit_scheduling_ = on, *this; }
+  pool_options&& inherit_scheduling(bool on = true) && { return std::move(inherit_scheduling(on)); }
   /// How long a worker without work searches, awake, before it sleeps. Unset: about the cost of a wake.
   pool_options& search_time(std::chrono::nanoseconds t) & { return search_time_ = t, *this; }
   pool_options&& search_time(std::chrono::nanoseconds t) && { return std::move(search_time(t)); }

@@ -190,7 +190,8 @@ public:
 
   /// Runs f on the calling thread as a member of the pool, and waits for a task or future that f returns: on
   /// a free or sleeping seat if there is one, so that size() threads run in all, else at once as a guest.
-  /// Returns f's result.
+  /// Returns f's result. At most 65,535 threads from outside may be in one pool at the same time, by this, by
+  /// join_as_member() and by scopes and loops that are given a pool: std::system_error above.
   template<class F>
   auto run(F&& f) -> detail::brought_if_fits_t<F>;
   /// The same for the lifetime of the result.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <sched.h>
 #include <string_view>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
@@ -75,6 +77,27 @@ std::size_t valid_stack_size(std::size_t bytes) noexcept {
   return least > SIZE_MAX - page ? least : (least + page - 1) / page * page;
 }
 
+/// As long as it lives, the calling thread has the signals blocked that a new one is to have blocked.
+class signals_blocked {
+  sigset_t before_{};
+  bool const wanted_;
+
+public:
+  explicit signals_blocked(bool wanted) noexcept
+      : wanted_(wanted) {
+    if (!wanted_) return;
+    sigset_t all;
+    ::sigfillset(&all);
+    for (int const own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) ::sigdelset(&all, own);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  signals_blocked(signals_blocked const&) = delete;
+  signals_blocked& operator=(signals_blocked const&) = delete;
+  ~signals_blocked() {
+    if (wanted_) ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+};
+
 } // namespace
 
 thread::thread(thread_options const& options, void (*entry)(void*), void* arg) {
@@ -85,7 +108,10 @@ thread::thread(thread_options const& options, void (*entry)(void*), void* arg) {
   int error = attr.error();
   if (error == 0 && options.stack_size != 0)
     error = ::pthread_attr_setstacksize(attr.get(), valid_stack_size(options.stack_size));
-  if (error == 0) error = ::pthread_create(&handle_, attr.get(), rubato_thread_start, begin.get());
+  if (error == 0) {
+    signals_blocked const blocked(options.blocks_signals);
+    error = ::pthread_create(&handle_, attr.get(), rubato_thread_start, begin.get());
+  }
   if (error != 0) fail(error, "cannot start a thread");
   begin.release(); // NOLINT(bugprone-unused-return-value): the thread has it
   joinable_ = true;
@@ -129,6 +155,15 @@ void thread::detach() {
 }
 
 thread_id this_thread_id() noexcept { return static_cast<thread_id>(::syscall(SYS_gettid)); }
+
+scheduling this_thread_scheduling() noexcept {
+  return {.ordinary = ::sched_getscheduler(0) == SCHED_OTHER, .nice = ::getpriority(PRIO_PROCESS, 0)};
+}
+
+void schedule_ordinarily() noexcept {
+  sched_param const none{};
+  static_cast<void>(::sched_setscheduler(0, SCHED_OTHER, &none));
+}
 
 int current_cpu() noexcept { return ::sched_getcpu(); }
 

@@ -13,11 +13,14 @@ namespace rubato::os {
 struct thread_options {
   std::string name{};         ///< at most 15 bytes are kept; empty: the creator's
   std::size_t stack_size = 0; ///< in bytes, rounded up to what the system needs; 0: the system's default
+  /// All signals but those that a thread causes itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT,
+  /// SIGSYS) are blocked there; false: the mask is the creator's.
+  bool blocks_signals = false;
 };
 
 /// A thread of the system. Unlike std::thread it has a name and a stack size, and it starts on all the CPUs
-/// that its creator had before the creator was pinned by pin(). Its signal mask is the creator's. Like
-/// std::thread it must be joined or detached before it is destroyed or assigned to.
+/// that its creator had before the creator was pinned by pin(). Its nice value and its scheduling class are
+/// the creator's. Like std::thread it must be joined or detached before it is destroyed or assigned to.
 class thread {
   pthread_t handle_{};
   bool joinable_ = false;
@@ -41,6 +44,16 @@ public:
 };
 
 using thread_id = pid_t;
+
+/// What a thread passes on to those that it makes. Without privileges a nice value can only grow.
+struct scheduling {
+  bool ordinary = true; ///< SCHED_OTHER
+  int nice = 0;
+  bool operator==(scheduling const&) const = default;
+};
+[[nodiscard]] scheduling this_thread_scheduling() noexcept;
+/// SCHED_OTHER for the calling thread. Refused to one of SCHED_IDLE without privileges: then nothing changes.
+void schedule_ordinarily() noexcept;
 
 /// The kernel's number of the calling thread. Asked every time, since a fork changes it.
 [[nodiscard]] thread_id this_thread_id() noexcept;

@@ -51,9 +51,15 @@ pool_core::pool_core(pool& handle, pool_options options)
   slots_ = max_workers + options_.spares_ + max_guests;
   cpu_order_ = cpu_order();
   seats_ = std::make_unique<std::atomic<seat*>[]>(max_workers);
-  threads_ = std::make_unique<std::atomic<pool_thread*>[]>(slots_);
   pushed_then_.reserve(max_workers + 1);
-  watch_pool(*this);
+  std::size_t const bytes = slots_ * sizeof(std::atomic<pool_thread*>);
+  threads_ = static_cast<std::atomic<pool_thread*>*>(os::reserve(bytes)); // zero: null pointers
+  try {
+    watch_pool(*this);
+  } catch (...) {
+    os::release(threads_, bytes);
+    throw;
+  }
   workerless_pools.fetch_add(1, std::memory_order_relaxed); // until start()
 }
 
@@ -73,6 +79,7 @@ pool_core::~pool_core() {
   await_visitors(*this);
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield(); // guests on their way out
   for (auto& t : thread_storage_) os::release(t->memory, t->memory_bytes);
+  os::release(threads_, slots_ * sizeof(std::atomic<pool_thread*>));
 }
 
 void pool_core::start(unsigned workers) {
@@ -134,16 +141,16 @@ void pool_core::open_seats(unsigned n) {
   while (made_.load(std::memory_order_relaxed) < n) {
     unsigned const made = made_.load(std::memory_order_relaxed);
     start_thread(people.claim(), false);
-    if (made_.load(std::memory_order_relaxed) <= made && before == 0 && made == 0) {
-      // The waiters go on driving, or what is queued would have no thread.
-      static_cast<void>(set_target(0));
-      for (unsigned i = 0; i != n; ++i) people.close(seat_at(i));
-      for (unsigned i = 0; i != n; ++i) retire_seat(*seat_at(i));
-      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                              "rubato: not a single thread could be started");
-    }
     if (made_.load(std::memory_order_relaxed) <= made) break; // fewer than wanted: seats stay vacant
   }
+  await_made();
+  if (before != 0 || n == 0 || made_.load(std::memory_order_relaxed) != 0) return;
+  // The waiters go on driving, or what is queued would have no thread.
+  static_cast<void>(set_target(0));
+  for (unsigned i = 0; i != n; ++i) people.close(seat_at(i));
+  for (unsigned i = 0; i != n; ++i) retire_seat(*seat_at(i));
+  throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                          "rubato: not a single thread could be started");
 }
 
 unsigned pool_core::resize(unsigned workers) {

@@ -57,7 +57,7 @@ struct wait_terms {
 class pool_core {
 public:
   static constexpr unsigned max_workers = 1024;
-  static constexpr unsigned max_guests = 1024;
+  static constexpr unsigned max_guests = 65'535;
 
   pool_core(pool& handle, pool_options options);
   pool_core(pool_core const&) = delete;
@@ -185,6 +185,7 @@ public:
   // Threads (threads.cpp)
   void call_worker(seat* wanted = nullptr, bool always = false) noexcept;
   void call_for_inboxes() noexcept;
+  void make_now(pool_thread& t) noexcept;
   [[nodiscard]] pool_thread* enter(bool guest);
   void leave_pool(pool_thread& t) noexcept;
   template<class F>
@@ -311,6 +312,10 @@ private:
   void after_vacating(seat* s) noexcept;
   void start_thread(roster::call const& c, bool relief, pool_thread* blocked = nullptr) noexcept;
   [[nodiscard]] bool launch(roster::call const& c, bool relief, pool_thread* blocked) noexcept;
+  [[nodiscard]] bool create(pool_thread& t) noexcept;
+  void undo_launch(roster::call const& c, pool_thread& t) noexcept;
+  void not_launched(roster::call const& c) noexcept;
+  void await_made() noexcept;
   [[nodiscard]] pool_thread* make_record(bool guest);
   void free_number(pool_thread& t) noexcept;
   static void thread_main(void* arg);
@@ -358,8 +363,8 @@ private:
   std::vector<std::unique_ptr<seat>> seat_storage_; // guarded by life_
 
   std::atomic<unsigned> known_{0};
-  std::unique_ptr<std::atomic<pool_thread*>[]> threads_;
-  std::mutex records_; // guards the following four
+  std::atomic<pool_thread*>* threads_; // reserved for all slots; the system backs what is used
+  std::mutex records_;                 // guards the following four
   std::vector<std::unique_ptr<pool_thread>> thread_storage_;
   std::vector<pool_thread*> free_records_;
   std::vector<pool_thread*> exited_; // to be joined
@@ -368,6 +373,7 @@ private:
   unsigned unjoined_ = 0;            // threads of ours, with those that end
   unsigned guests_ = 0;              // guests that are in
   bool winding_up_ = false;          // no thread is made any more
+  std::atomic<unsigned> to_make_{0}; ///< threads of ours that the watch is to make
   std::atomic<bool> no_threads_{false}; ///< the system refused the last one
 
   alignas(64) std::atomic<unsigned> waiting_{

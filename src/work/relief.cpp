@@ -46,8 +46,8 @@ void pool_core::tell_of_latent() noexcept {
   std_policy::fence();
   // A thread that leaves the last seat that is taken tells the watch itself.
   if (!people.has_vacant() || watch_state_now.load(std::memory_order_seq_cst) < watch_rest::dozing) return;
-  // A worker, not the watch: a wake costs the same, and the worker takes what is latent. It tells the watch if
-  // it finds something while other workers sleep, or when it rests. seq_cst: pairs with the last searcher,
+  // A worker, not the watch: a wake costs the same, and the worker takes what is latent. It tells the watch
+  // if it finds something while other workers sleep, or when it rests. seq_cst: pairs with the last searcher,
   // because if call_worker() sees one and wakes none, that one reads this after it has stopped searching.
   watch_owed_.store(true, std::memory_order_seq_cst);
   call_worker();

@@ -198,8 +198,8 @@ bool pool_core::search(pool_thread& t, bool& searching) noexcept {
       else if (last && people.has_vacant() && (people.active() > 1 ? any_latent() : any_child()))
         call_worker(); // alone, it finds nothing in the chains and slots of others, which are cold by now
       // seq_cst: see tell_of_latent().
-      if (watch_owed_.load(std::memory_order_seq_cst) && watch_owed_.exchange(false, std::memory_order_seq_cst) &&
-          people.has_vacant())
+      if (watch_owed_.load(std::memory_order_seq_cst) &&
+          watch_owed_.exchange(false, std::memory_order_seq_cst) && people.has_vacant())
         nudge_watch(watch_rest::dozing);
       os::ticks const begin = os::now();
       t.pass_boundary();

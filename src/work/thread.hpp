@@ -50,6 +50,7 @@ struct pool_thread final : member, roster_thread {
 
   // The system's thread.
   os::thread handle;
+  pool_thread* next_to_make = nullptr; // in the watch's list
   std::atomic<os::thread_id> tid{0};
   int pinned_to = -1;
   bool resting = true;              ///< went idle and has not noticed a call since; its own note

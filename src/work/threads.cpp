@@ -99,29 +99,76 @@ bool pool_core::launch(roster::call const& c, bool relief, pool_thread* blocked)
     people.settle(c, *t);
   else
     people.count_in(*t);
+  {
+    std::lock_guard const guard(records_);
+    ++unjoined_;
+  }
+  if (!options_.inherit_scheduling_ && !schedules_like_watch()) {
+    to_make_.fetch_add(1, std::memory_order_relaxed); // relaxed: handed over under the watch's lock
+    make_on_watch(*t);
+    return true;
+  }
+  if (create(*t)) return true;
+  undo_launch(c, *t);
+  return false;
+}
+
+bool pool_core::create(pool_thread& t) noexcept {
   try {
+    os::thread_options const wanted{.name = thread_name(options_.name_, t.index),
+                                    .stack_size = options_.stack_size_,
+                                    .blocks_signals = !options_.inherit_scheduling_};
     // Under the lock, which the thread takes at its end: whoever joins it finds the handle.
     std::lock_guard const guard(records_);
-    t->handle =
-        os::thread({thread_name(options_.name_, t->index), options_.stack_size_}, &pool_core::thread_main, t);
-    ++unjoined_;
+    t.handle = os::thread(wanted, &pool_core::thread_main, &t);
     no_threads_.store(false, std::memory_order_relaxed);
     return true;
   } catch (std::exception const&) {
     no_threads_.store(true, std::memory_order_relaxed);
+    return false;
   }
-  t->relief.store(false, std::memory_order_relaxed);
+}
+
+void pool_core::undo_launch(roster::call const& c, pool_thread& t) noexcept {
+  t.relief.store(false, std::memory_order_relaxed);
   if (c)
-    people.unsettle(c, *t);
+    people.unsettle(c, t);
   else
-    vacate(*t, leaving::for_good);
-  free_number(*t);
-  return false;
+    vacate(t, leaving::for_good);
+  {
+    std::lock_guard const guard(records_);
+    --unjoined_;
+  }
+  free_number(t);
+  std::lock_guard const guard(waiters_);
+  idle_.notify_all(); // as in reclaim()
+}
+
+/// By the watch, for a thread that was scheduled otherwise than new ones are to be.
+void pool_core::make_now(pool_thread& t) noexcept {
+  visit const here(*this); // the new thread, or its lack, may let the pool end
+  roster::call const c{.where = t.sits_on(), .who = nullptr};
+  if (!create(t)) {
+    undo_launch(c, t);
+    not_launched(c);
+  }
+  to_make_.fetch_sub(1, std::memory_order_release); // pairs with await_made()
+  std::lock_guard const guard(waiters_);
+  idle_.notify_all(); // open_seats() may wait, and shutdown
+}
+
+/// Until the watch has made those threads that it was told to make. It wants none of the caller's locks.
+void pool_core::await_made() noexcept {
+  std::unique_lock lock(waiters_);
+  while (to_make_.load(std::memory_order_acquire) != 0) idle_.wait(lock);
 }
 
 /// What cannot be had is no error: whoever is busy goes on.
 void pool_core::start_thread(roster::call const& c, bool relief, pool_thread* blocked) noexcept {
-  if (launch(c, relief, blocked)) return;
+  if (!launch(c, relief, blocked)) not_launched(c);
+}
+
+void pool_core::not_launched(roster::call const& c) noexcept {
   if (c) {
     people.give_up(c);
     auto& s = static_cast<seat&>(*c.where);
@@ -234,7 +281,7 @@ pool_thread* pool_core::enter(bool guest) {
   pool_thread* const t = make_record(guest);
   if (t == nullptr)
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                            "rubato: more than 1,024 outside threads run in one pool at the same time");
+                            "rubato: more than 65,535 outside threads run in one pool at the same time");
   inside_.fetch_add(1, std::memory_order_relaxed);
   t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
   t->pass_boundary(); // a guest is in a task from the beginning

@@ -32,6 +32,9 @@ struct watch_state {
   pool_core* behind = nullptr; // those that fork() has left in the parent; never destroyed here
   bool started = false;
   std::atomic<std::uint32_t> alarm{0}; // counts wakes
+  std::atomic<int> nice{0};            // the watch's
+  mutex to_make_mutex;
+  pool_thread* to_make = nullptr; // guarded by to_make_mutex
 };
 constinit watch_state state;
 
@@ -57,9 +60,23 @@ pool_core::attention look_at_all(os::ticks now) noexcept {
   return all;
 }
 
+void make_threads() noexcept {
+  for (;;) {
+    pool_thread* t = nullptr;
+    {
+      std::lock_guard const guard(state.to_make_mutex);
+      t = state.to_make;
+      if (t == nullptr) return;
+      state.to_make = t->next_to_make;
+    }
+    t->core->make_now(*t);
+  }
+}
+
 /// Sleeps until then at the latest, less if a timer is due before. `alarm`: as it was when the caller last
 /// looked at the pools.
 void sleep_until(std::uint32_t alarm, std::chrono::steady_clock::time_point latest) noexcept {
+  make_threads();
   auto const until = fire_timers(latest);
   if (until == std::chrono::steady_clock::time_point::max())
     os::wait(state.alarm, alarm);
@@ -69,6 +86,7 @@ void sleep_until(std::uint32_t alarm, std::chrono::steady_clock::time_point late
 
 void watch_main(void*) {
   os::set_timer_slack(1us);
+  os::schedule_ordinarily();
   std::chrono::nanoseconds pause = first_look;
   auto last_seen = std::chrono::steady_clock::now();
   for (;;) {
@@ -110,6 +128,7 @@ void watch_main(void*) {
 void before_fork() {
   start_mutex().lock();
   state.pools_mutex.lock();
+  state.to_make_mutex.lock();
   lock_slabs();
   lock_visitors();
   lock_timers();
@@ -120,6 +139,7 @@ void after_fork_in_parent() {
   unlock_timers();
   unlock_visitors();
   unlock_slabs();
+  state.to_make_mutex.unlock();
   state.pools_mutex.unlock();
   start_mutex().unlock();
 }
@@ -131,6 +151,8 @@ void after_fork_in_child() {
   forget_other_visitors();
   unlock_visitors();
   unlock_slabs();
+  state.to_make = nullptr;
+  state.to_make_mutex.unlock();
   pool_core* p = state.pools;
   state.pools = nullptr;
   state.started = false;
@@ -155,6 +177,19 @@ void wake_watch() noexcept {
   static_cast<void>(os::wake(state.alarm, 1));
 }
 
+bool schedules_like_watch() noexcept {
+  return os::this_thread_scheduling() ==
+         os::scheduling{.ordinary = true, .nice = state.nice.load(std::memory_order_relaxed)};
+}
+
+void make_on_watch(pool_thread& t) noexcept {
+  {
+    std::lock_guard const guard(state.to_make_mutex);
+    t.next_to_make = std::exchange(state.to_make, &t);
+  }
+  wake_for_timer();
+}
+
 void wake_for_timer() noexcept {
   state.alarm.fetch_add(1, std::memory_order_release);
   static_cast<void>(os::wake(state.alarm, 1));
@@ -166,7 +201,8 @@ void watch_pool(pool_core& core) {
     static bool const handlers =
         (os::register_fork_handlers(before_fork, after_fork_in_parent, after_fork_in_child), true);
     static_cast<void>(handlers);
-    os::thread made({"rubato/watch", 0}, &watch_main, nullptr);
+    state.nice.store(os::this_thread_scheduling().nice, std::memory_order_relaxed); // it inherits that
+    os::thread made({.name = "rubato/watch", .blocks_signals = true}, &watch_main, nullptr);
     made.detach();
     state.started = true;
   }

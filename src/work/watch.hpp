@@ -9,6 +9,7 @@
 namespace rubato::detail {
 
 class pool_core;
+struct pool_thread;
 
 /// How deep the watch sleeps: not at all or for less than a millisecond; for 10 ms, because tasks are ready
 /// behind busy workers; without a timeout. The whole handshake is in watch.cpp.
@@ -29,6 +30,11 @@ inline void nudge_watch(watch_rest depth = watch_rest::asleep) noexcept {
 /// The watch looks at registered pools only. The first starts its thread. Throws std::system_error.
 void watch_pool(pool_core& core);
 void unwatch_pool(pool_core& core) noexcept;
+
+/// Would a thread that the caller makes be scheduled as one that the watch makes?
+[[nodiscard]] bool schedules_like_watch() noexcept;
+/// The watch calls t.core->make_now(t), soon. Never waited for under a lock that the watch may want.
+void make_on_watch(pool_thread& t) noexcept;
 
 /// Whoever waits in any pool looks again.
 void call_all_who_wait_in_pools() noexcept;

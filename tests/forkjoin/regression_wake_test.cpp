@@ -1,4 +1,5 @@
-// The first fork after a sleep wakes a worker instead of the watch: what is forked later is found all the same.
+// The first fork after a sleep wakes a worker instead of the watch: what is forked later is found all the
+// same.
 #include <rubato/join.hpp>
 #include <rubato/pool.hpp>
 #include <rubato/scope.hpp>
