@@ -331,6 +331,24 @@ public:
 
 } // namespace detail
 
+namespace detail {
+
+/// One of the operations of a select(), and what is called if that is what happens.
+template<class A, class F>
+struct [[nodiscard("rubato: one of select()'s operations, which does nothing by itself")]] selected {
+  A step;
+  F called;
+
+  template<class G>
+  selected(A&& a, G&& g)
+      : step(std::move(a))
+      , called(std::forward<G>(g)) {}
+};
+template<class A, class G>
+selected(A&&, G&&) -> selected<A, std::decay_t<G>>;
+
+} // namespace detail
+
 /// A queue between coroutines, first in, first out, with room for `capacity` values; with none a sender waits
 /// until a receiver takes its value from it. Any number of senders and receivers, on any threads and pools;
 /// who waits at either end is served in order, and goes on on its own pool. A wait costs no allocation; the
@@ -372,6 +390,23 @@ public:
   }
   /// co_await receive(): the next value; nullopt if the channel is closed and empty, or the wait was stopped.
   auto receive() noexcept { return detail::receive_awaiter<stored_type>(core_); }
+
+  /// For select(): if that is what happens, f(std::optional<stored_type>), as receive() would yield it.
+  template<class F>
+  [[nodiscard]] auto receiving(F&& f) {
+    return detail::selected(receive(), std::forward<F>(f));
+  }
+  /// Likewise f(bool), as send() would yield it.
+  template<class F>
+  [[nodiscard]] auto sending(stored_type&& value, F&& f) {
+    return detail::selected(send(std::move(value)), std::forward<F>(f));
+  }
+  template<class F>
+  [[nodiscard]] auto sending(stored_type const& value, F&& f)
+    requires std::copy_constructible<stored_type>
+  {
+    return detail::selected(send(value), std::forward<F>(f));
+  }
 
   /// As co_await send(value), on any thread: sleeps until then. In a task it leaves its seat meanwhile. For
   /// the edge of a program; where coroutines can wait, they cost less.

@@ -14,6 +14,7 @@
 #include "rubato/pool.hpp"              // IWYU pragma: export
 #include "rubato/pool_options.hpp"      // IWYU pragma: export
 #include "rubato/scope.hpp"             // IWYU pragma: export
+#include "rubato/select.hpp"            // IWYU pragma: export
 #include "rubato/spawn.hpp"             // IWYU pragma: export
 #include "rubato/stats.hpp"             // IWYU pragma: export
 #include "rubato/strand.hpp"            // IWYU pragma: export

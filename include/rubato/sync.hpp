@@ -11,6 +11,7 @@
 #include "rubato/detail/wait_list.hpp"
 #include "rubato/detail/waiter.hpp"
 #include "rubato/generator.hpp" // IWYU pragma: export
+#include "rubato/select.hpp"    // IWYU pragma: export
 #include "rubato/spawn.hpp"     // IWYU pragma: export
 #include "rubato/time.hpp"      // IWYU pragma: export
 #include "rubato/when.hpp"      // IWYU pragma: export

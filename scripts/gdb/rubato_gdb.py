@@ -220,7 +220,7 @@ def described_wait(activity):
         return "awaits a " + awaiter.group(1).strip(), state_of(whole["future_"])
     known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its siblings"),
              ("send_awaiter", "awaits room in a channel"), ("receive_awaiter", "awaits a value of a channel"),
-             ("sibling_race", "awaits the first of several"), ("permit", "awaits a lock or a semaphore"))
+             ("sibling_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"), ("permit", "awaits a lock or a semaphore"))
     for part, text in known:
         if part in name:
             return text, None
