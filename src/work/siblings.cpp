@@ -193,7 +193,7 @@ bool sibling_group::wait_for_rest::insert() noexcept {
 void sibling_race::note(std::uint32_t index, bool success) noexcept {
   if (!success) last_failed_.store(index, std::memory_order_relaxed); // ordered by the end of all
   // One that was claimed and has failed nevertheless: no other can win any more.
-  if (success ? claim(index) : is_claimed_by(index)) decide();
+  if ((success && claim(index)) || is_claimed_by(index)) decide();
   if (undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1) decide(); // acq_rel: as in ended()
 }
 

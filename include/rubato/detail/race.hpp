@@ -27,11 +27,12 @@ public:
   basic_race(basic_race const&) = delete;
   basic_race& operator=(basic_race const&) = delete;
 
-  /// False: another has.
+  /// True once: it was open. The party that gets it ends the wait, if that has begun.
   [[nodiscard]] bool claim(std::uint32_t index) noexcept {
     std::lock_guard const guard(mutex_);
-    if (winner_.get() == none) winner_.set(index);
-    return winner_.get() == index;
+    if (winner_.get() != none) return false;
+    winner_.set(index);
+    return true;
   }
   [[nodiscard]] bool is_claimed_by(std::uint32_t index) noexcept {
     std::lock_guard const guard(mutex_);
