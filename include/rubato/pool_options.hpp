@@ -33,7 +33,8 @@ struct stall_report {
   };
   std::string pool;
   std::vector<waiter> waiters;
-  std::size_t ready = 0; ///< tasks that no thread is left for
+  std::size_t ready = 0;     ///< tasks that no thread is left for
+  std::size_t suspended = 0; ///< coroutines that wait, for anything
 };
 
 /// Setters return the object, so that they chain. An unset option has the default that its setter states.
@@ -135,10 +136,10 @@ public:
   pool_options&& on_exit(F&& f) && {
     return std::move(on_exit(std::forward<F>(f)));
   }
-  /// Nothing in the pool can go on: called once per stall, on one of the waiting threads. Or coroutines wait
-  /// for each other in a circle: called once per circle, as a task of the pool. It is an error of the
-  /// program; what f can do is to log the report and end the program, or to break the circle: cancel one of
-  /// the futures, or keep a promise. The pool itself goes on as if nothing had been, and other work runs.
+  /// Nothing in the pool can go on: every thread that runs something sleeps in a wait for the pool's own
+  /// work, which no thread outside can end, and nothing is queued. Called once per stall, on one of the
+  /// waiting threads, with the whole wait graph. It is an error of the program. f can log the report and end
+  /// the program, or end a wait: cancel a future, set a promise, or call pool::request_shutdown(discard).
   template<class F>
   pool_options& on_stall(F&& f) & {
     constexpr bool fits = std::is_invocable_v<std::decay_t<F>&, stall_report const&>;

@@ -15,6 +15,7 @@
 #include "rubato/pool_options.hpp"      // IWYU pragma: export
 #include "rubato/scope.hpp"             // IWYU pragma: export
 #include "rubato/select.hpp"            // IWYU pragma: export
+#include "rubato/shielded.hpp"          // IWYU pragma: export
 #include "rubato/spawn.hpp"             // IWYU pragma: export
 #include "rubato/stats.hpp"             // IWYU pragma: export
 #include "rubato/strand.hpp"            // IWYU pragma: export

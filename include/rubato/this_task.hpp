@@ -24,7 +24,7 @@ struct [[nodiscard(
       : to(c) {}
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
-  void await_suspend(std::coroutine_handle<P> h) const noexcept {
+  void await_suspend(std::coroutine_handle<P> h) const {
     this_trampoline().running->requeue(h, P::template is_found_in<P>, to);
   }
   void await_resume() const noexcept {}
@@ -42,13 +42,14 @@ struct this_task_stop_token_fn {
 
 } // namespace detail
 
-/// `co_await yield();` in a task: everything that is ready on this worker runs first. It goes on however soon
-/// it was asked to stop.
+/// `co_await yield();` in a task: everything that is ready on this worker runs first. A stop does not end it,
+/// but for a discard of the pool: then it throws cancelled.
 inline constexpr detail::yield_fn yield{};
 
 /// `co_await resume_on(p);` in a task: it goes on in the pool p, and stays there until it is moved again,
-/// whoever completes what it awaits. p must live until the task has left it or ended. Throws
-/// std::system_error if p cannot be started.
+/// whichever thread completes what it awaits. p must live until the task has left it or ended. Throws
+/// cancelled if p was shut down and not started again, or discards its tasks; std::system_error if p cannot
+/// be started.
 inline constexpr detail::resume_on_fn resume_on{};
 
 /// `std::stop_token t = this_task_stop_token();` in any task, coroutine or not: the token in force for the

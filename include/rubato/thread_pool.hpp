@@ -110,15 +110,26 @@ public:
   /// Runs what is queued, here if there are no workers, and leaves the pool empty; resize() starts it again.
   /// From a task of this pool it throws std::system_error(resource_deadlock_would_occur).
   ///
-  /// Every task is asked to stop; waits for time end as cancelled. Once nothing in the pool goes on any more,
-  /// coroutines that still wait for something of Rubato's are destroyed, and their futures broken; get(),
-  /// wait() and scopes that wait in it for promises and nothing else give up, as cancelled, and so do
-  /// closures that wait for each other. What other pools make for it, what runs and coroutines that await
-  /// something foreign are waited for.
+  /// drain: every stop token of the pool's tasks shows a stop; waits for time and I/O end as cancelled. What
+  /// is queued runs, and what that spawns. A closure that waits, in get() or a scope, counts as running: it
+  /// is waited for, however long. Once nothing runs, coroutines that are still suspended on something of
+  /// Rubato's are destroyed, and their futures are broken. Threads outside the pool may queue 1,024 more
+  /// tasks meanwhile; then try_enqueue() is false, and enqueue(), spawn() and submit() throw cancelled and
+  /// leave the callable untouched.
+  ///
+  /// After a second it says on standard error for what it waits.
   void shutdown(drain_t = drain);
-  /// Drops what has not begun, waits for what runs.
+  /// discard: drops what has not begun, and stops each task: its waits for futures, channels, locks, time and
+  /// I/O end as cancelled. Waits for borrowed work (scopes, join, loops, run, blocking, block_on) end with
+  /// that work. What runs is waited for.
   void shutdown(discard_t);
-  /// The same without waiting, from anywhere.
+  /// A drain that becomes a discard after `grace`. True: it drained.
+  template<class Rep, class Period>
+  bool shutdown(drain_t /*how*/, std::chrono::duration<Rep, Period> grace) {
+    return shutdown_until(detail::deadline_after(grace));
+  }
+  /// The same without waiting, from anywhere: from tasks, stop callbacks and on_stall too. A discard may
+  /// follow a drain.
   void request_shutdown(drain_t);
   void request_shutdown(discard_t);
 
@@ -216,6 +227,7 @@ private:
   constexpr explicit pool(immortal /*the global one*/) noexcept
       : immortal_(true) {}
   bool wait_idle_until(std::chrono::steady_clock::time_point deadline);
+  bool shutdown_until(std::chrono::steady_clock::time_point discard_at);
   detail::pool_core& core() const;
   void end_of_program();
 };

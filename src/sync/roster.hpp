@@ -341,6 +341,11 @@ public:
     if (s->vacant) take_seat(s, 0);
   }
 
+  [[nodiscard]] bool is_active(thread const& t) noexcept {
+    std::lock_guard const guard(mutex_);
+    return t.active;
+  }
+
   template<class F>
   void for_each_idle(F f) noexcept {
     std::lock_guard const guard(mutex_);

@@ -1,10 +1,10 @@
 // How coroutines are resumed, suspended and destroyed. docs/design/coroutines.md
 #include "rubato/detail/activity.hpp"
 
+#include "rubato/cancelled.hpp"
 #include "rubato/detail/siblings.hpp"
 #include "rubato/detail/token_in_force.hpp"
 #include "work/pool_core.hpp"
-#include "work/rover.hpp"
 #include "work/trampoline.hpp"
 #include "work/visit.hpp"
 
@@ -63,6 +63,7 @@ public:
       return nullptr;
     }
   }
+  [[nodiscard]] static bool is_one(task const& k) noexcept { return k.exec == &run; }
   /// False: it is none, or not stale.
   [[nodiscard]] static bool drop_if_stale(task& k) noexcept {
     if (k.exec != &run || !static_cast<second_entry&>(k).is_stale()) return false;
@@ -70,6 +71,18 @@ public:
     return true;
   }
 };
+
+bool may_have_begun(task const& k) noexcept {
+  return k.exec == &future_state::exec_entry || second_entry::is_one(k);
+}
+
+task* drop_unless_begun(task& k) noexcept {
+  if (k.exec == &future_state::exec_entry)
+    return static_cast<future_state&>(k).drop_unless_begun() ? &k : nullptr;
+  if (second_entry::is_one(k)) return &k; // of a coroutine that was resumed before
+  k.exec(k, nullptr);
+  return nullptr;
+}
 
 task* activity::second() noexcept { return second_entry::make(*this); }
 
@@ -175,24 +188,6 @@ bool activity::withdraw(resident const& /*as*/) noexcept {
   });
 }
 
-bool activity::waits_for_children(resident const& /*as*/) noexcept {
-  return waits_on_.look([this](suspension const& s) {
-    return s.structured_ || children_.load(std::memory_order_relaxed) != 0;
-  });
-}
-
-future_state* activity::unfinished_input(std::size_t& index) noexcept {
-  if (index++ != 0) return nullptr;
-  return waits_on_.look([](suspension& s) -> future_state* {
-    future_state* const input = s.awaited();
-    // acquire: pairs with end_wait(). Then it waits no more, though it was not resumed yet.
-    bool const over = s.phase_.load(std::memory_order_acquire) == suspension::phase::over;
-    if (input == nullptr || over || input->done()) return nullptr;
-    input->hold();
-    return input;
-  });
-}
-
 void activity::stops_with(stop_scope& s) noexcept {
   scope_ = &s;
   current->chain.change_token(&s);
@@ -201,7 +196,10 @@ void activity::stops_with(stop_scope& s) noexcept {
 void activity::settle_in() noexcept {
   if (is_listed()) return;
   home()->residing.add(*this);
-  if (home()->is_ending()) stop.request_drain();
+  if (home()->is_discarding())
+    stop.request_stop();
+  else if (home()->is_ending() && !stop.is_shielded())
+    stop.request_drain();
 }
 
 /// What it has forked and nobody has taken is no part of it any more: it may be run by anybody, at once.
@@ -224,7 +222,12 @@ void activity::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
   settle_in();
 }
 
-void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) noexcept {
+void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) {
+  std::optional<pool_core::arrival> arrival;
+  if (to != nullptr && to != home())
+    arrival.emplace(*to);
+  else if (home()->is_discarding())
+    throw cancelled();
   flush();
   leaf_ = h;
   leaf_is_ours_ = is_ours ? 1 : 0;
@@ -233,7 +236,6 @@ void activity::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) n
     seat = any_seat;
     displaced.store(entry.is_queued(), std::memory_order_relaxed); // see offer()
     settle(to);
-    if (to->size() == 0) work_is_elsewhere();
   }
   pool_core& there = *home();
   std::uint16_t const where = seat;

@@ -2,17 +2,21 @@
 // docs/design/futures.md
 #include "rubato/detail/future_state.hpp"
 #include "rubato/detail/mutex.hpp"
+#include "work/outside_waiters.hpp"
 #include "work/park.hpp"
 #include "work/pool_core.hpp"
-#include "work/rover.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace rubato::detail {
 
@@ -100,7 +104,8 @@ public:
   [[nodiscard]] parker& bell() noexcept { return parker_; }
 };
 
-/// Becomes a guest of the pool for as long as it waits; not, if the pool is gone, ends or is full.
+/// Makes the calling thread a guest of the pool for as long as it waits; not, if the pool is gone, is about
+/// to end, or has no room.
 class guest {
   member* const before_ = current;
   pool_thread* mine_ = nullptr;
@@ -108,10 +113,10 @@ class guest {
 public:
   explicit guest(pool_core* core) noexcept {
     std::optional<visit> here;
-    if (core == nullptr || !visit_if_there(core, here) || core->is_leaving_guests()) return;
+    if (core == nullptr || !visit_if_there(core, here) || core->turns_guests_away()) return;
     try {
       mine_ = core->enter(true);
-    } catch (std::exception const&) { // too many, or no memory: it waits outside
+    } catch (std::exception const&) { // too many, or no memory: the thread waits outside
       return;
     }
     mine_->outer = before_;
@@ -125,27 +130,6 @@ public:
     mine_->core->leave_pool(*mine_);
   }
   [[nodiscard]] pool_thread* thread() const noexcept { return mine_; }
-};
-
-/// Tells those who look for circles.
-class says_what_it_awaits {
-  pool_thread& thread_;
-  future_state* const outer_; // it waits for that below, and runs some of it
-
-public:
-  says_what_it_awaits(pool_thread& t, future_state* s) noexcept
-      : thread_(t)
-      , outer_(t.awaits.clear()) {
-    if (s == nullptr) return;
-    t.awaits.set(*s);
-    look_for_circle(t, *s);
-  }
-  says_what_it_awaits(says_what_it_awaits const&) = delete;
-  says_what_it_awaits& operator=(says_what_it_awaits const&) = delete;
-  ~says_what_it_awaits() {
-    thread_.awaits.clear();
-    if (outer_ != nullptr) thread_.awaits.set(*outer_);
-  }
 };
 
 template<class Done>
@@ -179,6 +163,11 @@ bool pool_core::claim(pool_thread& t, future_state& s, bool stranded) noexcept {
   if (s.home() != this || (!stranded && s.seat != seat)) {
     offer(s);
     return false;
+  }
+  if (is_discarding() && !s.has_begun()) {
+    s.drop();
+    sweep(t);
+    return true;
   }
   t.bump(counted::executed);
   ++t.claims;
@@ -219,186 +208,168 @@ void pool_core::sweep(pool_thread& t) noexcept {
   on_quiet();
 }
 
-bool pool_core::await(pool_thread& t, future_state& s, wait_terms& terms, bool as_guest) noexcept {
+bool wait_terms::is_over() const noexcept {
+  return (ends_early && (discarded(*current) || (stop != nullptr && stop->stop_requested()))) ||
+         std::chrono::steady_clock::now() >= deadline;
+}
+
+bool discarded(member const& runner) noexcept {
+  for (member const* m = &runner; m->core != nullptr; m = static_cast<pool_thread const*>(m)->outer)
+    if (m->core->is_discarding()) return true;
+  return false;
+}
+
+void pool_core::await(pool_thread& t, future_state& s, wait_terms const& terms, bool as_guest) noexcept {
   bool const timed = terms.deadline != std::chrono::steady_clock::time_point::max();
-  rover roams(s, this, t.parker);
-  auto const leaves = [&] {
-    return (as_guest && is_leaving_guests()) || roams.is_wanted(t.counts[counted::executed]);
+  future_state* const input = terms.input.get() != &s ? terms.input.get() : nullptr;
+  auto const looks_anew = [&] {
+    return (as_guest && turns_guests_away()) || terms.lost_before != workers_lost() ||
+           (input != nullptr && (input->done() || (terms.ready && !has_ready())));
   };
-  if (!timed && !as_guest && claim(t, s) && s.done()) return true;
+  if (!timed && !as_guest && claim(t, s) && s.done()) return;
   if (size() != 0)
     spin(search_ticks_, [&] { return s.done(); });
-  else // nobody else will
-    while (size() == 0 && !s.done() && !leaves() && !terms.is_over() && run_one(t)) {
+  else // no other thread will run it
+    while (size() == 0 && !s.done() && !looks_anew() && !terms.is_over() && run_one(t)) {
     }
-  stop_alarm const alarm(terms.stop, t);
-  inside_waiter self(t);
-  t.may_give_up.store(giving_up::no, std::memory_order_relaxed); // it was of another wait
-  if (!s.waiters.add(self)) return true;
+  stop_alarm const alarm(terms.ends_early ? terms.stop : nullptr, t);
+  inside_waiter self(t), of_input(t);
+  if (!s.waiters.add(self)) return;
+  bool const both = input != nullptr && input->waiters.add(of_input);
   auto const fired = [&] { return self.was_fired(); };
-  auto const expired = [&] {
-    // acquire: pairs with held_up().
-    if (t.may_give_up.load(std::memory_order_acquire) == giving_up::if_promised) {
-      promised const by = waits_for_promises(s);
-      terms.given_up = by == promised::all || is_in_circle(t, s);
-      t.may_give_up.store(by == promised::some ? giving_up::later : giving_up::no, std::memory_order_relaxed);
-    }
-    return terms.given_up || alarm.rung() || (timed && std::chrono::steady_clock::now() >= terms.deadline);
+  auto const over = [&] {
+    return alarm.rung() || (terms.ends_early && discarded(t)) ||
+           (timed && std::chrono::steady_clock::now() >= terms.deadline);
   };
-  // Only of a closure that is in this pool's queue or on its stacks can it be said that nobody else will end
-  // it, nor the clock.
-  says_what_it_awaits const said(t, timed || as_guest ? nullptr : &s);
-  bool const by_anybody = timed || s.home() != this || !s.runs_to_end();
-  if (by_anybody) count_outside_wait(1);
+  // Only of a closure that is in this pool's queue or on its stacks is it sure that no other thread ends it,
+  // nor the clock.
+  bool const from_outside = timed || s.home() != this || !s.runs_to_end();
+  if (from_outside) count_outside_wait(1);
   // relaxed: for reports.
-  std::uint32_t const runner = by_anybody ? 0 : s.begun_by.load(std::memory_order_relaxed);
+  std::uint32_t const runner = from_outside ? 0 : s.begun_by.load(std::memory_order_relaxed);
   member const* const whom = runner != 0 ? thread(runner - 1) : nullptr;
-  // With nobody left to run what is ready, whoever waits for it does.
+  // With no other thread left to run what is ready, the waiter does.
   bool stranded = false;
   auto const is_mine = [&] { return stranded = !timed && may_claim(t, s, true) && is_stranded(); };
-  while (!fired() && !expired() && !leaves()) {
+  while (!fired() && !over() && !looks_anew()) {
     park_until(
-        t, terms.why, whom, [&] { return fired() || expired() || leaves() || is_mine(); }, terms.deadline);
+        t, terms.why, whom, [&] { return fired() || over() || looks_anew() || is_mine(); }, terms.deadline);
     if (!fired() && std::exchange(stranded, false)) static_cast<void>(claim(t, s, true));
   }
-  if (by_anybody) count_outside_wait(-1);
-  t.may_give_up.store(giving_up::no, std::memory_order_relaxed);
-  if (fired()) return true;
-  if (timed && !terms.given_up) expired_.fetch_add(1, std::memory_order_relaxed);
-  if (s.waiters.remove(self)) return false;
-  self.await_firing();
-  return true;
+  if (from_outside) count_outside_wait(-1);
+  if (both && !input->waiters.remove(of_input)) of_input.await_firing();
+  if (!fired() && !s.waiters.remove(self)) self.await_firing();
 }
 
 namespace {
 
-/// Waits as a guest of the pool. `t`: who the thread is in another one, or null. False: the result is not
-/// there; the wait is over, or the pool has no room for guests, or ends, or is gone.
-bool await_elsewhere(pool_core* owner, pool_thread* t, future_state& s, wait_terms& terms) noexcept {
-  // Our own seat must not stay taken while we drive another pool.
+/// Sets what a thread that waits for `s` must drive: `s`, or the first pending input, of inputs too, that
+/// belongs to a pool without workers; rather one whose pool has something ready. O(inputs that are pending).
+void find_work_to_drive(future_state& s, wait_terms& terms) noexcept {
+  constexpr unsigned most_steps = 100'000; // inputs that are shared may be met many times
+  struct level {
+    state_ref at;
+    std::size_t next = 0;
+  };
+  terms.input = {};
+  terms.ready = false;
+  s.hold();
+  level now{state_ref(&s)};
+  std::vector<level> above; // most often there is nothing below the first, and so no allocation
+  try {
+    for (unsigned steps = 0; steps != most_steps; ++steps) {
+      if (state_ref input(now.at->pending_input(now.next)); input) {
+        above.push_back(std::move(now));
+        now = {std::move(input)};
+        continue;
+      }
+      if (now.at->is_work() && !now.at->done() && is_driven_by_waiters(now.at->home())) {
+        terms.ready = wants_driver(now.at->home());
+        if (terms.ready || !terms.input) terms.input = now.at;
+        if (terms.ready) return;
+      }
+      if (above.empty()) return;
+      now = std::move(above.back());
+      above.pop_back();
+    }
+  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it drives what it has found
+  }
+}
+
+/// Waits as a guest of the pool that has the input, until the wait is over, or there may be something else to
+/// drive. False: the pool takes no guests.
+bool await_as_guest(future_state& s, wait_terms const& terms) noexcept {
+  // The seat of the calling thread must not stay taken while it drives another pool.
+  pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
   seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
+  bool was_guest = false;
   {
-    guest const g(owner);
-    if (pool_thread* const in = g.thread()) static_cast<void>(in->core->await(*in, s, terms, true));
+    guest const g(terms.input->home());
+    if (pool_thread* const in = g.thread()) {
+      was_guest = true;
+      in->core->await(*in, s, terms, true);
+    }
   }
   if (t != nullptr) t->core->come_back(*t, left);
-  return s.done();
+  return was_guest;
 }
 
 // NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): its destructor takes the waiter out of the list
-/// On a thread that belongs to no pool. Returns early when its owner has lost its workers, or when it is
-/// wanted in a pool that has none. False: the result is not there.
-bool await_outside(pool_core* owner, future_state& s,
-                   std::chrono::steady_clock::time_point deadline) noexcept {
+/// On a thread that belongs to no pool: until the wait is over, or there may be something to drive.
+void await_outside(future_state& s, wait_terms const& terms) noexcept {
+  constexpr std::int64_t spin_us = 20; // less than a wake costs
+  pool_core* const driven = terms.input ? terms.input->home() : nullptr;
+  if (driven == nullptr && s.home() != nullptr) spin(spin_us * ticks_per_us(), [&] { return s.done(); });
   outside_waiter self;
-  on_call const listed(owner, self.bell(), false);
-  if (!s.waiters.add(self)) return true;
-  rover roams(s, nullptr, self.bell());
-  if (!is_driven_by_waiters(owner) && !roams.is_wanted(rover::idle))
-    static_cast<void>(self.bell().park_until(deadline));
-  if (!s.done() && s.waiters.remove(self)) return false;
-  self.await_firing();
-  return true;
+  listed_outside const listed(driven, self.bell());
+  if (!s.waiters.add(self)) return;
+  if (terms.lost_before == workers_lost() && !wants_driver(driven))
+    static_cast<void>(self.bell().park_until(terms.deadline));
+  if (s.done() || !s.waiters.remove(self)) self.await_firing();
 }
 // NOLINTEND(clang-analyzer-core.StackAddressEscape)
 
-/// The same, in the pool if that has no workers.
-bool await_from_outside(pool_core* owner, future_state& s, wait_terms& terms) noexcept {
-  constexpr std::int64_t spin_us = 20; // less than a wake costs
-  if (is_driven_by_waiters(owner)) {
-    if (await_elsewhere(owner, nullptr, s, terms)) return true;
-    owner = nullptr; // it ends, or is driven by many, or what is to be done is elsewhere
-  } else if (owner != nullptr) {
-    spin(spin_us * ticks_per_us(), [&] { return s.done(); });
-  }
-  return await_outside(owner, s, terms.deadline);
-}
-
-/// Where it is made. False: the wait is over, or there may be something to do elsewhere.
-bool await_alone(future_state& s, wait_terms& terms) noexcept {
-  if (s.done()) return true;
-  pool_core* const owner = s.home();
-  if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
-    s.give_up();
-    return true;
-  }
-  if (current->core != nullptr) {
-    pool_thread& t = thread_of(*current);
-    // What is just gathered is not made there: await_with_inputs() goes where its inputs are.
-    if (owner != nullptr && owner != t.core && s.is_work() && is_driven_by_waiters(owner) &&
-        await_elsewhere(owner, &t, s, terms))
-      return true;
-    return t.core->await(t, s, terms);
-  }
-  return await_from_outside(owner, s, terms);
-}
-
-/// Runs some of what such a pool has, until the result is there. False: it had nothing.
-bool drive(pool_core* core, future_state const& s) noexcept {
-  // Our own seat must not stay taken meanwhile.
-  pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
-  seat* const left = t != nullptr ? t->core->leave(*t) : nullptr;
-  bool any = false;
-  {
-    guest const g(core);
-    pool_thread* const in = g.thread();
-    for (unsigned most = 64; in != nullptr && most != 0; --most) {
-      if (core->size() != 0 || s.done() || core->is_leaving_guests() || !core->run_one(*in)) break;
-      any = true;
-    }
-  }
-  if (t != nullptr) t->core->come_back(*t, left);
-  return any;
-}
-
-/// Does what can be done for the inputs; then waits in one of their pools, if there is any. False: the result
-/// is not there, and there is none, or the wait is over, or there is something to do elsewhere.
-bool await_with_inputs(future_state& s, wait_terms& terms) noexcept {
-  pool_core* const own = s.is_work() ? s.home() : nullptr;
-  for (;;) {
-    std::vector<pool_core*> pools;
-    driven_pools_behind(s, own, pools);
-    bool any = false;
-    for (pool_core* const core : pools) {
-      if (wants_driver(core) && drive(core, s)) any = true;
-      if (s.done()) return true;
-    }
-    if (pools.empty() || terms.is_over() || wants_driver(own)) return s.done();
-    if (any) continue;
-    pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
-    return await_elsewhere(pools.back(), t, s, terms);
-  }
+void await_here(future_state& s, wait_terms const& terms) noexcept {
+  if (current->core != nullptr)
+    current->core->await(thread_of(*current), s, terms);
+  else
+    await_outside(s, terms);
 }
 
 bool await_anywhere(future_state& s, wait_terms terms) noexcept {
   for (;;) {
-    // relaxed: a pool that loses its workers later calls those who wait.
-    if (!s.done() && workerless_pools.load(std::memory_order_relaxed) != 0 && await_with_inputs(s, terms))
+    if (s.done()) return true;
+    terms.lost_before = workers_lost(); // before the look at what is to be driven
+    pool_core* const owner = s.home();
+    if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
+      s.give_up();
       return true;
-    if (await_alone(s, terms)) return true;
+    }
+    // relaxed: a pool that loses its workers later counts that, and wakes the waiters.
+    terms.input = {};
+    if (workerless_pools.load(std::memory_order_relaxed) != 0) find_work_to_drive(s, terms);
+    bool const elsewhere = terms.input && terms.input->home() != current->core;
+    if (!elsewhere || !await_as_guest(s, terms)) await_here(s, terms);
+    if (s.done()) return true;
     if (terms.is_over()) return false;
   }
 }
 
-} // namespace
-
-namespace {
-
-/// What the calling thread runs; null: its pool, or nothing, which no request ends early.
-stop_scope* stopped_with() noexcept { return static_cast<stop_scope*>(current->chain.token()); }
+/// The stop scope of what the calling thread runs; null: its pool's, or none.
+stop_scope* stop_in_force() noexcept { return static_cast<stop_scope*>(current->chain.token()); }
 
 } // namespace
 
 bool future_state::wait(char const* why) noexcept {
-  return await_anywhere(*this, {.why = why, .stop = stopped_with()});
+  return await_anywhere(*this, {.why = why, .stop = stop_in_force()});
 }
 
 void future_state::wait_to_end(char const* why) noexcept {
-  static_cast<void>(await_anywhere(*this, {.why = why}));
+  static_cast<void>(await_anywhere(*this, {.why = why, .ends_early = false}));
 }
 
 bool future_state::wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
-  return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = stopped_with()});
+  return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = stop_in_force()});
 }
 
 } // namespace rubato::detail

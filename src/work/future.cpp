@@ -20,7 +20,7 @@ void future_state::exec_entry(task& base, member* runner) noexcept {
   s.holds_room = false; // the room has been given back
   ticket::taken const t = s.entry.take();
   if (t.ready) {
-    if (runner != nullptr) {
+    if (runner != nullptr && (!runner->core->is_discarding() || s.has_begun())) {
       s.begun_by.store(runner->index + 1, std::memory_order_relaxed);
       s.resume(*runner);
     } else {
@@ -28,6 +28,18 @@ void future_state::exec_entry(task& base, member* runner) noexcept {
     }
   }
   if (t.stale) s.release();
+}
+
+bool future_state::drop_unless_begun() noexcept {
+  holds_room = false; // the room has been given back
+  ticket::taken const t = entry.take();
+  bool again = false;
+  if (t.ready) {
+    again = has_begun() && entry.offer();
+    if (!again) drop();
+  }
+  if (t.stale) release();
+  return again;
 }
 
 bool future_state::drop_if_stale(pool_core& where) noexcept {

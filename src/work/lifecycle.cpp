@@ -5,13 +5,14 @@
 #include "os/membarrier.hpp"
 #include "os/memory.hpp"
 #include "os/topology.hpp"
+#include "rubato/cancelled.hpp"
+#include "work/outside_waiters.hpp"
 #include "work/pool_core.hpp"
-#include "work/rover.hpp"
+#include "work/shutdown_report.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -88,7 +89,7 @@ void pool_core::start(unsigned workers) {
     std::lock_guard const guard(life_);
     open_seats(workers);
   } catch (...) {
-    shutdown(ending::discard, true);
+    static_cast<void>(shutdown(ending::discard, true));
     throw;
   }
 }
@@ -174,7 +175,7 @@ unsigned pool_core::resize(unsigned workers) {
     end_surplus(workers);
     if (workers == 0) {
       wake_waiters();      // they drive from now on
-      work_is_elsewhere(); // and so do those who wait for what depends on what is made here
+      tell_workers_lost(); // and so do waiters in other pools and outside
     }
   }
   if (any_shared() || any_latent()) notify();
@@ -210,10 +211,9 @@ void pool_core::retire_seat(seat& s) noexcept {
   on_quiet();
 }
 
-/// Everybody who waits looks again.
+/// Every thread that waits here looks again.
 void pool_core::wake_waiters() noexcept {
   for_each_thread([](pool_thread& t) { t.parker.unpark(); });
-  call_outside_waiters(*this);
   std::lock_guard const guard(waiters_);
   room_.notify_all();
   idle_.notify_all();
@@ -226,22 +226,50 @@ void pool_core::wake_guests() noexcept {
   });
 }
 
-void pool_core::discard_queued() noexcept {
+/// Drops what is queued and has not begun. What has begun is queued because its wait is over: it goes back,
+/// unless everything is to go.
+void pool_core::discard_queued(bool everything) noexcept {
   {
     in_transit const moving(*this);
-    while (task* k = any_task()) drop(*k);
+    task* kept = nullptr; // linked by the queues' own link
+    auto const discard = [&](task* k) {
+      if (k->holds_room) release_room();
+      task* const resumption = everything ? (k->exec(*k, nullptr), nullptr) : drop_unless_begun(*k);
+      if (resumption == nullptr) return;
+      resumption->next.store(kept, std::memory_order_relaxed); // relaxed: only this thread has it
+      kept = resumption;
+    };
+    while (task* k = any_task()) discard(k);
     for (unsigned i = 0, n = seats_known(); i != n; ++i)
-      while (task* k = seat_at(i)->inbox.pop()) drop(*k);
+      while (task* k = seat_at(i)->inbox.pop()) discard(k);
+    while (kept != nullptr) {
+      task* const k = kept;
+      kept = static_cast<task*>(k->next.load(std::memory_order_relaxed));
+      push_entry(k);
+    }
   }
+  if (any_queued()) notify();
   on_quiet();
 }
+
+// Shutdown, in steps (docs/design/lifecycle.md):
+//   1. request_shutdown() says how the pool ends, requests the stop of its token, and tells what waits in it:
+//   a drain ends
+//      waits for time and I/O, a discard all waits but those for borrowed work. A discard drops what has not
+//      begun.
+//   2. The workers run what is ready, and what that makes ready, until the pool is quiescent.
+//   3. Coroutines that are still suspended on Rubato's own awaitables are destroyed; back to 2.
+//   4. close_pool(): no seats, no threads.
+// end_if_quiet() does 3 and 4 in the thread that went idle last; shutdown() does them in its caller, and
+// joins the threads.
 
 void pool_core::request_shutdown(ending how) {
   {
     std::lock_guard const guard(life_);
     if (closed_.load(std::memory_order_relaxed)) return;
-    if (ending_.load(std::memory_order_relaxed) != ending::discard)
-      ending_.store(how, std::memory_order_seq_cst);
+    ending const before = ending_.load(std::memory_order_relaxed);
+    if (before == ending::none) late_.store(0, std::memory_order_relaxed);
+    if (before != ending::discard) ending_.store(how, std::memory_order_seq_cst);
   }
   std::stop_source stop(std::nostopstate); // a destructor may come here: it allocates nothing
   {
@@ -249,9 +277,18 @@ void pool_core::request_shutdown(ending how) {
     stop = stop_;
   }
   stop.request_stop(); // outside the locks: callbacks are user code
+  if (how == ending::discard) {
+    residing.request_stop();
+    wake_all_waiters(); // of other pools too: they may wait on behalf of what runs here
+    discard_queued(false);
+  } else {
+    residing.request_drain();
+  }
   wake_guests();
-  residing.request_drain();
-  if (how == ending::discard) discard_queued();
+  {
+    std::lock_guard const guard(waiters_);
+    room_.notify_all(); // callers that are refused from now on
+  }
   tell_if_stuck();
   end_if_quiet();
 }
@@ -262,17 +299,24 @@ void pool_core::end_if_quiet() noexcept {
   if (end_checks_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
   for (unsigned served = 1; served != 0;) {
     if (ending_.load(std::memory_order_seq_cst) != ending::none && quiescent()) residing.drop_stuck();
-    // Anybody else who holds the lock changes the pool's life at this moment, and looks itself.
+    // Another thread that holds the lock changes the pool's life at this moment, and looks itself.
     if (std::unique_lock const guard(life_, std::try_to_lock);
-        guard && ending_.load(std::memory_order_seq_cst) != ending::none && quiescent() &&
-        residing.count() == 0)
-      close_pool();
+        guard && ending_.load(std::memory_order_seq_cst) != ending::none && quiescent())
+      static_cast<void>(close_pool());
     served = end_checks_.fetch_sub(served, std::memory_order_acq_rel) - served;
   }
 }
 
-/// Under life_: no seats, no threads.
-void pool_core::close_pool() noexcept {
+/// Under life_, when the pool was quiescent: no seats, no threads. False: something has arrived meanwhile.
+bool pool_core::close_pool() noexcept {
+  // seq_cst: pairs with arrival. Either the coroutine that arrives sees that the pool is closed, or this
+  // thread waits for it, and finds what it has queued.
+  closed_.store(true, std::memory_order_seq_cst);
+  while (arriving_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  if (!people.nobody_runs() || any_queued() || any_child() || residing.count() != 0) {
+    closed_.store(false, std::memory_order_seq_cst);
+    return false;
+  }
   unsigned const before = set_target(0);
   for (unsigned i = 0; i != before; ++i) {
     people.close(seat_at(i));
@@ -287,11 +331,19 @@ void pool_core::close_pool() noexcept {
       t.parker.unpark();
     });
   }
-  closed_.store(true, std::memory_order_seq_cst);
   ending_.store(ending::none, std::memory_order_seq_cst);
+  return true;
 }
 
-void pool_core::shutdown(ending how, bool destroying) {
+pool_core::arrival::arrival(pool_core& c)
+    : core_(c) {
+  core_.arriving_.fetch_add(1, std::memory_order_seq_cst); // pairs with close_pool()
+  if (!core_.closed_.load(std::memory_order_seq_cst) && !core_.is_discarding()) return;
+  core_.arriving_.fetch_sub(1, std::memory_order_release);
+  throw cancelled();
+}
+
+bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock::time_point discard_at) {
   if (is_member(*this)) {
     if (destroying)
       os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
@@ -308,61 +360,62 @@ void pool_core::shutdown(ending how, bool destroying) {
     wake_guests();
   }
   request_shutdown(how);
+  shutdown_report slow(*this);
+  bool drained = how == ending::drain;
   for (;;) {
-    if (how == ending::drain) static_cast<void>(wait_idle(std::chrono::steady_clock::time_point::max()));
-    if (how == ending::discard) {
-      discard_queued();
-      std::unique_lock lock(waiters_);
-      idle_waiting_.fetch_add(1, std::memory_order_seq_cst);
-      while (!people.nobody_runs()) idle_.wait(lock);
-      idle_waiting_.fetch_sub(1, std::memory_order_seq_cst);
-      lock.unlock();
-      discard_queued();
+    if (!wait_idle(std::min(discard_at, slow.due()))) {
+      if (std::chrono::steady_clock::now() >= discard_at) {
+        discard_at = std::chrono::steady_clock::time_point::max();
+        drained = false;
+        request_shutdown(ending::discard);
+      } else {
+        slow.print();
+      }
+      continue;
     }
+    if (is_discarding()) drained = false;
     if (residing.drop_stuck()) continue; // what that has completed may have queued more
     if (residing.count() != 0) {
-      await_residents();
+      await_residents(std::min(discard_at, slow.due()));
+      if (std::chrono::steady_clock::now() >= slow.due()) slow.print();
       continue;
     }
     {
       std::lock_guard const guard(life_);
       bool const restarted =
           ending_.load(std::memory_order_relaxed) == ending::none && !closed_.load(std::memory_order_relaxed);
-      if (restarted && !destroying) return; // resize() came in between
-      if (!people.nobody_runs()) continue;  // somebody else did
-      close_pool();
+      if (restarted && !destroying) return drained; // resize() came in between
+      if (!closed_.load(std::memory_order_relaxed) && !close_pool()) continue;
     }
     // Without the lock: a task that came in at the last moment may want it.
     bool const all_joined = join_all();
     std::lock_guard const guard(life_);
     if (!all_joined || !closed_.load(std::memory_order_relaxed)) { // resize()
       if (destroying) continue;
-      return;
+      return drained;
     }
     for (unsigned i = 0, n = seats_known(); i != n; ++i) retire_seat(*seat_at(i));
-    if (destroying || how == ending::discard) discard_queued();
+    if (destroying || !drained) discard_queued(true);
     // A guest may be on its way out; its last step takes no lock that is held here.
     while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-    return;
+    return drained;
   }
 }
 
-/// Coroutines are left that wait for what is not ours, or are about to be resumed: whoever resumes them has a
-/// thread run, which tells when it is done.
-void pool_core::await_residents() noexcept {
-  constexpr std::chrono::seconds patience{1};
-  residing.request_drain(); // what has been suspended since
-  if (people.nobody_runs() && !any_queued()) residing.stop_parents();
+/// Coroutines are left that wait for something foreign, or are about to be resumed: the thread that resumes
+/// one runs it, and calls on_quiet().
+void pool_core::await_residents(std::chrono::steady_clock::time_point latest) noexcept {
+  // What has been suspended since.
+  if (is_discarding())
+    residing.request_stop();
+  else
+    residing.request_drain();
   std::unique_lock lock(waiters_);
-  std::size_t const left = residing.count();
-  if (left == 0 || !people.nobody_runs() || any_queued()) return;
-  if (idle_.wait_for(lock, patience) == std::cv_status::no_timeout) return;
-  if (!std::exchange(told_of_residents_, true))
-    static_cast<void>(
-        std::fprintf(stderr,
-                     "rubato: pool '%s' ends, and waits for %zu coroutine(s) that await what is not "
-                     "Rubato's and must be resumed first\n",
-                     options_.name_.c_str(), left));
+  if (residing.count() == 0 || !people.nobody_runs() || any_queued()) return;
+  if (latest == std::chrono::steady_clock::time_point::max())
+    idle_.wait(lock);
+  else
+    idle_.wait_until(lock, latest);
 }
 
 void pool_core::abandon() noexcept {

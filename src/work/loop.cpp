@@ -10,7 +10,7 @@ namespace rubato::detail {
 void call_for_help(member& me) noexcept { me.core->notify(); }
 
 bool loop_root::scope_stopped() const noexcept {
-  return static_cast<stop_scope const*>(token_)->stop_requested();
+  return static_cast<stop_scope const*>(token_)->stop_requested() || owner_->core->is_discarding();
 }
 
 void loop_root::piece_ends() noexcept {

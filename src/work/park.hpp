@@ -35,6 +35,7 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
   leave_outer_seats(t);
   // on_stall, which is called below, may wait as well.
   member const* const outer_whom = t.waits_for.exchange(whom, std::memory_order_relaxed);
+  t.waits_since.store(os::now(), std::memory_order_relaxed);
   char const* const outer_why = t.waits_in.exchange(why, std::memory_order_relaxed);
   waiting_.fetch_add(1, std::memory_order_seq_cst);
   after_vacating(s);
@@ -51,14 +52,6 @@ void pool_core::park_until(pool_thread& t, char const* why, member const* whom, 
     t.parker.park_until(deadline);
     // Woken but not run for a while, a thread still counts as waiting: that is no stall.
     if (report_stall_.exchange(false, std::memory_order_acq_rel) && !done()) report_stall();
-    if (is_to_break_off() && nobody_else_breaks_off()) {
-      t.waits_in.store(nullptr, std::memory_order_relaxed);
-      waiting_.fetch_sub(1, std::memory_order_seq_cst);
-      break_off();
-      waiting_.fetch_add(1, std::memory_order_seq_cst);
-      t.waits_in.store(why, std::memory_order_relaxed);
-      tell_if_stuck();
-    }
   }
   waiting_.fetch_sub(1, std::memory_order_seq_cst);
   returns_.fetch_add(1, std::memory_order_relaxed);
@@ -75,7 +68,6 @@ void pool_core::drive_until(pool_thread& t, char const* why, Done& done,
   seat* left = nullptr;
   while (size() == 0 && !done()) {
     if (run_one(t)) continue;
-    if (is_to_break_off()) break_off();
     seat* const temporary = sit_temporarily(t);
     if (temporary == nullptr) continue;
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
@@ -84,8 +76,7 @@ void pool_core::drive_until(pool_thread& t, char const* why, Done& done,
     t.waits_in.store(why, std::memory_order_relaxed);
     waiting_.fetch_add(1, std::memory_order_seq_cst); // asleep it is a mere waiter
     tell_if_stuck();
-    while (t.sits_on() == nullptr && !done() && size() == 0 && !is_to_break_off())
-      t.parker.park_until(deadline);
+    while (t.sits_on() == nullptr && !done() && size() == 0) t.parker.park_until(deadline);
     waiting_.fetch_sub(1, std::memory_order_seq_cst);
     t.waits_in.store(nullptr, std::memory_order_relaxed);
     people.stop_driving(t);

@@ -57,7 +57,7 @@ pool::pool(pool_options options)
 pool::~pool() {
   // acquire: pairs with the release in core().
   if (detail::pool_core* c = core_.load(std::memory_order_acquire)) {
-    c->shutdown(detail::ending::drain, true);
+    static_cast<void>(c->shutdown(detail::ending::drain, true));
     delete c;
   }
   delete options_;
@@ -102,7 +102,7 @@ void pool::end_of_program() {
   if (detail::is_member(*c))
     c->request_shutdown(detail::ending::discard);
   else
-    c->shutdown(detail::ending::drain, false);
+    static_cast<void>(c->shutdown(detail::ending::drain, false));
 }
 
 unsigned pool::resize(unsigned workers) { return core().resize(workers); }
@@ -110,8 +110,11 @@ unsigned pool::size() const { return core().size(); }
 unsigned pool::slots() const { return core().slots(); }
 std::size_t pool::pending() const { return core().queued(); }
 
-void pool::shutdown(drain_t /*how*/) { core().shutdown(detail::ending::drain, false); }
-void pool::shutdown(discard_t /*how*/) { core().shutdown(detail::ending::discard, false); }
+void pool::shutdown(drain_t /*how*/) { static_cast<void>(core().shutdown(detail::ending::drain, false)); }
+void pool::shutdown(discard_t /*how*/) { static_cast<void>(core().shutdown(detail::ending::discard, false)); }
+bool pool::shutdown_until(std::chrono::steady_clock::time_point discard_at) {
+  return core().shutdown(detail::ending::drain, false, discard_at);
+}
 void pool::request_shutdown(drain_t /*how*/) { core().request_shutdown(detail::ending::drain); }
 void pool::request_shutdown(discard_t /*how*/) { core().request_shutdown(detail::ending::discard); }
 

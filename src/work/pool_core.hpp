@@ -1,10 +1,10 @@
 // What a pool is made of once it has started. One member function per step of docs/design/parking.md; they
 // are defined in worker.cpp (what to run next), search.cpp (how to find work), wait.cpp and await.cpp (how to
 // wait), idleness.cpp and room.cpp (waiting for the pool itself), threads.cpp (who there is), lifecycle.cpp
-// (how it begins, changes and ends), held_up.cpp (what ends with it), broadcast.cpp and relief.cpp (what the
-// watch sees).
+// (how it begins, changes and ends), broadcast.cpp and relief.cpp (what the watch sees).
 #pragma once
 
+#include "rubato/detail/future_state.hpp"
 #include "rubato/pool_options.hpp"
 #include "rubato/thread_pool.hpp"
 #include "sync/injector.hpp"
@@ -23,36 +23,30 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 namespace rubato::detail {
 
 struct scope_child;
-class future_state;
 
 enum class ending : unsigned char { none, drain, discard };
-
-/// Threads outside that wait for the pool's work look whether they must drive it.
-void call_outside_waiters(pool_core const& c) noexcept;
-// Around fork(): the child has none of them.
-void lock_outside_waiters() noexcept;
-void unlock_outside_waiters() noexcept;
-void forget_outside_waiters() noexcept;
-
-/// How many pools there are that have no workers, and so are driven by those who wait.
-inline constinit std::atomic<unsigned> workerless_pools{0};
 
 /// How a thread waits for a result.
 struct wait_terms {
   char const* why; ///< for reports
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  stop_scope* stop = nullptr; ///< whose request ends it
-  bool given_up = false;      ///< the pool ended, and nobody there would have brought it
-  [[nodiscard]] bool is_over() const noexcept {
-    return given_up || (stop != nullptr && stop->stop_requested()) ||
-           std::chrono::steady_clock::now() >= deadline;
-  }
+  stop_scope* stop = nullptr; ///< its request ends the wait
+  bool ends_early = true;     ///< by that request, or when a pool discards what the thread runs
+  // Set anew for each look at what the thread must drive.
+  state_ref input{};             ///< belongs to a pool without workers; empty: none does
+  bool ready = false;            ///< that pool has something ready: the thread leaves it when it has not
+  std::uint64_t lost_before = 0; ///< workers_lost() before that look
+  [[nodiscard]] bool is_over() const noexcept;
 };
+
+/// Does a pool discard what this thread runs, in that pool or below what it runs in another?
+[[nodiscard]] bool discarded(member const& runner) noexcept;
 
 class pool_core {
 public:
@@ -145,18 +139,19 @@ public:
   /// here.
   [[nodiscard]] seat* leave(pool_thread& t) noexcept;
   void come_back(pool_thread& t, seat* s) noexcept;
+  /// Admits one task of a caller: waits for room, or throws cancelled, see admission.
   void acquire_room();
-  [[nodiscard]] bool try_acquire_room() noexcept;
+  enum class admission : unsigned char { granted, full, refused };
+  /// full: max_queued tasks are queued. refused: the pool ends, and outside threads have queued enough since.
+  [[nodiscard]] admission try_acquire_room() noexcept;
   void release_room() noexcept;
   bool wait_idle(std::chrono::steady_clock::time_point deadline);
 
-  void report_stall(std::vector<stall_report::waiter> circle = {}) noexcept;
+  void report_stall() noexcept;
 
   // Waiting for a result (await.cpp)
-  /// Waits on a thread of this pool. False: the deadline has passed, or the pool ends and the thread is only
-  /// a guest: what it waits for may be up to others.
-  [[nodiscard]] bool await(pool_thread& t, future_state& s, wait_terms& terms,
-                           bool as_guest = false) noexcept;
+  /// Waits on a thread of this pool, until the wait is over, or what the thread must drive may have changed.
+  void await(pool_thread& t, future_state& s, wait_terms const& terms, bool as_guest = false) noexcept;
   /// May the thread run the work in place, and is it ready? `stranded`: nobody else can, not even on the seat
   /// where it must run.
   [[nodiscard]] bool may_claim(pool_thread const& t, future_state const& s,
@@ -213,19 +208,42 @@ public:
   unsigned resize(unsigned workers);
   [[nodiscard]] unsigned size() const noexcept { return target_.load(std::memory_order_acquire); }
   [[nodiscard]] unsigned slots() const noexcept { return slots_; }
-  void shutdown(ending how, bool destroying);
+  /// Returns when the pool is closed. `discard_at`: a drain that has not ended by then becomes a discard.
+  /// True: it drained.
+  bool
+  shutdown(ending how, bool destroying,
+           std::chrono::steady_clock::time_point discard_at = std::chrono::steady_clock::time_point::max());
   void request_shutdown(ending how);
   /// Nothing that waits for time is begun any more. seq_cst: who joins the residents asks afterwards, and
   /// shutdown walks them after it has said so.
   [[nodiscard]] bool is_ending() const noexcept {
     return ending_.load(std::memory_order_seq_cst) != ending::none || closed_.load(std::memory_order_seq_cst);
   }
-  /// Who only waits here has to leave. A closed pool may be driven, like one without workers.
-  [[nodiscard]] bool is_leaving_guests() const noexcept {
-    return ending_.load(std::memory_order_seq_cst) != ending::none ||
-           destroyed_.load(std::memory_order_seq_cst);
+  /// What has not begun is dropped, and waits end early. seq_cst: pairs with request_shutdown(), which wakes
+  /// the waiters and walks the residents after it has said so.
+  [[nodiscard]] bool is_discarding() const noexcept {
+    return ending_.load(std::memory_order_seq_cst) == ending::discard;
   }
-  void discard_queued() noexcept;
+  /// Is there anything that any thread may run: a task, or a child that has not begun?
+  [[nodiscard]] bool has_ready() const noexcept { return any_shared() || any_child(); }
+  /// A thread that only waits here has to leave: the pool ends, and has nothing for the thread to run. A
+  /// closed pool may be driven, like one without workers.
+  [[nodiscard]] bool turns_guests_away() const noexcept {
+    return destroyed_.load(std::memory_order_seq_cst) ||
+           (ending_.load(std::memory_order_seq_cst) != ending::none && !has_ready());
+  }
+  void discard_queued(bool everything) noexcept;
+  /// A coroutine comes from another pool: while this lives the pool is not closed. Throws cancelled if it is
+  /// closed, or discards.
+  class arrival {
+    pool_core& core_;
+
+  public:
+    explicit arrival(pool_core& c);
+    arrival(arrival const&) = delete;
+    arrival& operator=(arrival const&) = delete;
+    ~arrival() { core_.arriving_.fetch_sub(1, std::memory_order_seq_cst); } // pairs with close_pool()
+  };
   [[nodiscard]] pool_stats stats() const;
   [[nodiscard]] std::stop_token stop_token() const noexcept;
   [[nodiscard]] pool& handle() const noexcept { return *handle_; }
@@ -248,24 +266,6 @@ public:
   [[nodiscard]] attention look(os::ticks now) noexcept;
   [[nodiscard]] bool wants_attention(bool later) const noexcept;
 
-  // The end of a pool in which threads wait (held_up.cpp)
-  /// The pool ends, and every active thread waits, but for so many.
-  [[nodiscard]] bool ends_but_waits(unsigned awake = 0) const noexcept;
-  /// The same, and not all that can be done has been.
-  [[nodiscard]] bool wants_letting_go() const noexcept;
-  /// Once nothing goes on any more, waits for promises are given up; if that did not help, the coroutines
-  /// that others may wait for are broken off. True: the watch looks again in 10 ms.
-  [[nodiscard]] bool held_up() noexcept;
-  /// By an active thread that does not count as waiting: one that would go to rest; one that waits only if
-  /// there is nobody else, since it runs user code.
-  void break_off() noexcept;
-  [[nodiscard]] bool is_to_break_off() const noexcept { return break_off_.load(std::memory_order_relaxed); }
-  [[nodiscard]] bool nobody_else_breaks_off() noexcept;
-  [[nodiscard]] bool somebody_will_run() noexcept;
-
-  /// Is there something to do that only guests can, and room for one?
-  [[nodiscard]] bool wants_driver() noexcept;
-
   // Broadcast (broadcast.cpp)
   void broadcast(void (*prepare)(void*, std::size_t), void (*body)(void*, std::size_t, member&), void* arg);
 
@@ -277,6 +277,7 @@ public:
 
   [[nodiscard]] os::ticks search_ticks() const noexcept { return search_ticks_; }
   [[nodiscard]] pool_options const& options() const noexcept { return options_; }
+  [[nodiscard]] std::string const& name() const noexcept { return options_.name_; }
 
   // For the registry of pools, which the watch walks; guarded by its lock.
   pool_core* next_pool = nullptr;
@@ -306,7 +307,7 @@ private:
   void on_quiet() noexcept;
   [[nodiscard]] bool quiescent() const noexcept;
   [[nodiscard]] std::uint64_t begun() const noexcept;
-  [[nodiscard]] bool all_wait(unsigned awake = 0) const noexcept;
+  [[nodiscard]] bool all_wait() const noexcept;
   [[nodiscard]] bool is_stuck() const noexcept;
   void tell_if_stuck() noexcept;
   void after_vacating(seat* s) noexcept;
@@ -325,8 +326,8 @@ private:
   [[nodiscard]] pool_thread* take_exited() noexcept;
   void reclaim(pool_thread& t) noexcept;
   void end_if_quiet() noexcept;
-  void close_pool() noexcept;
-  void await_residents() noexcept;
+  [[nodiscard]] bool close_pool() noexcept;
+  void await_residents(std::chrono::steady_clock::time_point latest) noexcept;
   void open_seats(unsigned n);
   [[nodiscard]] std::vector<int> cpu_order() const;
   void wake_waiters() noexcept;
@@ -344,7 +345,6 @@ private:
   [[nodiscard]] bool is_relief_wanted(pool_thread const& t, os::ticks& tested) const noexcept;
   [[nodiscard]] bool stalled() noexcept;
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
-  [[nodiscard]] std::uint64_t progress() const noexcept;
   [[nodiscard]] task* pull(seat* s) noexcept;
   void sweep(pool_thread& t) noexcept;
   void flush_slot(pool_thread& t) noexcept;
@@ -386,7 +386,8 @@ private:
   std::atomic<ending> ending_{ending::none};
   std::atomic<bool> closed_{false}; ///< after shutdown, until resize()
   std::atomic<bool> destroyed_{false};
-  bool told_of_residents_ = false; // by whoever shuts down
+  std::atomic<unsigned> arriving_{0}; ///< coroutines that come from other pools at this moment
+  std::atomic<unsigned> late_{0};     ///< tasks that outside threads have queued since the pool began to end
   std::atomic<bool> abandoned_{false};
   mutable std::mutex stop_mutex_;
   std::stop_source stop_; // guarded by stop_mutex_
@@ -429,31 +430,15 @@ private:
   os::ticks queues_noted_ = 0; ///< when pushed_then_ was taken; 0: never
   unsigned stalled_looks_ = 0;
   std::uint64_t stall_epoch_ = 0;
-  unsigned held_up_looks_ = 0;
-  std::uint64_t held_up_at_ = 0;                           ///< progress() then
   std::vector<std::uint64_t> pushed_then_;                 ///< by queue, the injector first
   alignas(64) std::atomic<std::uint64_t> entry_popped_{0}; // changed by whoever holds the injector's lock
   struct alignas(64) stripe {
     std::atomic<std::uint64_t> pushed{0};
   };
   std::array<stripe, 8> entry_pushed_;
-  std::atomic<bool> report_stall_{false};    ///< a waiting thread is to report
-  std::atomic<bool> break_off_{false};       ///< somebody is to
-  std::atomic<std::uint64_t> broken_off_{0}; ///< how often something was, or could not be
-  std::atomic<std::uint64_t> returns_{0};    ///< waits that have ended; a stall has none
-  std::atomic<std::uint64_t> expired_{0};    ///< of them, those that only the clock has ended
+  std::atomic<bool> report_stall_{false}; ///< a waiting thread is to report
+  std::atomic<std::uint64_t> returns_{0}; ///< waits that have ended; a stall has none
 };
-
-/// The thread has begun to wait for that. If that waits for what the thread runs, its pool's on_stall is
-/// told, from the queue.
-void look_for_circle(pool_thread& t, future_state& awaited) noexcept;
-
-/// Does that wait for what the calling thread runs, which waits for it?
-[[nodiscard]] bool is_in_circle(pool_thread& t, future_state& awaited) noexcept;
-
-/// Does it come by promises, and by nothing else? Then no pool brings it. `some`: now or later it may be so.
-enum class promised : unsigned char { not_it, some, all };
-[[nodiscard]] promised waits_for_promises(future_state& s) noexcept;
 
 /// Is the calling thread in this pool, if only below what it runs in another?
 [[nodiscard]] bool is_member(pool_core const& core) noexcept;

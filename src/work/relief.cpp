@@ -22,11 +22,11 @@ constexpr unsigned stalled_looks_enough = 3;  // in a row, at least 10 ms apart 
 
 } // namespace
 
-/// Every active thread waits for something that only the pool can bring, but for so many.
-bool pool_core::all_wait(unsigned awake) const noexcept {
+/// Every active thread waits for something that only the pool can bring.
+bool pool_core::all_wait() const noexcept {
   // seq_cst, both: see nudge_watch().
   std::size_t const active = people.active();
-  return active != 0 && waiting_.load(std::memory_order_seq_cst) + awake >= active;
+  return active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
 }
 
 /// The same, and nobody outside can help. Becomes true by what tell_if_stuck() follows: a wait begins, or an
@@ -37,7 +37,7 @@ bool pool_core::is_stuck() const noexcept {
 }
 
 void pool_core::tell_if_stuck() noexcept {
-  if (is_stuck() || ends_but_waits()) nudge_watch(watch_rest::dozing);
+  if (is_stuck()) nudge_watch(watch_rest::dozing);
 }
 
 void pool_core::tell_of_latent() noexcept {
@@ -64,8 +64,8 @@ std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std:
 /// that all wait? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention(bool later) const noexcept {
   if (people.active() == 0) return false;
-  if (later && (any_shared() || any_slot().where != nullptr || (is_stuck() && stall_epoch_ != this_epoch()) ||
-                wants_letting_go()))
+  if (later &&
+      (any_shared() || any_slot().where != nullptr || (is_stuck() && stall_epoch_ != this_epoch())))
     return true;
   return people.has_vacant() && any_latent();
 }
@@ -76,7 +76,6 @@ pool_core::attention pool_core::look(os::ticks now) noexcept {
     latent_seen_ = false;
     return result;
   }
-  result.queued = held_up(); // first: what comes below may wake those who wait, in vain
   // Busy and asleep: latent work that is there at two looks in a row is not short.
   if (people.has_vacant()) {
     result.latent = any_latent();
@@ -271,16 +270,15 @@ bool pool_core::stalled() noexcept {
   return false;
 }
 
-/// Of threads, by one of them; or of coroutines that wait for each other in a circle.
-void pool_core::report_stall(std::vector<stall_report::waiter> circle) noexcept {
-  bool const is_circle = !circle.empty();
+/// By one of the threads that wait.
+void pool_core::report_stall() noexcept {
   stall_report report;
   report.pool = options_.name_;
   report.ready = queued();
-  report.waiters = std::move(circle);
+  report.suspended = residing.count();
   for_each_thread([&](pool_thread& t) {
     char const* const why = t.waits_in.load(std::memory_order_relaxed);
-    if (why == nullptr || is_circle) return;
+    if (why == nullptr) return;
     std::optional<unsigned> whom;
     if (member const* m = t.waits_for.load(std::memory_order_relaxed)) whom = m->index;
     report.waiters.push_back({t.index, why, whom});
@@ -293,8 +291,9 @@ void pool_core::report_stall(std::vector<stall_report::waiter> circle) noexcept 
     }
     return;
   }
-  std::string text = "rubato: pool '" + report.pool + "' has stalled: " +
-                     (is_circle ? "these wait for each other\n" : "every thread waits for another\n");
+  std::string text = "rubato: pool '" + report.pool +
+                     "' has stalled: every thread waits for work of the pool, and " +
+                     std::to_string(report.suspended) + " coroutine(s) are suspended\n";
   for (auto const& w : report.waiters) {
     text += "  thread " + std::to_string(w.thread) + " waits in " + w.waits_in;
     if (w.waits_for) text += " for thread " + std::to_string(*w.waits_for);

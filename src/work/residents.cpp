@@ -56,12 +56,13 @@ void residents::for_each(Wanted wanted, F f) noexcept {
 
 // What is asked is the work's own scope: those around it may be left at this moment, and gone.
 
+/// Work that lives in another pool is about to leave this list.
+bool residents::lives_here(future_state const& work) const noexcept { return &work.home()->residing == this; }
+
 void residents::request_drain() noexcept {
-  // It is about to leave if it lives elsewhere already: that pool does not end.
-  auto const lives_here = [this](future_state const& work) { return &work.home()->residing == this; };
   for_each(
-      [&](future_state const& work, resident const& /*as*/) {
-        return work.stop.requested_here() == stop_level::none && lives_here(work);
+      [this](future_state const& work, resident const& /*as*/) {
+        return work.stop.requested_here() == stop_level::none && !work.stop.is_shielded() && lives_here(work);
       },
       [](future_state& work) {
         work.stop.request_drain();
@@ -69,12 +70,15 @@ void residents::request_drain() noexcept {
       });
 }
 
-void residents::stop_parents() noexcept {
+void residents::request_stop() noexcept {
   for_each(
-      [](future_state& work, resident const& as) {
-        return work.stop.requested_here() != stop_level::stopped && work.waits_for_children(as);
+      [this](future_state const& work, resident const& /*as*/) {
+        return work.stop.requested_here() != stop_level::stopped && lives_here(work);
       },
-      [](future_state& work) { work.stop.request_stop(); });
+      [](future_state& work) {
+        work.stop.request_stop();
+        work.on_drain();
+      });
 }
 
 /// What is dropped may let go of what could not be withdrawn before, so it looks again until a walk finds

@@ -26,6 +26,7 @@ class residents {
   static void unlink(stripe& s, resident& r) noexcept;
   template<class Wanted, class F>
   void for_each(Wanted wanted, F f) noexcept;
+  [[nodiscard]] bool lives_here(future_state const& work) const noexcept;
 
 public:
   void add(resident& r) noexcept;
@@ -33,9 +34,8 @@ public:
   void remove(resident& r) noexcept;
   /// The pool drains: they are asked to stop, as far as they wait for time or for the world outside.
   void request_drain() noexcept;
-  /// Nobody runs in the pool, and nothing could be dropped: those that wait for children, in another pool or
-  /// for what another one makes, are asked to stop, and so are their children.
-  void stop_parents() noexcept;
+  /// The pool discards: they are asked to stop, and all their waits end.
+  void request_stop() noexcept;
   /// Drops all that can be withdrawn from what they wait for. True: it was at least one. When nobody runs in
   /// the pool.
   bool drop_stuck() noexcept;

@@ -1,20 +1,47 @@
 // Room in a pool with max_queued: who queues more than that waits.
+#include "rubato/cancelled.hpp"
 #include "work/park.hpp"
 #include "work/pool_core.hpp"
 
 namespace rubato::detail {
 
-bool pool_core::try_acquire_room() noexcept {
-  if (!limited_) return true;
+namespace {
+
+/// A flood from outside must not keep a drain from ending.
+constexpr unsigned most_late = 1024;
+
+} // namespace
+
+pool_core::admission pool_core::try_acquire_room() noexcept {
+  // relaxed: a caller that comes at the same time as the request counts as one that came before.
+  bool const late = ending_.load(std::memory_order_relaxed) != ending::none && !is_member(*this);
+  if (late && late_.fetch_add(1, std::memory_order_relaxed) >= most_late) {
+    late_.fetch_sub(1, std::memory_order_relaxed);
+    return admission::refused;
+  }
+  if (!limited_) return admission::granted;
   std::size_t n = room_used_.load(std::memory_order_seq_cst);
   do
-    if (n >= *options_.max_queued_) return false;
+    if (n >= *options_.max_queued_) {
+      if (late) late_.fetch_sub(1, std::memory_order_relaxed);
+      return admission::full;
+    }
   while (!room_used_.compare_exchange_weak(n, n + 1, std::memory_order_seq_cst, std::memory_order_seq_cst));
-  return true;
+  return admission::granted;
 }
 
+namespace {
+
+/// False: there is no room. Throws cancelled if the pool refuses the task.
+bool admitted(pool_core::admission a) {
+  if (a == pool_core::admission::refused) throw cancelled();
+  return a == pool_core::admission::granted;
+}
+
+} // namespace
+
 void pool_core::acquire_room() {
-  while (!try_acquire_room()) {
+  while (!admitted(try_acquire_room())) {
     if (current->core == this) {
       wait_for_room(thread_of(*current));
       return;
@@ -29,10 +56,10 @@ void pool_core::acquire_room() {
     std::unique_lock lock(waiters_);
     // seq_cst: announced first, then looked again; pairs with release_room().
     room_waiting_.fetch_add(1, std::memory_order_seq_cst);
-    bool got = false;
-    while (!(got = try_acquire_room()) && size() != 0) room_.wait(lock);
+    admission a = admission::full;
+    while ((a = try_acquire_room()) == admission::full && size() != 0) room_.wait(lock);
     room_waiting_.fetch_sub(1, std::memory_order_seq_cst);
-    if (got) return;
+    if (admitted(a)) return;
   }
 }
 
@@ -59,7 +86,7 @@ void pool_core::wait_for_room(pool_thread& t) noexcept {
 }
 
 bool pool_core::room_or_nobody() noexcept {
-  if (try_acquire_room()) return true;
+  if (try_acquire_room() == admission::granted) return true; // a task of the pool is not refused
   if (!all_wait() || size() == 0 || !people.has_vacant() || !nobody_to_call()) return false;
   room_used_.fetch_add(1, std::memory_order_seq_cst);
   return true;
@@ -77,7 +104,7 @@ void pool_core::release_room() noexcept {
 }
 
 void acquire_room(pool_core& c) { c.acquire_room(); }
-bool try_acquire_room(pool_core& c) noexcept { return c.try_acquire_room(); }
+bool try_acquire_room(pool_core& c) noexcept { return c.try_acquire_room() == pool_core::admission::granted; }
 void release_room(pool_core& c) noexcept { c.release_room(); }
 
 } // namespace rubato::detail

@@ -8,7 +8,6 @@
 #include "work/visit.hpp"
 #include "work/watch.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <new>
@@ -17,7 +16,6 @@
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace rubato::detail {
 
@@ -171,7 +169,7 @@ void scope_core::run_taken(scope_child& c, pool_thread& runner) noexcept {
   runner.chain.enter(frame);
   std::exception_ptr error;
   try {
-    c.exec(c, &runner);
+    c.exec(c, s.core_->is_discarding() ? nullptr : &runner);
   } catch (cancelled const&) {
     // A stop that was asked for is no failure.
     if (!s.stop_.stop_requested()) error = std::current_exception();
@@ -224,7 +222,6 @@ bool scope_core::admit(scope_member& m) noexcept {
 void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept {
   auto& m = static_cast<scope_member&>(w);
   scope_core& s = *m.scope;
-  tokens_told_later const later(s.core_);
   if (std::exception_ptr e = m.take_error(); e != nullptr && !(is_cancelled(e) && s.stop_.stop_requested()))
     s.fail(std::move(e));
   {
@@ -341,39 +338,15 @@ bool scope_core::member_ready(pool_thread const& t) const noexcept {
   return false;
 }
 
-/// The children that have not ended, all of them.
-bool scope_core::waits_for_promises_alone() const noexcept {
-  std::vector<state_ref> jobs; // not looked at under the lock
-  try {
-    std::lock_guard const guard(mutex_);
-    for (scope_member const* m = members_; m != nullptr; m = m->next) {
-      m->job->hold();
-      jobs.emplace_back(state_ref(m->job));
-    }
-    if (jobs.size() != running_ || first_ != nullptr) return false; // closures see for themselves
-  } catch (std::bad_alloc const&) {
-    return false;
-  }
-  return std::all_of(jobs.begin(), jobs.end(), [](state_ref const& job) {
-    return job->done() || waits_for_promises(*job.get()) == promised::all;
-  });
-}
-
 void scope_core::wait(member& m) noexcept {
   pool_thread& t = thread_of(m);
-  t.may_give_up.store(giving_up::no, std::memory_order_relaxed); // it was of another wait
   os::ticks spin_until = 0;
   bool stranded = false; // nobody else can run what is ready
   for (;;) {
+    if (core_->is_discarding() && stop_.requested_here() != stop_level::stopped) request_stop();
     if (stopped_.load(std::memory_order_relaxed) || stop_.stop_requested()) {
       stopped_.store(true, std::memory_order_relaxed);
       drop_children();
-    }
-    // acquire: pairs with held_up().
-    if (t.may_give_up.load(std::memory_order_acquire) == giving_up::if_promised) {
-      bool const alone = waits_for_promises_alone();
-      t.may_give_up.store(alone ? giving_up::no : giving_up::later, std::memory_order_relaxed);
-      if (alone) fail(cancelled_error());
     }
     if (scope_child* c = take_child()) {
       t.bump(counted::executed);
@@ -401,7 +374,7 @@ void scope_core::wait(member& m) noexcept {
     bool const by_anybody = has_members(); // a coroutine may be resumed from outside
     if (by_anybody) core_->count_outside_wait(1);
     core_->park_until(t, "scope", nullptr, [&] {
-      return must_look() || t.may_give_up.load(std::memory_order_relaxed) == giving_up::if_promised ||
+      return must_look() || (core_->is_discarding() && stop_.requested_here() != stop_level::stopped) ||
              (stranded = member_ready(t) && core_->is_stranded());
     });
     if (by_anybody) core_->count_outside_wait(-1);

@@ -78,7 +78,7 @@ void stop_scope::request(stop_level level) noexcept {
   } stacked(this);
   call& now = stacked.here;
   // Outside the lock: callbacks are user code.
-  if (tokens) tell_tokens(*tokens);
+  if (tokens) tokens->request_stop();
   while (now.scope != nullptr) {
     stop_listener* l = nullptr;
     {
@@ -185,7 +185,10 @@ std::stop_token stop_scope::token(std::stop_token const& outermost) const {
     if (token_state const* const t = tokens()) return t->source.get_token();
   }
   stop_scope const* const above = parent();
-  std::stop_token const from = above != nullptr ? above->token(outermost) : outermost;
+  // A shield hides the pool's stop.
+  std::stop_token const from = above != nullptr ? above->token(outermost)
+                               : shielded_      ? std::stop_token()
+                                                : outermost;
   auto made = std::make_unique<token_state>();
   made->from_parent.emplace(from, relay{&made->source});
   bool requested = false;

@@ -5,7 +5,6 @@
 #include "os/thread.hpp"
 #include "rubato/detail/member.hpp"
 #include "rubato/detail/mutex.hpp"
-#include "rubato/detail/watched.hpp"
 #include "sync/roster.hpp"
 #include "work/counters.hpp"
 #include "work/seat.hpp"
@@ -17,12 +16,7 @@
 
 namespace rubato::detail {
 
-class future_state;
 class scope_core;
-
-/// Of a wait in a pool that ends: pool_core::held_up() tells the thread to look whether it waits for promises
-/// alone; `later`: not yet.
-enum class giving_up : unsigned char { no, if_promised, later };
 
 struct pool_thread final : member, roster_thread {
   // Requests for work.
@@ -64,8 +58,7 @@ struct pool_thread final : member, roster_thread {
   // What it waits for, for the stall report; written by itself.
   std::atomic<char const*> waits_in{nullptr};
   std::atomic<member const*> waits_for{nullptr};
-  watched<future_state> awaits; ///< until it has it, whatever the time
-  std::atomic<giving_up> may_give_up{giving_up::no};
+  std::atomic<os::ticks> waits_since{0};
 
   // While it waits in another pool, as a member of which it has another record.
   unsigned waits_elsewhere = 0; ///< nested in each other

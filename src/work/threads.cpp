@@ -323,12 +323,6 @@ bool is_member(pool_core const& core) noexcept {
   return m->core != nullptr;
 }
 
-bool pool_core::wants_driver() noexcept {
-  if (size() != 0 || is_leaving_guests() || (!any_shared() && !any_child())) return false;
-  std::lock_guard const guard(records_);
-  return guests_ != max_guests; // else there are many already
-}
-
 bool pool_core::nobody_to_call() noexcept {
   bool const none_made = made_.load(std::memory_order_relaxed) >= size() + options_.spares_ ||
                          no_threads_.load(std::memory_order_relaxed);

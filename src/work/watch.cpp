@@ -6,6 +6,7 @@
 #include "os/futex.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/mutex.hpp"
+#include "work/outside_waiters.hpp"
 #include "work/pool_core.hpp"
 #include "work/slab.hpp"
 #include "work/start.hpp"
@@ -212,13 +213,11 @@ void watch_pool(pool_core& core) {
   state.pools = &core;
 }
 
-void call_all_who_wait_in_pools() noexcept {
+void wake_all_waiters() noexcept {
   std::lock_guard const guard(state.pools_mutex);
   for (pool_core const* p = state.pools; p != nullptr; p = p->next_pool)
-    // Who drives does not count as waiting. relaxed: pairs by the fences of who waits and of who calls.
-    p->for_each_thread([p](pool_thread& t) {
-      if (p->size() == 0 || t.waits_in.load(std::memory_order_relaxed) != nullptr) t.parker.unpark();
-    });
+    p->for_each_thread(
+        [](pool_thread& t) { t.parker.unpark(); }); // a thread that runs looks anew before it waits
 }
 
 bool visit_if_there(pool_core const* core, std::optional<visit>& here) noexcept {

@@ -36,8 +36,8 @@ void unwatch_pool(pool_core& core) noexcept;
 /// The watch calls t.core->make_now(t), soon. Never waited for under a lock that the watch may want.
 void make_on_watch(pool_thread& t) noexcept;
 
-/// Whoever waits in any pool looks again.
-void call_all_who_wait_in_pools() noexcept;
+/// Every thread that waits in any pool looks again.
+void wake_all_waiters() noexcept;
 /// Begins a visit if there is such a pool; it may be gone, or null.
 [[nodiscard]] bool visit_if_there(pool_core const* core, std::optional<visit>& here) noexcept;
 /// Was there such a pool when fork() made this process? Its threads are in the parent.

@@ -2,8 +2,8 @@
 #include "os/die.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/scope_core.hpp"
+#include "work/outside_waiters.hpp"
 #include "work/pool_core.hpp"
-#include "work/rover.hpp"
 #include "work/visit.hpp"
 #include "work/watch.hpp"
 
@@ -137,7 +137,7 @@ void pool_core::notify() noexcept {
     std::lock_guard const guard(waiters_);
     idle_.notify_all();
   }
-  if (size() == 0) call_rovers();
+  if (size() == 0) call_outside_drivers(*this);
 }
 
 bool pool_core::any_queued() const noexcept {
@@ -227,9 +227,13 @@ task* pool_core::any_task() noexcept {
 void pool_core::run(pool_thread& t, task& k) noexcept {
   t.bump(counted::executed);
   if (k.holds_room) release_room();
-  // What queues itself again and again must not outrun discard_queued(). relaxed: a moment later does as
-  // well.
-  k.exec(k, ending_.load(std::memory_order_relaxed) != ending::discard ? &t : nullptr);
+  // relaxed: a discard may begin a moment later as well.
+  if (ending_.load(std::memory_order_relaxed) == ending::discard) [[unlikely]] {
+    // Of work that has a future the entry itself tells whether it has begun.
+    k.exec(k, may_have_begun(k) ? &t : nullptr);
+    return;
+  }
+  k.exec(k, &t);
 }
 
 void pool_core::drop(task& k) noexcept {
@@ -287,11 +291,6 @@ void pool_core::boundary(pool_thread& t) noexcept {
 
 /// Leaves its seat, if it has one, for want of work.
 void pool_core::rest(pool_thread& t, bool searching) noexcept {
-  if (is_to_break_off()) { // as one that runs: frames that go may wait, or queue something
-    if (searching && people.end_search() && any_shared()) notify();
-    searching = false;
-    break_off();
-  }
   t.resting = true;
   after_vacating(vacate(t, leaving::to_rest, searching));
   on_quiet();

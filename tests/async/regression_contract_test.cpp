@@ -219,27 +219,4 @@ TEST(regression_contract, stops_racing_with_the_result) {
   }
 }
 
-TEST(regression_contract, a_coroutine_that_waits_for_itself_is_reported) {
-  gate reported;
-  std::optional<unsigned> waiter, whom;
-  std::string how;
-  rubato::pool pool(rubato::pool_options().workers(2).on_stall([&](rubato::stall_report const& r) {
-    waiter = r.waiters.at(0).thread;
-    whom = r.waiters.at(0).waits_for;
-    how = r.waiters.at(0).waits_in;
-    reported.open();
-  }));
-  rubato::promise<rubato::shared_future<int>> itself;
-  auto const body = [](rubato::future<rubato::shared_future<int>> f) -> rubato::task<int> {
-    auto const self = co_await std::move(f);
-    co_return co_await self;
-  };
-  auto const self = pool.spawn(body(itself.get_future())).share();
-  itself.set_value(self);
-  EXPECT_TRUE(reported.wait());
-  EXPECT_TRUE(waiter);
-  EXPECT_EQ(waiter, whom);
-  EXPECT_EQ(how, "co_await");
-}
-
 } // namespace

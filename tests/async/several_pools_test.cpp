@@ -1,4 +1,4 @@
-// Who waits for a result drives every pool without workers that it is made in, whichever has something to do.
+// A thread that waits for a result of a pool without workers drives that pool.
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
@@ -6,8 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <memory>
-#include <string>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -50,148 +48,97 @@ protected:
   }
 };
 
-TEST_P(pools_without_workers, are_driven_for_a_coroutine_that_awaits_their_future) {
-  EXPECT_EQ(get(first.spawn(one_more_than(second.spawn([] { return 1; })))), 2);
-  EXPECT_EQ(get(second.spawn(one_more_than(first.spawn([] { return 1; })))), 2);
-  EXPECT_EQ(get(working.spawn(one_more_than(second.spawn([] { return 1; })))), 2);
-  EXPECT_EQ(get(first.spawn(one_more_than(working.spawn([] { return 1; })))), 2);
-  EXPECT_EQ(get(first.spawn(one_more_than(second.spawn(one_more_than(third.spawn([] { return 1; })))))), 3);
+TEST_P(pools_without_workers, are_driven_by_a_thread_that_waits_for_their_work) {
+  EXPECT_EQ(get(first.spawn([] { return 1; })), 1);
+  EXPECT_EQ(get(second.spawn([] { return 1; })), 1);
+  EXPECT_EQ(get(second.spawn(one_more_than(working.spawn([] { return 1; })))), 2);
+  EXPECT_EQ(get(second.spawn([this] { return third.spawn([] { return 1; }).get(); })), 1);
 }
 
-TEST_P(pools_without_workers, are_driven_wherever_they_stand_in_a_chain) {
+TEST_P(pools_without_workers, are_driven_while_their_coroutine_waits) {
   rubato::promise<int> last;
-  auto f = working.spawn(
-      one_more_than(first.spawn(one_more_than(second.spawn(one_more_than(last.get_future()))))));
+  auto f = second.spawn(one_more_than(last.get_future()));
   std::jthread const sets([&] {
-    std::this_thread::sleep_for(5ms); // whoever waits sleeps
-    first.enqueue([&] { last.set_value(1); });
+    std::this_thread::sleep_for(5ms); // so that the waiter mostly sleeps
+    last.set_value(1);
   });
-  EXPECT_EQ(get(std::move(f)), 4);
+  EXPECT_EQ(get(std::move(f)), 2);
 }
 
-TEST_P(pools_without_workers, are_driven_for_whatever_stands_in_a_gathering) {
-  auto const two = [&] {
-    auto go = std::make_shared<rubato::promise<int>>();
-    auto waits = working.spawn(one_more_than(go->get_future()));
-    auto sets = second.spawn([go] { return go->set_value(1), 1; });
-    return rubato::when_all(std::move(waits), std::move(sets));
+TEST_P(pools_without_workers, are_driven_for_the_inputs_of_a_gathering_one_after_the_other) {
+  auto const one = [](rubato::pool& where) { return where.spawn([] { return 1; }); };
+  auto const three = [&] { return rubato::when_all(one(second), one(working), one(third)); };
+  auto const sum = [](std::tuple<int, int, int> const& t) {
+    return std::get<0>(t) + std::get<1>(t) + std::get<2>(t);
   };
-  auto const sum = [](std::tuple<int, int> const& t) { return std::get<0>(t) + std::get<1>(t); };
-  EXPECT_EQ(sum(std::get<0>(get(rubato::when_all(two(), two())))), 3);
-  EXPECT_EQ(get(two().then(sum)), 3);
-  auto const awaits = [&](rubato::future<std::tuple<int, int>> f) -> rubato::task<int> {
-    auto const t = co_await std::move(f);
-    co_return sum(t);
-  };
-  EXPECT_EQ(get(working.spawn(awaits(two()))), 3);
-  rubato::promise<int> never;
+  EXPECT_EQ(sum(get(three())), 3);
+  EXPECT_EQ(sum(std::get<1>(get(rubato::when_all(three(), three())))), 3);
+  EXPECT_EQ(get(three().then(sum)), 3);
+  EXPECT_EQ(get(three().then(second, sum).then(third, [](int n) { return n + 1; })), 4);
+}
+
+TEST_P(pools_without_workers, are_driven_for_an_input_behind_a_promise) {
+  rubato::promise<int> never, later;
   auto any = rubato::when_any(never.get_future(), second.spawn([] { return 1; }));
   EXPECT_EQ(get(std::move(any)).index, 1u);
+  auto all = rubato::when_all(later.get_future(), second.spawn([&] { return later.set_value(1), 1; }));
+  EXPECT_EQ(std::get<0>(get(std::move(all))), 1);
 }
 
-TEST_P(pools_without_workers, are_driven_for_a_coroutine_that_moves_there) {
-  auto const moves = [](rubato::pool& where) -> rubato::task<int> {
-    co_await rubato::sleep_for(5ms); // whoever waits sleeps
-    co_await rubato::resume_on(where);
-    co_return 1;
-  };
-  EXPECT_EQ(get(working.spawn(moves(second))), 1);
-  EXPECT_EQ(get(first.spawn(moves(second))), 1);
-}
-
-TEST_P(pools_without_workers, are_driven_by_a_member_of_one_of_them) {
-  rubato::promise<int> last;
-  auto f = working.spawn(
-      one_more_than(first.spawn(one_more_than(second.spawn(one_more_than(last.get_future()))))));
-  first.enqueue([&] { last.set_value(1); });
-  EXPECT_EQ(second.run([&] { return f.get(); }), 4);
-}
-
-TEST_P(pools_without_workers, are_driven_for_what_a_task_returns_late) {
-  auto late = working.spawn([this] {
-    std::this_thread::sleep_for(5ms); // whoever waits sleeps
-    return second.spawn(one_more_than(third.spawn([] { return 1; })));
-  });
-  EXPECT_EQ(get(std::move(late)), 2);
-}
-
-TEST_P(pools_without_workers, are_driven_by_who_sleeps_in_another_one) {
-  rubato::promise<int> to_first, to_second, to_third;
-  auto all = rubato::when_all(first.spawn(one_more_than(to_first.get_future())),
-                              second.spawn(one_more_than(to_second.get_future())),
-                              third.spawn(one_more_than(to_third.get_future())));
+TEST_P(pools_without_workers, are_driven_for_a_race_that_another_input_decides) {
+  rubato::promise<int> never, wins;
+  auto any = rubato::when_any(second.spawn(one_more_than(never.get_future())), wins.get_future());
   std::jthread const sets([&] {
-    for (auto* const p : {&to_third, &to_first, &to_second}) {
-      std::this_thread::sleep_for(5ms); // whoever waits sleeps
-      p->set_value(1);
-    }
+    std::this_thread::sleep_for(5ms); // so that the waiter mostly sleeps
+    wins.set_value(1);
   });
-  EXPECT_EQ(std::get<2>(get(std::move(all))), 2);
+  EXPECT_EQ(get(std::move(any)).index, 1u);
 }
 
 TEST_P(pools_without_workers, are_those_too_that_lose_their_workers) {
   rubato::pool losing(1);
   gate go;
   losing.enqueue([&] { go.wait(); });
-  auto f = working.spawn(one_more_than(losing.spawn([] { return 1; })));
+  auto f = losing.spawn([] { return 1; });
   std::jthread const resizes([&] {
-    std::this_thread::sleep_for(5ms); // whoever waits sleeps
+    std::this_thread::sleep_for(5ms); // so that the waiter mostly sleeps
     losing.resize(0);
     go.open();
   });
-  EXPECT_EQ(get(std::move(f)), 2);
+  EXPECT_EQ(get(std::move(f)), 1);
 }
 
-TEST_P(pools_without_workers, do_not_keep_each_other_from_being_driven) {
-  std::atomic<bool> end = false;
-  std::atomic<int> rounds = 0;
-  auto const for_ever = [&](rubato::pool& where) {
-    return where.spawn([](std::atomic<bool>& over, std::atomic<int>& n) -> rubato::task<> {
-      for (; !over; ++n) co_await rubato::yield();
-    }(end, rounds));
-  };
-  auto const one = for_ever(first), two = for_ever(second);
-  rubato::future<int> f = third.spawn([] { return 1; });
-  for (int i = 0; i != 10; ++i) f = (i % 2 == 0 ? first : second).spawn(one_more_than(std::move(f)));
-  EXPECT_EQ(get(std::move(f)), 11);
-  end = true;
-}
-
-/// Chains through all pools, whose links are released from outside at any time.
-TEST_P(pools_without_workers, lose_nothing) {
-  rubato::pool* const pools[] = {&first, &second, &third, &working};
-  for (std::size_t round = 0, rounds = scaled(300); round != rounds; ++round) {
-    std::vector<rubato::promise<int>> gates(4);
-    rubato::future<int> chain = rubato::make_ready_future(0);
-    for (std::size_t i = 0; i != 12; ++i) {
-      auto& where = *pools[(i * 7 + round) % 4];
-      chain = where.spawn([](rubato::future<int> before, rubato::future<int> gate) -> rubato::task<int> {
-        int const a = co_await std::move(gate);
-        co_await rubato::yield();
-        co_return a + co_await std::move(before);
-      }(std::move(chain), i % 3 == 0 ? gates[i / 3].get_future() : rubato::make_ready_future(1)));
-    }
-    std::jthread const sets([&] {
-      for (std::size_t i = 0; i != gates.size(); ++i) gates[(i + round) % gates.size()].set_value(1);
-    });
-    ASSERT_EQ(get(std::move(chain)), 12);
-  }
-}
-
-/// Several threads wait, each for something else that leads through the same pools.
+/// Many threads wait, for work of several pools.
 TEST_P(pools_without_workers, are_driven_by_several) {
-  for (std::size_t round = 0, rounds = scaled(100); round != rounds; ++round) {
+  for (std::size_t round = 0, rounds = scaled(300); round != rounds; ++round) {
     std::vector<std::jthread> threads;
     std::atomic<int> sum = 0;
     for (int i = 0; i != 4; ++i) {
       auto& here = i % 2 == 0 ? first : second;
       auto& there = i % 2 == 0 ? second : first;
-      threads.emplace_back([&, f = here.spawn(one_more_than(there.spawn([] { return 1; })))]() mutable {
-        sum += get(std::move(f));
-      });
+      threads.emplace_back([&, f = rubato::when_all(here.spawn([] { return 1; }), there.spawn([] {
+                                 return 1;
+                               }))]() mutable { sum += std::get<0>(get(std::move(f))); });
     }
     threads.clear();
-    ASSERT_EQ(sum, 8);
+    ASSERT_EQ(sum, 4);
+  }
+}
+
+/// Promises set by threads outside release links of chains at any time.
+TEST_P(pools_without_workers, lose_nothing) {
+  for (std::size_t round = 0, rounds = scaled(300); round != rounds; ++round) {
+    std::vector<rubato::promise<int>> gates(4);
+    rubato::future<int> chain = rubato::make_ready_future(0);
+    for (auto& gate : gates) {
+      auto& where = round % 2 == 0 ? second : third;
+      auto both = rubato::when_all(std::move(chain), gate.get_future());
+      chain = both.then(where, [](std::tuple<int, int> t) { return std::get<0>(t) + std::get<1>(t); });
+    }
+    std::jthread const sets([&] {
+      for (std::size_t i = 0; i != gates.size(); ++i) gates[(i + round) % gates.size()].set_value(1);
+    });
+    ASSERT_EQ(get(std::move(chain)), 4);
   }
 }
 

@@ -75,6 +75,7 @@ public:
   [[nodiscard]] stop_scope& scope() const noexcept { return *scope_; }
   /// By the thread that runs it: from here on it stops with that one, which is in a frame of its own.
   void stops_with(stop_scope& s) noexcept;
+  [[nodiscard]] bool has_begun() const noexcept override { return leaf_ != nullptr; }
   /// At once, or, if children refer to its frames, when the last of them has ended; they are asked to stop.
   void drop() noexcept override;
   /// By the thread that runs it: so many refer to its frames from now on. They may have ended already.
@@ -87,7 +88,6 @@ public:
   /// Where it is suspended: it never goes on.
   void destroy() noexcept;
   [[nodiscard]] bool withdraw(resident const& as) noexcept override;
-  [[nodiscard]] bool waits_for_children(resident const& as) noexcept override;
   /// How often its latent tasks have been queued because it was suspended.
   [[nodiscard]] std::uint32_t flushes() const noexcept { return flushes_; }
 
@@ -95,8 +95,6 @@ public:
   [[nodiscard]] bool is_ready_elsewhere() const noexcept override {
     return (second_.load(std::memory_order_relaxed) & 1U) != 0;
   }
-  /// The future that it awaits, if it does.
-  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override;
   [[nodiscard]] bool claim_elsewhere() noexcept override {
     // acquire: pairs with requeue().
     return (second_.fetch_and(~1U, std::memory_order_acquire) & 1U) != 0;
@@ -104,8 +102,9 @@ public:
 
   /// From await_suspend of what is not ours: what is resumed next, by somebody who calls offer().
   void suspend_elsewhere(std::coroutine_handle<> h) noexcept;
-  /// From await_suspend: to the back of the queue; of another pool, if it says so.
-  void requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) noexcept;
+  /// From await_suspend: to the back of the queue; of another pool, if it says so. Throws cancelled if that
+  /// discards what it has, or has ended.
+  void requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to);
 };
 
 /// A wait of a coroutine for one of our own things, in its frame. It ends once: by what it waits for, by a
@@ -135,9 +134,6 @@ protected:
   /// Takes it out again. False: it is not there, or not any more.
   [[nodiscard]] virtual bool remove() noexcept = 0;
 
-  /// What it waits for, if that is a state: it stays as long as this wait.
-  [[nodiscard]] virtual future_state* awaited() noexcept { return nullptr; }
-
   /// It was taken out, and the coroutine is about to go on. True: it has not got what it waits for, and is in
   /// its place again, as after insert().
   [[nodiscard]] virtual bool insert_again() noexcept { return false; }
@@ -162,9 +158,5 @@ public:
   void end_wait() noexcept;
   friend class activity;
 };
-
-/// It has begun to await that. If that waits for the activity in its turn, its pool's on_stall is told, from
-/// the queue.
-void look_for_circle(activity& a, future_state& awaited) noexcept;
 
 } // namespace rubato::detail

@@ -33,14 +33,8 @@ class future_awaiter final : suspension {
   waiter waiter_{*this};
 
   [[nodiscard]] future_state& state() noexcept { return *future_access::state(future_).get(); }
-  [[nodiscard]] bool insert() noexcept override {
-    if (!state().waiters.add(waiter_)) return false;
-    look_for_circle(who(), state());
-    depends_on(state());
-    return true;
-  }
+  [[nodiscard]] bool insert() noexcept override { return state().waiters.add(waiter_); }
   [[nodiscard]] bool remove() noexcept override { return state().waiters.remove(waiter_); }
-  [[nodiscard]] future_state* awaited() noexcept override { return &state(); }
 
 public:
   explicit future_awaiter(Future f)

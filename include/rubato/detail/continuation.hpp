@@ -274,7 +274,6 @@ public:
     Job::resume(runner);
   }
   [[nodiscard]] bool runs_to_end() const noexcept override { return false; } // it may never be queued
-  [[nodiscard]] bool only_relays() noexcept override { return source_now() != nullptr || Job::only_relays(); }
   /// Lets go of its source, or a long chain that was never run would be destroyed by recursion.
   void drop() noexcept override {
     state_ref const source = std::exchange(begun_, true) ? state_ref() : take_source();
@@ -291,12 +290,10 @@ public:
     Job::cancel_inputs(all);
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
-  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
-    if (index != 0) return nullptr;
+  [[nodiscard]] future_state* pending_input(std::size_t& index) noexcept override {
+    if (index++ != 0) return nullptr;
     state_ref input = held_source();
-    if (!input || input->done()) return Job::unfinished_input(index);
-    ++index;
-    return input.let_go();
+    return !input || input->done() ? nullptr : input.let_go();
   }
   void dispose() noexcept override { dispose_state(this); }
 };
@@ -335,9 +332,6 @@ public:
   // not left yet.
   [[nodiscard]] bool withdraw(resident const& as) noexcept override {
     return &as == &pending_ ? this->leave_source() : base::withdraw(as);
-  }
-  [[nodiscard]] bool waits_for_children(resident const& as) noexcept override {
-    return &as != &pending_ && base::waits_for_children(as);
   }
   void resume(member& runner) noexcept override {
     if constexpr (requires { base::callable_type::ends_with_source; }) {

@@ -47,7 +47,6 @@ void future_job<F>::resume(member& runner) noexcept {
     waits = inner->waiters.add(relay_);
   }
   if (waits) {
-    depends_on(*inner.get());
     // Who has requested it before the line above has found no inner future.
     if (listens && this->stop.requested_here() != stop_level::stopped) return;
     inner->cancel();

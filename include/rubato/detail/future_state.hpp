@@ -108,7 +108,6 @@ public:
   std::atomic<std::uint32_t> begun_by{0}; ///< 1 + the number of the thread that has begun it; for reports
   relaxed_seat seat{any_seat};            ///< where it must run
   bool broken_off = false;                ///< by its pool, which ends; before it completes
-  std::atomic<bool> circle_told{false};   ///< on_stall knows of a circle that it is in
   completion waiters;
   [[no_unique_address]] stop_scope stop; // its padding is used
   outcome holds = outcome::none;         ///< in the room for the result
@@ -133,6 +132,8 @@ public:
   virtual void fail(std::exception_ptr e) noexcept = 0;
   /// Runs it, or goes on with it. It ends with complete() at some time.
   virtual void resume(member& runner) noexcept;
+  /// By the caller that alone may run it now.
+  [[nodiscard]] virtual bool has_begun() const noexcept { return false; }
   /// Once it has begun it ends without having to be resumed.
   [[nodiscard]] virtual bool runs_to_end() const noexcept { return false; }
   /// What stands for it in a queue while its entry is elsewhere; null: there is no memory for it.
@@ -151,13 +152,9 @@ public:
   [[nodiscard]] virtual bool is_work() const noexcept { return true; }
   /// Is it brought by hand? Then nothing runs for it.
   [[nodiscard]] virtual bool is_promised() const noexcept { return false; }
-  /// Does nothing run for it now, but for its inputs, if it has any?
-  [[nodiscard]] virtual bool only_relays() noexcept { return false; }
-  /// What this waits for, as far as that is a state too: from this index on the first that has not ended;
-  /// held. Null: there is none. The index becomes that of the next one.
-  [[nodiscard]] virtual future_state* unfinished_input(std::size_t& /*index*/) noexcept { return nullptr; }
-  /// Does it wait for each of them? Else one may do.
-  [[nodiscard]] virtual bool needs_all_inputs() const noexcept { return true; }
+  /// Of a gathering or a continuation: from this index on the first input that is pending; held. Null: there
+  /// is none. The index becomes that of the next input.
+  [[nodiscard]] virtual future_state* pending_input(std::size_t& /*index*/) noexcept { return nullptr; }
   /// A stop was asked for: passes it on to what this consumes.
   virtual void cancel_inputs(cancellation& /*all*/) noexcept {}
   /// The link for that of what consumes something; null: it consumes nothing.
@@ -167,8 +164,6 @@ public:
   /// Takes it away from what it waits for. True: nobody will bring it back, and the caller drops the work.
   /// When nobody runs in the pool.
   [[nodiscard]] virtual bool withdraw(resident const& /*as*/) noexcept { return false; }
-  /// It cannot be withdrawn as long as its children have not ended.
-  [[nodiscard]] virtual bool waits_for_children(resident const& /*as*/) noexcept { return false; }
   /// The pool has asked the work to stop, because it ends.
   virtual void on_drain() noexcept {}
 
@@ -202,6 +197,8 @@ public:
 
   /// For whoever has taken it out of a queue: true if it was claimed and is not ready again. Then it is gone.
   [[nodiscard]] bool drop_if_stale(pool_core& where) noexcept;
+  /// The same: drops it if it has not begun. True: it has begun, and is to be queued again.
+  [[nodiscard]] bool drop_unless_begun() noexcept;
   static void exec_entry(task& base, member* runner) noexcept;
 };
 
@@ -209,11 +206,14 @@ public:
 /// claimed.
 [[nodiscard]] bool drop_stale_entry(task& k, pool_core& where) noexcept;
 
+/// Discards what was taken out of a queue. What has begun is not dropped: it is returned, to be queued again.
+[[nodiscard]] task* drop_unless_begun(task& k) noexcept;
+
+/// False: it was queued to be begun.
+[[nodiscard]] bool may_have_begun(task const& k) noexcept;
+
 /// A new job: queues it on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;
-/// What the calling thread runs waits for this from now on: somebody may have to drive the pool where it is
-/// made.
-void depends_on(future_state& input) noexcept;
 /// Ready to be run: queues it where its work belongs.
 void offer(future_state& s) noexcept;
 /// Queues a task where the calling thread works, else where something was made, else on the global pool. Runs

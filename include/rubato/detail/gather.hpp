@@ -168,8 +168,7 @@ public:
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] bool is_work() const noexcept override { return false; }
-  [[nodiscard]] bool only_relays() noexcept override { return true; }
-  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
+  [[nodiscard]] future_state* pending_input(std::size_t& index) noexcept override {
     while (index < inputs_.size())
       if (state_ref const& source = inputs_[index++].source; !source->done())
         return state_ref(source).let_go();
@@ -308,7 +307,6 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
     this->release(); // this input's hold
   }
   void stop_losers(std::size_t winner) noexcept {
-    tokens_told_later const later(this->home());
     // The newest waiter first: many copies of one shared future are many waiters in one list.
     for (std::size_t i = this->inputs_.size(); i-- != 0;) {
       gathered& g = this->inputs_[i];
@@ -319,7 +317,6 @@ class any_state final : public gathering_state<any_result<typename Inputs::any_t
   }
 
 public:
-  [[nodiscard]] bool needs_all_inputs() const noexcept override { return false; }
   explicit any_state(Inputs&& in) noexcept
       : gathering_state<result, Inputs>(std::move(in))
       , left_(this->inputs_.size()) {

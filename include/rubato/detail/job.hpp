@@ -152,7 +152,6 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
   void stop_requested() noexcept override {
     if (this->asked.load(std::memory_order_acquire)) return; // cancel_inputs() does it
     if (state_ref const inner = inner_now()) {
-      tokens_told_later const later(this->home()); // take_over() waits for this call
       inner->cancel();
       leave(*inner.get());
     }
@@ -208,10 +207,6 @@ public:
     }
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
-  [[nodiscard]] bool only_relays() noexcept override { return static_cast<bool>(inner_now()); }
-  [[nodiscard]] future_state* unfinished_input(std::size_t& index) noexcept override {
-    return index++ == 0 ? inner_now().let_go() : nullptr;
-  }
   void dispose() noexcept override { dispose_state(this); }
 };
 

@@ -163,7 +163,6 @@ private:
   [[nodiscard]] bool run_member(pool_thread& t, bool stranded) noexcept;
   [[nodiscard]] bool must_look() const noexcept;
   [[nodiscard]] bool has_members() const noexcept;
-  [[nodiscard]] bool waits_for_promises_alone() const noexcept;
   [[nodiscard]] bool member_ready(pool_thread const& t) const noexcept;
   [[nodiscard]] scope_child* take_child() noexcept;
   void drop_children() noexcept;

@@ -67,22 +67,6 @@ public:
   explicit stop_link(stop_scope& parent) noexcept;
 };
 
-/// While it lives, stop requests of the calling thread tell std::stop_tokens by a task: what users have
-/// registered there may take locks, and so may whoever is in set_value(), or waits for the very result that
-/// is being brought. Other listeners are told at once.
-class tokens_told_later {
-  bool const on_;
-
-public:
-  /// `near`: where the task goes unless the thread is in a pool.
-  explicit tokens_told_later(pool_core* near) noexcept;
-  tokens_told_later(tokens_told_later const&) = delete;
-  tokens_told_later& operator=(tokens_told_later const&) = delete;
-  ~tokens_told_later();
-};
-/// Now, or by a task.
-void tell_tokens(std::stop_source& tokens) noexcept;
-
 /// How many stop requests there have been in the process. While it stands still, nobody has to look upwards
 /// twice.
 inline constinit std::atomic<std::uint64_t> stop_requests{1};
@@ -111,6 +95,7 @@ class stop_scope {
   mutable mutex mutex_;
   std::atomic<stop_level> requested_{stop_level::none};
   mutable bool has_tokens_ = false; // guarded by mutex_: the first listener is a token_state, from now on
+  bool const shielded_;
 
   [[nodiscard]] token_state* tokens() const noexcept {
     return has_tokens_ ? static_cast<token_state*>(first_) : nullptr;
@@ -129,10 +114,16 @@ class stop_scope {
   void unlink(stop_listener& l) noexcept;
 
 public:
-  stop_scope() noexcept = default;
+  struct shield {};
+  stop_scope() noexcept
+      : shielded_(false) {}
+  /// A drain does not reach it, nor what is below it.
+  explicit stop_scope(shield /*from the pool*/) noexcept
+      : shielded_(true) {}
   /// Stops with the link's parent. The link lives next to the scope.
   explicit stop_scope(stop_link& up) noexcept
-      : up_(&up) {
+      : up_(&up)
+      , shielded_(up.parent_ != nullptr && up.parent_->shielded_) {
     up.child_ = this;
   }
   stop_scope(stop_scope const&) = delete;
@@ -155,6 +146,8 @@ public:
   [[nodiscard]] stop_level requested_here() const noexcept {
     return requested_.load(std::memory_order_relaxed);
   }
+  /// See shielded(): a drain of the pool does not reach it.
+  [[nodiscard]] bool is_shielded() const noexcept { return shielded_; }
   /// Is everything here to end, whatever it waits for?
   [[nodiscard]] bool stop_requested() const noexcept { return level() == stop_level::stopped; }
   /// Stops with this scope, with the outer ones and with the pool, whose token is `outermost`.
