@@ -7,6 +7,8 @@
 //   }
 #pragma once
 
+#include "rubato/detail/config.hpp" // first: it names what a compiler lacks
+
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/siblings.hpp"
 #include "rubato/task.hpp"

@@ -82,7 +82,8 @@ public:
 
   /// f(args...), or f(std::stop_token, args...), and the future of its result, as pool::spawn(): a task or
   /// future that f returns is waited for; work whose future is dropped before its turn comes is not begun.
-  /// Not limited by pool_options::max_queued(). Throws std::bad_alloc, and what copying throws.
+  /// Not limited by pool_options::max_queued(), but refused as pool::spawn() is while the pool ends. Throws
+  /// std::bad_alloc, and what copying throws.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args) {
     using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
@@ -91,6 +92,7 @@ public:
       using job = typename detail::job_for<detail::strand_call<call_type>>::type;
       using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
       detail::pool_core& core = *detail::core_of(*pool_);
+      detail::admit(core);
       auto* const made = detail::make_state<detail::placed_continuation<job>>(
           core, true, detail::state_ref(), false, call_type(std::forward<F>(f), std::forward<Args>(args)...));
       future<result> out = detail::future_access::make<result>(detail::state_ref(made));
@@ -112,6 +114,7 @@ public:
     if constexpr (detail::can_be_queued<F>()) {
       using job = detail::unattended_job<detail::strand_call<std::decay_t<F>>>;
       detail::pool_core& core = *detail::core_of(*pool_);
+      detail::admit(core);
       auto* const made = detail::make_state<detail::placed_continuation<job>>(
           core, true, detail::state_ref(), false, std::decay_t<F>(std::forward<F>(f)));
       made->watch(core);

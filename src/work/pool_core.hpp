@@ -141,6 +141,11 @@ public:
   void come_back(pool_thread& t, seat* s) noexcept;
   /// Admits one task of a caller: waits for room, or throws cancelled, see admission.
   void acquire_room();
+  /// Does the pool end, and is the caller outside?
+  [[nodiscard]] bool is_late() const noexcept;
+  /// Counts one task of such a caller. False: it is refused.
+  [[nodiscard]] bool admit_late() noexcept;
+  void take_back_late() noexcept { late_.fetch_sub(1, std::memory_order_relaxed); } // relaxed: a count
   enum class admission : unsigned char { granted, full, refused };
   /// full: max_queued tasks are queued. refused: the pool ends, and outside threads have queued enough since.
   [[nodiscard]] admission try_acquire_room() noexcept;

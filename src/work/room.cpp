@@ -12,18 +12,25 @@ constexpr unsigned most_late = 1024;
 
 } // namespace
 
-pool_core::admission pool_core::try_acquire_room() noexcept {
+bool pool_core::is_late() const noexcept {
   // relaxed: a caller that comes at the same time as the request counts as one that came before.
-  bool const late = ending_.load(std::memory_order_relaxed) != ending::none && !is_member(*this);
-  if (late && late_.fetch_add(1, std::memory_order_relaxed) >= most_late) {
-    late_.fetch_sub(1, std::memory_order_relaxed);
-    return admission::refused;
-  }
+  return ending_.load(std::memory_order_relaxed) != ending::none && !is_member(*this);
+}
+
+bool pool_core::admit_late() noexcept {
+  if (late_.fetch_add(1, std::memory_order_relaxed) < most_late) return true;
+  take_back_late();
+  return false;
+}
+
+pool_core::admission pool_core::try_acquire_room() noexcept {
+  bool const late = is_late();
+  if (late && !admit_late()) return admission::refused;
   if (!limited_) return admission::granted;
   std::size_t n = room_used_.load(std::memory_order_seq_cst);
   do
     if (n >= *options_.max_queued_) {
-      if (late) late_.fetch_sub(1, std::memory_order_relaxed);
+      if (late) take_back_late();
       return admission::full;
     }
   while (!room_used_.compare_exchange_weak(n, n + 1, std::memory_order_seq_cst, std::memory_order_seq_cst));
@@ -39,6 +46,10 @@ bool admitted(pool_core::admission a) {
 }
 
 } // namespace
+
+void admit(pool_core& c) {
+  if (c.is_late() && !c.admit_late()) throw cancelled();
+}
 
 void pool_core::acquire_room() {
   while (!admitted(try_acquire_room())) {

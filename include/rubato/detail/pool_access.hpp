@@ -10,7 +10,9 @@
 
 namespace rubato::detail {
 
-/// Room in a pool with max_queued: waits for it, or refuses. Does nothing without a limit.
+/// Throws cancelled if the pool ends and threads outside it have queued enough since.
+void admit(pool_core& c);
+/// The same, and room in a pool with max_queued: waits for it, or refuses.
 void acquire_room(pool_core& c);
 [[nodiscard]] bool try_acquire_room(pool_core& c) noexcept;
 void release_room(pool_core& c) noexcept;
