@@ -7,7 +7,7 @@
 //   }
 #pragma once
 
-#include "rubato/detail/config.hpp" // first: it names what a compiler lacks
+#include "rubato/detail/config.hpp"
 
 #include "rubato/detail/as_task.hpp"
 #include "rubato/detail/siblings.hpp"

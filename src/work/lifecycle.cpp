@@ -231,24 +231,29 @@ void pool_core::wake_guests() noexcept {
 void pool_core::discard_queued(bool everything) noexcept {
   {
     in_transit const moving(*this);
-    task* kept = nullptr; // linked by the queues' own link
-    auto const discard = [&](task* k) {
-      if (k->holds_room) release_room();
-      task* const resumption = everything ? (k->exec(*k, nullptr), nullptr) : drop_unless_begun(*k);
-      if (resumption == nullptr) return;
-      resumption->next.store(kept, std::memory_order_relaxed); // relaxed: only this thread has it
-      kept = resumption;
+    auto const discard_from = [&](auto pop, auto push) {
+      task* kept = nullptr; // linked by the queues' own link
+      while (task* const k = pop()) {
+        if (k->holds_room) release_room();
+        task* const resumption = everything ? (k->exec(*k, nullptr), nullptr) : drop_unless_begun(*k);
+        if (resumption == nullptr) continue;
+        resumption->next.store(kept, std::memory_order_relaxed); // relaxed: only this thread has it
+        kept = resumption;
+      }
+      while (kept != nullptr) {
+        task* const k = kept;
+        kept = static_cast<task*>(k->next.load(std::memory_order_relaxed));
+        push(k);
+      }
     };
-    while (task* k = any_task()) discard(k);
-    for (unsigned i = 0, n = seats_known(); i != n; ++i)
-      while (task* k = seat_at(i)->inbox.pop()) discard(k);
-    while (kept != nullptr) {
-      task* const k = kept;
-      kept = static_cast<task*>(k->next.load(std::memory_order_relaxed));
-      push_entry(k);
+    discard_from([this] { return any_task(); }, [this](task* k) { push_entry(k); });
+    for (unsigned i = 0, n = seats_known(); i != n; ++i) {
+      seat& s = *seat_at(i);
+      discard_from([&s] { return s.inbox.pop(); }, [&s](task* k) { s.inbox.push(k); });
     }
   }
-  if (any_queued()) notify();
+  call_for_inboxes();
+  if (any_shared()) notify();
   on_quiet();
 }
 

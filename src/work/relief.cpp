@@ -64,8 +64,7 @@ std::uint64_t pool_core::this_epoch() const noexcept { return returns_.load(std:
 /// that all wait? Sequentially consistent: see nudge_watch().
 bool pool_core::wants_attention(bool later) const noexcept {
   if (people.active() == 0) return false;
-  if (later &&
-      (any_shared() || any_slot().where != nullptr || (is_stuck() && stall_epoch_ != this_epoch())))
+  if (later && (any_shared() || any_slot().where != nullptr || (is_stuck() && stall_epoch_ != this_epoch())))
     return true;
   return people.has_vacant() && any_latent();
 }
