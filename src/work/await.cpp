@@ -224,7 +224,8 @@ void pool_core::await(pool_thread& t, future_state& s, wait_terms const& terms, 
   future_state* const input = terms.input.get() != &s ? terms.input.get() : nullptr;
   auto const looks_anew = [&] {
     return (as_guest && turns_guests_away()) || terms.lost_before != workers_lost() ||
-           (input != nullptr && (input->done() || (terms.ready && !has_ready())));
+           (input != nullptr && (terms.ready || input->done()) &&
+            !has_ready()); // a chain is not walked per link
   };
   if (!timed && !as_guest && claim(t, s) && s.done()) return;
   if (size() != 0)
