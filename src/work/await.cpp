@@ -267,7 +267,7 @@ namespace {
 /// Sets what a thread that waits for `s` must drive: `s`, or the first pending input, of inputs too, that
 /// belongs to a pool without workers; rather one whose pool has something ready. O(inputs that are pending).
 void find_work_to_drive(future_state& s, wait_terms& terms) noexcept {
-  constexpr unsigned most_steps = 100'000; // inputs that are shared may be met many times
+  constexpr unsigned most_steps = 10'000'000; // inputs that are shared may be met many times
   struct level {
     state_ref at;
     std::size_t next = 0;
