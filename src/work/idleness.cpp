@@ -45,7 +45,7 @@ void pool_core::on_quiet() noexcept {
   if (ends) end_if_quiet();
 }
 
-bool pool_core::wait_idle(std::chrono::steady_clock::time_point deadline) {
+bool pool_core::wait_idle(std::chrono::steady_clock::time_point deadline, bool or_closed) {
   if (is_member(*this))
     throw std::system_error(
         std::make_error_code(std::errc::resource_deadlock_would_occur),
@@ -67,11 +67,15 @@ bool pool_core::wait_idle(std::chrono::steady_clock::time_point deadline) {
   };
   if (quiescent()) return true;
   seats_left const left; // of other pools
-  auto const to_drive = [&] { return size() == 0 && (any_shared() || any_child()) && has_time(); };
+  // What is queued in a closed pool is for its next life.
+  auto const is_over = [&] { return or_closed && closed_.load(std::memory_order_seq_cst); };
+  auto const to_drive = [&] {
+    return size() == 0 && !is_over() && (any_shared() || any_child()) && has_time();
+  };
   for (;;) {
     if (to_drive()) {
       auto drive = [&](pool_thread& t) {
-        while (size() == 0 && has_time() && run_one(t)) {
+        while (size() == 0 && !is_over() && has_time() && run_one(t)) {
         }
       };
       run_as_member(
@@ -79,7 +83,7 @@ bool pool_core::wait_idle(std::chrono::steady_clock::time_point deadline) {
           &drive);
     }
     std::unique_lock lock(waiters_);
-    if (quiescent()) return true;
+    if (is_over() || quiescent()) return true;
     if (to_drive()) continue;
     if (deadline == std::chrono::steady_clock::time_point::max())
       idle_.wait(lock);

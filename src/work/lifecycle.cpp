@@ -282,12 +282,18 @@ void pool_core::request_shutdown(ending how) {
     stop = stop_;
   }
   stop.request_stop(); // outside the locks: callbacks are user code
+  {
+    // The pool is not quiescent before the last of them has been asked: what the first do might end it, and
+    // destroy the others where they wait.
+    in_transit const asking(*this);
+    if (how == ending::discard)
+      residing.request_stop();
+    else
+      residing.request_drain();
+  }
   if (how == ending::discard) {
-    residing.request_stop();
     wake_all_waiters(); // of other pools too: they may wait on behalf of what runs here
     discard_queued(false);
-  } else {
-    residing.request_drain();
   }
   wake_guests();
   {
@@ -295,7 +301,7 @@ void pool_core::request_shutdown(ending how) {
     room_.notify_all(); // callers that are refused from now on
   }
   tell_if_stuck();
-  end_if_quiet();
+  on_quiet();
 }
 
 /// A shutdown was requested and nothing is left to do: the threads end.
@@ -337,6 +343,8 @@ bool pool_core::close_pool() noexcept {
     });
   }
   ending_.store(ending::none, std::memory_order_seq_cst);
+  std::lock_guard const guard(waiters_);
+  idle_.notify_all();
   return true;
 }
 
@@ -368,7 +376,7 @@ bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   shutdown_report slow(*this);
   bool drained = how == ending::drain;
   for (;;) {
-    if (!wait_idle(std::min(discard_at, slow.due()))) {
+    if (!wait_idle(std::min(discard_at, slow.due()), true)) {
       if (std::chrono::steady_clock::now() >= discard_at) {
         discard_at = std::chrono::steady_clock::time_point::max();
         drained = false;

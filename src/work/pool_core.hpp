@@ -150,7 +150,8 @@ public:
   /// full: max_queued tasks are queued. refused: the pool ends, and outside threads have queued enough since.
   [[nodiscard]] admission try_acquire_room() noexcept;
   void release_room() noexcept;
-  bool wait_idle(std::chrono::steady_clock::time_point deadline);
+  /// `or_closed`: or until the pool is closed.
+  bool wait_idle(std::chrono::steady_clock::time_point deadline, bool or_closed = false);
 
   void report_stall() noexcept;
 

@@ -187,7 +187,7 @@ TEST_P(frames, of_a_deep_recursion_are_destroyed_where_it_is_suspended) {
     rubato::promise<void> never;
     g = mortal.spawn(down_and_wait(depth, never.get_future().share()));
     mortal.wait_idle();
-    mortal.shutdown(rubato::discard);
+    mortal.shutdown(rubato::drain);
     EXPECT_EQ(outcome_of_get(g), outcome::broken);
   }
 }

@@ -49,7 +49,8 @@ rubato::task<int> awaits(rubato::shared_future<int> f) {
 
 TEST_P(async_shutdown, breaks_coroutines_that_wait_and_destroys_their_frames) {
   for (bool const discard : {false, true}) {
-    auto const how = discard && GetParam() != 0 ? outcome::cancelled : outcome::broken;
+    // A pool without workers discards in its destructor.
+    auto const how = discard || GetParam() == 0 ? outcome::cancelled : outcome::broken;
     leak_check const none_left;
     rubato::promise<int> p;
     auto const never = p.get_future().share();
@@ -257,7 +258,7 @@ TEST_P(async_shutdown, racing_promises_whose_continuations_it_has) {
     ASSERT_TRUE(f.wait_for(pool_test::bound));
     ASSERT_TRUE(g.ready());
     auto const how = outcome_of_get(f);
-    ASSERT_TRUE(how == outcome::value || how == outcome::broken) << how;
+    ASSERT_NE(how, outcome::other); // cancelled: it was stopped before it was queued
     auto const other = outcome_of_get(g);
     ASSERT_NE(other, outcome::other);
     setter.wait();

@@ -134,11 +134,18 @@ TEST_P(waits_of_coroutines, end_at_a_discard_during_a_drain) {
     if (w.timed) continue;
     SCOPED_TRACE(w.name);
     pool_test::gate open;
-    auto runs =
-        mortal.spawn([&] { return rubato::blocking([&] { return open.wait(); }); }); // keeps the drain going
-    mortal.resize(mortal.size() + 1);
-    auto f = mortal.spawn(w.run(never));
-    static_cast<void>(f.wait_for(2ms)); // so that it mostly waits
+    std::atomic<bool> running{false};
+    auto runs = mortal.spawn([&] { // keeps the drain going
+      running = true;
+      return rubato::blocking([&] { return open.wait(); });
+    });
+    int const before = begun;
+    auto f = mortal.spawn(
+        [](std::atomic<int>& n, coroutine_wait const& how, never_there& what) -> rubato::task<int> {
+          ++n;
+          co_return co_await how.run(what);
+        }(begun, w, never));
+    ASSERT_TRUE(eventually([&] { return running && begun != before; }));
     mortal.request_shutdown(rubato::drain);
     EXPECT_FALSE(f.ready());
     mortal.request_shutdown(rubato::discard);
