@@ -54,8 +54,8 @@ TEST(regression_wake, each_of_several_sleepers_gets_a_child_of_a_scope) {
   rubato::pool pool(4);
   for (int round = 0; round != 20; ++round) {
     let_others_sleep();
-    rubato::with_scope(pool, [](rubato::scope& s) {
-      rubato_test::arrivals begun;
+    rubato_test::arrivals begun; // the children outlive the body
+    rubato::with_scope(pool, [&begun](rubato::scope& s) {
       for (int i = 0; i != 3; ++i)
         s.spawn([&] {
           begun.arrive();
