@@ -157,9 +157,9 @@ struct when_all_fn {
 
 struct when_any_fn {
   /// The first success, as a when_any_result; the others are asked to stop. If all fail, the last exception.
-  /// What was registered with the losers' stop tokens runs as a task, not inside the set_value() that brings
-  /// the winner.
-  /// Futures and everything else as with when_all; what is not a future has ended before the result is there.
+  /// What was registered with the losers' stop tokens runs in the thread that decides, inside the set_value()
+  /// that brings the winner. Futures and everything else as with when_all; what is not a future has ended
+  /// before the result is there.
   ///
   /// A receive(), send(), lock(), scoped_lock() or acquire() that is passed directly and loses has had no
   /// effect: no value is taken, no lock held. A when_any() of such operations alone throws cancelled if it is

@@ -182,9 +182,8 @@ void activity::destroy_inner_frames() noexcept {
 
 bool activity::withdraw(resident const& /*as*/) noexcept {
   return waits_on_.look([this](suspension& s) {
-    // acquire: what the last child has done comes before; and pairs with suspend(), which is over then.
-    return !s.structured_ && children_.load(std::memory_order_acquire) == 0 &&
-           s.phase_.load(std::memory_order_acquire) == suspension::phase::suspended && s.remove();
+    // acquire: what the last child has done comes before.
+    return children_.load(std::memory_order_acquire) == 0 && s.withdraw();
   });
 }
 

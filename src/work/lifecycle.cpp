@@ -7,6 +7,7 @@
 #include "os/topology.hpp"
 #include "rubato/cancelled.hpp"
 #include "work/outside_waiters.hpp"
+#include "work/park.hpp"
 #include "work/pool_core.hpp"
 #include "work/shutdown_report.hpp"
 #include "work/visit.hpp"
@@ -373,6 +374,7 @@ bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     wake_guests();
   }
   request_shutdown(how);
+  seats_left const left; // of other pools
   shutdown_report slow(*this);
   bool drained = how == ending::drain;
   for (;;) {

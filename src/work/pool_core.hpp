@@ -154,6 +154,7 @@ public:
   bool wait_idle(std::chrono::steady_clock::time_point deadline, bool or_closed = false);
 
   void report_stall() noexcept;
+  void tell_of_stall();
 
   // Waiting for a result (await.cpp)
   /// Waits on a thread of this pool, until the wait is over, or what the thread must drive may have changed.
@@ -292,6 +293,7 @@ public:
 private:
   [[nodiscard]] bool sleep(pool_thread& t) noexcept;
   void boundary(pool_thread& t) noexcept;
+  [[nodiscard]] bool run_child_in_turn(pool_thread& t) noexcept;
   seat* vacate(pool_thread& t, leaving how, bool searching = false) noexcept {
     flush_slot(t);
     return static_cast<seat*>(people.vacate(t, how, searching));

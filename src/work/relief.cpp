@@ -6,6 +6,7 @@
 #include "work/watch.hpp"
 
 #include <cstdio>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -271,6 +272,14 @@ bool pool_core::stalled() noexcept {
 
 /// By one of the threads that wait.
 void pool_core::report_stall() noexcept {
+  try {
+    tell_of_stall();
+  } catch (std::bad_alloc const&) {
+    static_cast<void>(std::fputs("rubato: a pool has stalled, and there is no memory to say more\n", stderr));
+  }
+}
+
+void pool_core::tell_of_stall() {
   stall_report report;
   report.pool = options_.name_;
   report.ready = queued();
@@ -286,7 +295,7 @@ void pool_core::report_stall() noexcept {
     try {
       options_.on_stall_(report);
     } catch (...) {
-      os::die("on_stall threw, and nobody is left to tell");
+      os::die("on_stall threw, and no caller is left to tell");
     }
     return;
   }

@@ -139,7 +139,9 @@ void pool_core::run(pool_thread& t, finding const& f) noexcept {
 
 bool pool_core::run_one(pool_thread& t) noexcept {
   finding f;
-  f.queued = any_task();
+  constexpr unsigned child_every = 61; // guarantee F: as for a worker
+  if (++t.looks % child_every == 0) f.child = take_child(t);
+  if (!f) f.queued = any_task();
   if (!f) f.child = take_child(t);
   if (!f) f.latent = find_latent(t);
   if (f) run(t, f);

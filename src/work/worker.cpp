@@ -262,6 +262,8 @@ void pool_core::work(pool_thread& t) noexcept {
     }
     if (s->closed.load(std::memory_order_relaxed)) {
       rest(t, std::exchange(searching, false));
+    } else if (!searching && t.looks % fair_every == fair_every - 1 && run_child_in_turn(t)) {
+      boundary(t);
     } else if (task* k = searching ? nullptr : next_task(t, *s)) {
       t.pass_boundary();
       run(t, *k);
@@ -277,6 +279,17 @@ void pool_core::work(pool_thread& t) noexcept {
       }
     }
   }
+}
+
+/// Queues that never run empty must not keep the children of scopes from being begun. False: there is none.
+bool pool_core::run_child_in_turn(pool_thread& t) noexcept {
+  scope_child* const c = take_child(t);
+  if (c == nullptr) return false;
+  ++t.looks;
+  t.pass_boundary();
+  run(t, finding{.child = c});
+  t.pass_boundary();
+  return true;
 }
 
 /// The end of a task: somebody who came back from a wait may be owed a seat.

@@ -221,4 +221,15 @@ TEST_P(yield_fairness, two_that_wake_each_other_do_not_starve_a_third) {
   for (auto& f : players) f.get();
 }
 
+TEST_P(yield_fairness, regression_children_of_a_scope_begin_beside_a_coroutine_that_yields) {
+  std::atomic<bool> begun{false};
+  auto f = pool.spawn([&]() -> rubato::task<void> {
+    while (!begun) co_await rubato::yield();
+  });
+  rubato::task_group group(pool);
+  group.spawn([&] { begun = true; });
+  f.get();
+  group.wait();
+}
+
 } // namespace

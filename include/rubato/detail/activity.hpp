@@ -119,7 +119,6 @@ class suspension : public stop_listener {
 
   void stop_requested() noexcept final;
   [[nodiscard]] bool stays_inserted() noexcept;
-  [[nodiscard]] bool waits_again() noexcept;
 
 protected:
   enum class ends : bool { early, with_children };
@@ -145,10 +144,7 @@ protected:
   [[nodiscard]] bool suspend(std::coroutine_handle<P> h) {
     return suspend(h, P::template is_found_in<P>);
   }
-  /// From await_resume and from the destructor of the derived class: nobody refers to this any more. True: a
-  /// stop request has ended the wait.
-  bool retire() noexcept;
-  /// The same, afterwards, for those whose result does not tell.
+  /// After retire(), for a wait whose result does not tell: a stop request has ended it.
   [[nodiscard]] bool was_stopped() const noexcept { return stopped_; }
   [[nodiscard]] activity& who() const noexcept { return *who_; }
 
@@ -156,7 +152,19 @@ public:
   /// What it waits for is there: resumes the coroutine on its pool. By whoever has taken this out of its
   /// list; nothing of it is touched afterwards.
   void end_wait() noexcept;
-  friend class activity;
+
+  // For the activity that waits.
+  /// It is about to go on. True: it has not got what it waits for, and waits again.
+  [[nodiscard]] bool waits_again() noexcept;
+  /// Takes it away from what it waits for, when no thread runs in the pool. False: it ends by itself, or has
+  /// ended.
+  [[nodiscard]] bool withdraw() noexcept {
+    // acquire: pairs with suspend(), which is over then.
+    return !structured_ && phase_.load(std::memory_order_acquire) == phase::suspended && remove();
+  }
+  /// From await_resume and from the destructor of the derived class too: no other thread refers to this any
+  /// more. True: a stop request has ended the wait.
+  bool retire() noexcept;
 };
 
 } // namespace rubato::detail

@@ -19,8 +19,10 @@ class stop_link; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
 /// for the world outside; `stopped` all.
 enum class stop_level : unsigned char { none, draining, stopped };
 
-/// A wait that a stop request ends. Intrusive: it costs no allocation. docs/design/futures.md
-class stop_listener {
+class stop_listener;
+
+/// A listener's place in the list of its scope: for that alone.
+class stop_list_node {
   friend class stop_scope;
   friend class stop_link;
   stop_listener* next_ = nullptr;
@@ -30,7 +32,10 @@ class stop_listener {
 
   stop_level told_ = stop_level::none; // guarded by the scope's lock
   bool stays_ = false;                 ///< is told of every level
+};
 
+/// A wait that a stop request ends. Intrusive: it costs no allocation. docs/design/futures.md
+class stop_listener : public stop_list_node {
 public:
   /// Ends at a drain already.
   bool timed = false;
