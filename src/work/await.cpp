@@ -9,6 +9,7 @@
 #include "work/watch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <mutex>
 #include <new>
@@ -264,24 +265,52 @@ void pool_core::await(pool_thread& t, future_state& s, wait_terms const& terms, 
 
 namespace {
 
-/// Sets what a thread that waits for `s` must drive: `s`, or the first pending input, of inputs too, that
-/// belongs to a pool without workers; rather one whose pool has something ready. O(inputs that are pending).
-void find_work_to_drive(future_state& s, wait_terms& terms) noexcept {
-  constexpr unsigned most_steps = 10'000'000; // inputs that are shared may be met many times
+/// The way from a result to one of its inputs.
+class input_path {
   struct level {
     state_ref at;
     std::size_t next = 0;
   };
+  std::array<level, 8> first_; // most ways are short, and so cost no allocation
+  std::size_t depth_ = 0;
+  std::vector<level> rest_;
+
+public:
+  explicit input_path(future_state& s) noexcept {
+    s.hold();
+    first_[depth_++].at = state_ref(&s);
+  }
+  [[nodiscard]] bool empty() const noexcept { return depth_ == 0; }
+  [[nodiscard]] level& end() noexcept { return rest_.empty() ? first_[depth_ - 1] : rest_.back(); }
+  /// Throws std::bad_alloc.
+  void push(state_ref s) {
+    if (depth_ < first_.size())
+      first_[depth_] = {std::move(s)};
+    else
+      rest_.push_back({std::move(s)});
+    ++depth_;
+  }
+  void pop() noexcept {
+    if (rest_.empty())
+      first_[depth_ - 1] = {};
+    else
+      rest_.pop_back();
+    --depth_;
+  }
+};
+
+/// Sets what a thread that waits for `s` must drive: `s`, or the first pending input, of inputs too, that
+/// belongs to a pool without workers; rather one whose pool has something ready. O(inputs that are pending).
+void find_work_to_drive(future_state& s, wait_terms& terms) noexcept {
+  constexpr unsigned most_steps = 10'000'000; // inputs that are shared may be met many times
   terms.input = {};
   terms.ready = false;
-  s.hold();
-  level now{state_ref(&s)};
-  std::vector<level> above; // most often there is nothing below the first, and so no allocation
+  input_path path(s);
   try {
-    for (unsigned steps = 0; steps != most_steps; ++steps) {
+    for (unsigned steps = 0; steps != most_steps && !path.empty(); ++steps) {
+      auto& now = path.end();
       if (state_ref input(now.at->pending_input(now.next)); input) {
-        above.push_back(std::move(now));
-        now = {std::move(input)};
+        path.push(std::move(input));
         continue;
       }
       if (now.at->is_work() && !now.at->done() && is_driven_by_waiters(now.at->home())) {
@@ -289,9 +318,7 @@ void find_work_to_drive(future_state& s, wait_terms& terms) noexcept {
         if (terms.ready || !terms.input) terms.input = now.at;
         if (terms.ready) return;
       }
-      if (above.empty()) return;
-      now = std::move(above.back());
-      above.pop_back();
+      path.pop();
     }
   } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it drives what it has found
   }

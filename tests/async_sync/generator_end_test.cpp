@@ -76,6 +76,7 @@ TEST_P(generators_at_the_end, say_so_to_an_owner_that_outlives_it) {
     pool.enqueue([&]() -> rubato::task<> { static_cast<void>(co_await kept.next()); });
     static_cast<void>(pool.wait_idle());
     EXPECT_TRUE(kept.valid());
+    pool.shutdown(); // a drain: the destructor of a pool without workers discards
   }
   EXPECT_EQ(alive, 0);
   EXPECT_FALSE(kept.valid());
