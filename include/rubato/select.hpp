@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -64,12 +65,15 @@ private:
       co_return static_cast<Result>(*std::move(made));
     }
   }
-  /// relaxed, and not exact: it is to differ from time to time.
+  /// A Weyl sequence, mixed: callers that take turns must not always get the same one. relaxed, and not
+  /// exact.
   [[nodiscard]] static std::size_t next_turn() noexcept {
-    static constinit std::atomic<std::size_t> turn{0};
-    std::size_t const now = turn.load(std::memory_order_relaxed);
-    turn.store(now + 1, std::memory_order_relaxed);
-    return now;
+    static constinit std::atomic<std::uint32_t> turn{0};
+    std::uint32_t now = turn.load(std::memory_order_relaxed) + 0x9e37'79b9U;
+    turn.store(now, std::memory_order_relaxed);
+    now = (now ^ (now >> 16U)) * 0x7feb'352dU;
+    now = (now ^ (now >> 15U)) * 0x846c'a68bU;
+    return now ^ (now >> 16U);
   }
 };
 

@@ -47,8 +47,8 @@ class permit_waiter : public waiter {
   }
 
 protected:
+  /// By the destructor of the derived class, after retire(): a stop request may call remove() before that.
   ~permit_waiter() {
-    retire();
     // It was given one, or called, but the coroutine was destroyed before it could go on.
     if (!was_taken() && !was_called()) return;
     woken next;
@@ -73,6 +73,7 @@ public:
 class permit_wait final : public permit_waiter {
 public:
   using permit_waiter::permit_waiter;
+  ~permit_wait() { retire(); }
 };
 
 template<class Result>
@@ -83,6 +84,9 @@ template<class Result>
 class raced_permit final : public permit_waiter {
 public:
   explicit raced_permit(permit_awaiter<Result>&& a) noexcept;
+  raced_permit(raced_permit const&) = delete;
+  raced_permit& operator=(raced_permit const&) = delete;
+  ~raced_permit() { this->retire(); }
   [[nodiscard]] bool await_ready() const noexcept { return from().try_take(); }
   Result await_resume() {
     finish();

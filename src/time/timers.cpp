@@ -56,17 +56,21 @@ public:
   }
 };
 
-// Never destroyed: the watch may outlive static objects.
 struct all_timers {
   mutex guard;
   heap timers;                            // guarded, as is the next
   time_point planned = time_point::max(); ///< when the watch comes back by itself
 };
 
-all_timers& all() {
-  static auto* const made = new all_timers;
-  return *made;
-}
+union undying {
+  all_timers timers;
+  constexpr undying() noexcept
+      : timers() {}
+  ~undying() {} // NOLINT(modernize-use-equals-default): the watch may outlive static objects
+};
+constinit undying storage;
+
+all_timers& all() noexcept { return storage.timers; }
 
 } // namespace
 

@@ -183,7 +183,7 @@ void activity::destroy_inner_frames() noexcept {
 bool activity::withdraw(resident const& /*as*/) noexcept {
   return waits_on_.look([this](suspension& s) {
     // acquire: what the last child has done comes before.
-    return children_.load(std::memory_order_acquire) == 0 && s.withdraw();
+    return !stop.is_shielded() && children_.load(std::memory_order_acquire) == 0 && s.withdraw();
   });
 }
 

@@ -51,16 +51,7 @@ bool pool_core::wait_idle(std::chrono::steady_clock::time_point deadline, bool o
         std::make_error_code(std::errc::resource_deadlock_would_occur),
         "rubato: wait_idle() called from a task of the same pool, which is not idle before the "
         "task ends; wait for the tasks themselves instead, in a scope");
-  struct announced {
-    std::atomic<unsigned>& n;
-    explicit announced(std::atomic<unsigned>& c)
-        : n(c) {
-      n.fetch_add(1, std::memory_order_seq_cst); // pairs with on_quiet() and notify()
-    }
-    announced(announced const&) = delete;
-    announced& operator=(announced const&) = delete;
-    ~announced() { n.fetch_sub(1, std::memory_order_seq_cst); }
-  } const guard(idle_waiting_);
+  idle_announcement const announced(idle_waiting_);
   auto const has_time = [&] {
     return deadline == std::chrono::steady_clock::time_point::max() ||
            std::chrono::steady_clock::now() < deadline;

@@ -274,7 +274,11 @@ void pool_core::request_shutdown(ending how) {
     std::lock_guard const guard(life_);
     if (closed_.load(std::memory_order_relaxed)) return;
     ending const before = ending_.load(std::memory_order_relaxed);
-    if (before == ending::none) late_.store(0, std::memory_order_relaxed);
+    if (before == ending::none) {
+      late_.store(0, std::memory_order_relaxed);
+      was_discarded_ = false;
+    }
+    if (how == ending::discard) was_discarded_ = true;
     if (before != ending::discard) ending_.store(how, std::memory_order_seq_cst);
   }
   std::stop_source stop(std::nostopstate); // a destructor may come here: it allocates nothing
@@ -346,6 +350,7 @@ bool pool_core::close_pool() noexcept {
   ending_.store(ending::none, std::memory_order_seq_cst);
   std::lock_guard const guard(waiters_);
   idle_.notify_all();
+  room_.notify_all(); // callers that were refused meanwhile have passed no room on
   return true;
 }
 
@@ -376,19 +381,26 @@ bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   request_shutdown(how);
   seats_left const left; // of other pools
   shutdown_report slow(*this);
+  auto const restarted = [this] { // by resize(); under life_
+    return ending_.load(std::memory_order_relaxed) == ending::none &&
+           !closed_.load(std::memory_order_relaxed);
+  };
   bool drained = how == ending::drain;
   for (;;) {
     if (!wait_idle(std::min(discard_at, slow.due()), true)) {
       if (std::chrono::steady_clock::now() >= discard_at) {
         discard_at = std::chrono::steady_clock::time_point::max();
-        drained = false;
         request_shutdown(ending::discard);
       } else {
         slow.print();
       }
       continue;
     }
-    if (is_discarding()) drained = false;
+    {
+      std::lock_guard const guard(life_);
+      drained = !was_discarded_;
+      if (restarted() && !destroying) return drained;
+    }
     if (residing.drop_stuck()) continue; // what that has completed may have queued more
     if (residing.count() != 0) {
       await_residents(std::min(discard_at, slow.due()));
@@ -397,9 +409,7 @@ bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     }
     {
       std::lock_guard const guard(life_);
-      bool const restarted =
-          ending_.load(std::memory_order_relaxed) == ending::none && !closed_.load(std::memory_order_relaxed);
-      if (restarted && !destroying) return drained; // resize() came in between
+      if (restarted() && !destroying) return drained;
       if (!closed_.load(std::memory_order_relaxed) && !close_pool()) continue;
     }
     // Without the lock: a task that came in at the last moment may want it.
@@ -426,6 +436,7 @@ void pool_core::await_residents(std::chrono::steady_clock::time_point latest) no
   else
     residing.request_drain();
   std::unique_lock lock(waiters_);
+  idle_announcement const announced(idle_waiting_);
   if (residing.count() == 0 || !people.nobody_runs() || any_queued()) return;
   if (latest == std::chrono::steady_clock::time_point::max())
     idle_.wait(lock);

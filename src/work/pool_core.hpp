@@ -395,6 +395,7 @@ private:
   std::atomic<bool> closed_{false}; ///< after shutdown, until resize()
   std::atomic<bool> destroyed_{false};
   std::atomic<unsigned> arriving_{0}; ///< coroutines that come from other pools at this moment
+  bool was_discarded_ = false;        ///< guarded by life_: since the pool began to end
   std::atomic<unsigned> late_{0};     ///< tasks that outside threads have queued since the pool began to end
   std::atomic<bool> abandoned_{false};
   mutable std::mutex stop_mutex_;
@@ -404,6 +405,19 @@ private:
   std::mutex waiters_;
   std::condition_variable idle_, room_;
   std::atomic<unsigned> idle_waiting_{0}, room_waiting_{0};
+  /// A thread waits on idle_ while this lives.
+  class idle_announcement {
+    std::atomic<unsigned>& n_;
+
+  public:
+    explicit idle_announcement(std::atomic<unsigned>& n) noexcept
+        : n_(n) {
+      n_.fetch_add(1, std::memory_order_seq_cst); // pairs with on_quiet() and notify()
+    }
+    idle_announcement(idle_announcement const&) = delete;
+    idle_announcement& operator=(idle_announcement const&) = delete;
+    ~idle_announcement() { n_.fetch_sub(1, std::memory_order_seq_cst); }
+  };
   std::atomic<std::size_t> room_used_{0};
   struct room_waiter { // a thread of the pool, in its frame
     pool_thread* thread;

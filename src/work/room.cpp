@@ -111,7 +111,11 @@ void pool_core::release_room() noexcept {
   if (room_waiting_.load(std::memory_order_seq_cst) == 0) return;
   std::lock_guard const guard(waiters_);
   if (first_for_room_ != nullptr) first_for_room_->thread->parker.unpark();
-  room_.notify_one();
+  // A caller that is refused, because the pool ends, passes the room on to none.
+  if (ending_.load(std::memory_order_relaxed) != ending::none)
+    room_.notify_all();
+  else
+    room_.notify_one();
 }
 
 void acquire_room(pool_core& c) { c.acquire_room(); }

@@ -10,6 +10,10 @@ thread_wait::thread_wait()
     : race(&end)
     , ended_(make_state<promise_state<void>>()) {}
 
+thread_wait::~thread_wait() {
+  if (!has_waited_) ended_->release();
+}
+
 void thread_wait::end(race& r) noexcept {
   // This is on the stack of the thread, which may go on as soon as that is complete.
   auto& state = static_cast<promise_state<void>&>(*static_cast<thread_wait&>(r).ended_.get());
@@ -18,6 +22,7 @@ void thread_wait::end(race& r) noexcept {
 }
 
 bool thread_wait::wait(char const* why) noexcept {
+  has_waited_ = true;
   constexpr std::int64_t spin_us = 20; // less than a sleep and a wake cost
   if (current->core == nullptr) {      // a task's wait spins by itself
     os::ticks const until = os::now() + spin_us * ticks_per_us();

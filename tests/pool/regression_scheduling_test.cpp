@@ -100,8 +100,8 @@ TEST(regression_scheduling, pools_that_odd_threads_make_and_end_at_once) {
   hang_guard const guard;
   for (int round = 0; round != 30; ++round)
     run_on_an_odd_thread([&] {
-      rubato::pool pool(4);
       std::atomic<int> ran = 0;
+      rubato::pool pool(4);
       for (int i = 0; i != 8; ++i) pool.enqueue([&] { ++ran; });
       if (round % 2 == 0) {
         pool.shutdown();

@@ -152,6 +152,8 @@ class future_job : public state_of<typename flattened<call_result_t<F>>::type>, 
   void stop_requested() noexcept override {
     if (this->asked.load(std::memory_order_acquire)) return; // cancel_inputs() does it
     if (state_ref const inner = inner_now()) {
+      this->hold(); // a stop callback may complete the inner one, and so end this
+      state_ref const held(this);
       inner->cancel();
       leave(*inner.get());
     }

@@ -8,7 +8,8 @@ namespace rubato::detail {
 
 /// The race of one operation against a stop of the task that the thread runs. On the thread's stack.
 class thread_wait : public race {
-  state_ref ended_; ///< what the thread sleeps for
+  state_ref ended_;         ///< what the thread sleeps for
+  bool has_waited_ = false; ///< else no giver ends its hold on that
 
   static void end(race& r) noexcept;
 
@@ -17,7 +18,7 @@ public:
   thread_wait();
   thread_wait(thread_wait const&) = delete;
   thread_wait& operator=(thread_wait const&) = delete;
-  ~thread_wait() = default;
+  ~thread_wait();
 
   /// Once its member is in a list. In a task it leaves the seat. False: the task was stopped, and no giver
   /// takes the member any more.
