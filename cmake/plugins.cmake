@@ -5,6 +5,8 @@ endif()
 # Before 1.0.0 a minor version may break what programs were compiled against.
 set_target_properties(
   rubato PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+# A project around that hides its symbols does not hide ours.
+set_target_properties(rubato PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
 # No program replaces single functions of ours; g++ would keep every call of them replaceable, and inline none. Nor do
 # two plug-ins that are linked with the static library share any of it.
 include(CheckCXXCompilerFlag)

@@ -119,7 +119,7 @@ using join_result =
 /// Room for f's result, which may be a reference, while g runs. The join builds it there and destroys it.
 template<class T>
 struct first_result {
-  using stored = std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, T>;
+  using stored = std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_const_t<T>>;
   uninitialized<stored> room;
 
   struct destroyed {

@@ -90,8 +90,9 @@ public:
   pool_options&& stack_size(std::size_t bytes) && { return std::move(stack_size(bytes)); }
   /// Threads are made when they are needed, by any thread of the program. Unset: they have the scheduling
   /// class SCHED_OTHER, the nice value of the thread that made the program's first pool, and all signals
-  /// blocked but those that a thread causes itself. Set: what the thread has that causes them. on_start may
-  /// change all that.
+  /// blocked but those that a thread causes itself; a child process inherits that mask, so what starts one in
+  /// a task resets it, and a profiler by signals sees no worker. Set: what the thread has that causes them.
+  /// on_start may change all that.
   pool_options& inherit_scheduling(bool on = true) & { return inherit_scheduling_ = on, *this; }
   pool_options&& inherit_scheduling(bool on = true) && { return std::move(inherit_scheduling(on)); }
   /// How long a worker without work searches, awake, before it sleeps. Unset: about the cost of a wake.
@@ -139,7 +140,8 @@ public:
   /// Nothing in the pool can go on: every thread that runs something sleeps in a wait for the pool's own
   /// work, which no thread outside can end, and nothing is queued. Called once per stall, on one of the
   /// waiting threads, with the whole wait graph. It is an error of the program. f can log the report and end
-  /// the program, or end a wait: cancel a future, set a promise, or call pool::request_shutdown(discard).
+  /// the program, or end a wait: cancel a future, set a promise, or call pool::request_shutdown(discard). A
+  /// wait for a coroutine, a task of a strand or a promise may be ended from outside, and so is no stall.
   template<class F>
   pool_options& on_stall(F&& f) & {
     constexpr bool fits = std::is_invocable_v<std::decay_t<F>&, stall_report const&>;

@@ -98,7 +98,8 @@ class scope : public detail::scope_base {
   using scope_base::scope_base;
 };
 
-/// A scope as an object, for work that no single call encloses. Thread-safe but for the destructor.
+/// A scope as an object, for work that no single call encloses. Thread-safe but for the destructor. Its pool
+/// must outlive it.
 class task_group : public detail::scope_base {
 public:
   /// On the current pool: the caller's own, else the global one.

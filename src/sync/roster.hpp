@@ -409,7 +409,8 @@ private:
     state_.fetch_add(one_vacant - minus, std::memory_order_seq_cst);
   }
   void assign(seat* s, thread* t) noexcept {
-    s->occupant.store(t, std::memory_order_relaxed);
+    // release: pairs with the monitor, which follows it to the record of a thread that was made just now.
+    s->occupant.store(t, std::memory_order_release);
     // release: pairs with the acquire of an idle thread that finds its seat here.
     t->place.store(s, std::memory_order_release);
   }

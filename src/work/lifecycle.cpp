@@ -139,6 +139,7 @@ void pool_core::open_seats(unsigned n) {
     idle_.notify_all(); // who waits for the last thread's end waits no longer
   }
   for (unsigned i = before; i < n; ++i) people.open(seat_at(i));
+  call_for_inboxes(); // of tasks that came in between
   // Each begins on a seat, and goes idle there if there is nothing to do.
   while (made_.load(std::memory_order_relaxed) < n) {
     unsigned const made = made_.load(std::memory_order_relaxed);

@@ -46,10 +46,9 @@ scope_core::scope_core(pool_core& core, activity& opener) noexcept
     , opener_(&opener) {}
 
 scope_core::~scope_core() {
-  if (listed_.load(std::memory_order_relaxed)) // as the last spawn has left it, or false
-    leave_list();
-  else
-    std::lock_guard const guard(mutex_); // the last child has let go of it
+  leave_list();
+  std::lock_guard const guard(
+      mutex_); // the last child has let go of it, and a searcher that has just delisted this
 }
 
 /// Under both locks.

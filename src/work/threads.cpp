@@ -61,7 +61,7 @@ pool_thread* pool_core::make_record(bool guest) {
   if (guest)
     ++guests_;
   else
-    ++made_;
+    ++made_, ++unjoined_; // at once: a pool that ends meanwhile waits for it
   t->worker.store(!guest, std::memory_order_relaxed);
   t->exiting.store(false, std::memory_order_relaxed);
   t->relief.store(false, std::memory_order_relaxed);
@@ -99,10 +99,6 @@ bool pool_core::launch(roster::call const& c, bool relief, pool_thread* blocked)
     people.settle(c, *t);
   else
     people.count_in(*t);
-  {
-    std::lock_guard const guard(records_);
-    ++unjoined_;
-  }
   if (!options_.inherit_scheduling_ && !schedules_like_watch()) {
     to_make_.fetch_add(1, std::memory_order_relaxed); // relaxed: handed over under the watch's lock
     make_on_watch(*t);

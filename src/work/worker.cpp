@@ -81,7 +81,8 @@ void pool_core::enqueue_for(seat& s, task* t) noexcept {
   call_worker(&s, true);
   // The roster's lock, which call_worker() takes, comes before or after close() takes it. Before: the thread
   // that closes the seat empties it afterwards, and finds the task. After: the seat is seen closed here.
-  if (s.closed.load(std::memory_order_relaxed)) retire_seat(s);
+  // A seat below the size is about to be opened: open_seats() calls for its inbox then.
+  if (s.closed.load(std::memory_order_relaxed) && s.index >= size()) retire_seat(s);
   nudge_watch();
 }
 

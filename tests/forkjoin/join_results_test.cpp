@@ -211,4 +211,28 @@ TEST_P(join_results, of_callables_that_can_be_called_only_as_rvalues) {
   EXPECT_EQ(rubato::with_context(pool, with_context()), 9);
 }
 
+TEST(join_results, regression_may_be_const_objects) {
+  rubato::pool pool(2);
+  auto const text = []() -> std::string const {
+    return "a text that no small buffer holds, and so is allocated";
+  };
+  auto const both = pool.run([&] { return rubato::join(text, text); });
+  EXPECT_EQ(both.first, both.second);
+}
+
+TEST(join_results, regression_of_callables_that_are_small_and_can_only_be_moved) {
+  struct token {
+    int value;
+    explicit token(int v)
+        : value(v) {}
+    token(token&&) = default;
+    token& operator=(token&&) = default;
+    ~token() = default;
+  };
+  rubato::pool pool(2);
+  auto const [a, b] = pool.run(
+      [&] { return rubato::join([t = token(1)] { return t.value; }, [t = token(2)] { return t.value; }); });
+  EXPECT_EQ(a + b, 3);
+}
+
 } // namespace

@@ -49,7 +49,8 @@ template<class F>
   if constexpr (std::is_reference_v<F>)
     return false;
   else
-    return std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(void*);
+    return std::is_trivially_copyable_v<F> && std::is_copy_constructible_v<F> &&
+           sizeof(F) <= 2 * sizeof(void*);
 }
 
 template<class F, bool = is_held_by_value<F>()>

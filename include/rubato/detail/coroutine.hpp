@@ -83,11 +83,12 @@ auto make_awaiter(A&& a);
 class tombstone {
   [[maybe_unused]] void const* mark_; // read where a frame would be
   std::size_t bytes_;
-  static constexpr char is_one = 0;
+  [[gnu::visibility("default")]] static constexpr char is_one = 0;
 
 public:
   /// The frame that is being destroyed so by the calling thread.
-  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit void const* wanted_for = nullptr;
+  [[gnu::tls_model("initial-exec"),
+    gnu::visibility("default")]] static inline thread_local constinit void const* wanted_for = nullptr;
 
   explicit tombstone(std::size_t frame_bytes) noexcept
       : mark_(&is_one)

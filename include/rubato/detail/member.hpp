@@ -61,16 +61,18 @@ static_assert(sizeof(context) == 1,
               "the two contexts of a member are told apart by their lowest address bit");
 
 /// Stands for every thread that belongs to no pool. Its chain is full, so that a fork takes the cold path.
-inline constinit member outside;
+/// Visible, as is `current`: a program that hides its symbols shares them with a shared library of ours.
+[[gnu::visibility("default")]] inline constinit member outside;
 
 /// The calling thread's record in the pool whose code it runs.
 #if defined(__clang__)
 // Defined here, a program reaches it by one instruction instead of two.
-[[gnu::tls_model("initial-exec")]] inline thread_local constinit member* current = &outside;
+[[gnu::tls_model("initial-exec"), gnu::visibility("default")]] inline thread_local constinit member* current =
+    &outside;
 #else
 // g++ makes an inline variable unique in the process, so that a thread of the pools of one plug-in would pass
 // for one of another plug-in's, which has a Rubato of its own.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local member* current;
+[[gnu::tls_model("initial-exec"), gnu::visibility("default")]] extern constinit thread_local member* current;
 #endif
 
 // What the templates ask of the library; all of it cold.

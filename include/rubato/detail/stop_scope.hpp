@@ -74,7 +74,7 @@ public:
 
 /// How many stop requests there have been in the process. While it stands still, nobody has to look upwards
 /// twice.
-inline constinit std::atomic<std::uint64_t> stop_requests{1};
+[[gnu::visibility("default")]] inline constinit std::atomic<std::uint64_t> stop_requests{1};
 
 /// Thread-safe.
 class stop_scope {
