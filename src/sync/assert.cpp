@@ -19,7 +19,7 @@ class text {
 public:
   text& operator<<(std::string_view s) noexcept {
     auto const left = static_cast<std::size_t>(room_.data() + room_.size() - end_);
-    end_ = std::copy_n(s.data(), std::min(left, s.size()), end_);
+    end_ = std::copy_n(s.begin(), std::min(left, s.size()), end_);
     return *this;
   }
   text& number(asserted_value v) noexcept {

@@ -386,7 +386,6 @@ bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     return ending_.load(std::memory_order_relaxed) == ending::none &&
            !closed_.load(std::memory_order_relaxed);
   };
-  bool drained = how == ending::drain;
   for (;;) {
     if (!wait_idle(std::min(discard_at, slow.due()), true)) {
       if (std::chrono::steady_clock::now() >= discard_at) {
@@ -397,11 +396,10 @@ bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock:
       }
       continue;
     }
-    {
-      std::lock_guard const guard(life_);
-      drained = !was_discarded_;
-      if (restarted() && !destroying) return drained;
-    }
+    std::unique_lock life(life_);
+    bool const drained = !was_discarded_;
+    if (restarted() && !destroying) return drained;
+    life.unlock();
     if (residing.drop_stuck()) continue; // what that has completed may have queued more
     if (residing.count() != 0) {
       await_residents(std::min(discard_at, slow.due()));

@@ -223,7 +223,7 @@ template<one_step A>
     racer_of<A> racer(std::move(own));
     shared_racer<racer_of<A>> wait(racer, r, i);
     co_return co_await wait;
-  }(std::move(a), among, index);
+  }(std::forward<A>(a), among, index);
 }
 
 } // namespace rubato::detail

@@ -208,7 +208,7 @@ template<class F>
 auto pool::spawn_on(unsigned seat, F&& f) {
   constexpr bool is_lvalue_task = detail::is_task<std::decay_t<F>>::value && !detail::can_be_kept<F>;
   static_assert(!is_lvalue_task, "rubato: spawn_on(seat, t): a task is passed as an rvalue: std::move it");
-  if constexpr (is_lvalue_task) {
+  if constexpr (is_lvalue_task) { // NOLINT(bugprone-branch-clone): the other tests would say more
     return detail::refused();
   } else if constexpr (detail::is_task<std::decay_t<F>>::value) {
     detail::pool_core& c = core();
