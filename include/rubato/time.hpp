@@ -171,6 +171,7 @@ private:
   template<class T>
   static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
     stop_scope& own = this_trampoline().running->scope();
+    bool const late = own.level() == stop_level::draining; // then the pool has no timers any more
     stop_link limit_around(&own);
     stop_scope limit(limit_around);
     stop_link alarm_around(&own);
@@ -185,9 +186,7 @@ private:
     co_await clock.group.rest();
     if (std::exception_ptr const error = work[0].error(); error != nullptr) {
       if (!is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
-      // A pool that drains ends its timers: that is no end of the time, after which the caller would try
-      // again.
-      if (own.level() == stop_level::draining) throw cancelled();
+      if (late) throw cancelled(); // or a loop that tries again would never end
       co_return limited<T>{};
     }
     if constexpr (std::is_void_v<T>)

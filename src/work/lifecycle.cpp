@@ -419,7 +419,7 @@ bool pool_core::shutdown(ending how, bool destroying, std::chrono::steady_clock:
       return drained;
     }
     for (unsigned i = 0, n = seats_known(); i != n; ++i) retire_seat(*seat_at(i));
-    if (destroying || !drained) discard_queued(true);
+    if (destroying || how == ending::discard || !drained) discard_queued(true);
     // A guest may be on its way out; its last step takes no lock that is held here.
     while (destroying && inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     return drained;

@@ -479,7 +479,9 @@ TEST(roster_protocol, needs_every_order) {
        "[seq_cst -> acq_rel] take_seat", "[seq_cst -> acq_rel] begin_search",
        // Who goes idle looks at the state and then at those who wait for idleness: one of the two, the change
        // or the look, would do. The watch, which is not here, relies on the change.
-       "[seq_cst -> acq_rel] activate", "[seq_cst -> acq_rel] vacate", "[seq_cst -> acq_rel] step_down"});
+       "[seq_cst -> acq_rel] activate", "[seq_cst -> acq_rel] vacate", "[seq_cst -> acq_rel] step_down",
+       // The monitor, which is not here, follows it to the record of a thread.
+       "[release -> relaxed] assign: s->occupant"});
 }
 
 } // namespace
