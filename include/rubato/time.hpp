@@ -103,12 +103,12 @@ struct sleep_for_fn {
 struct with_deadline_fn {
   /// co_await with_deadline(awaitable, t): what the awaitable yields, or nothing if it has not ended by then:
   /// std::optional, for void bool. At t it is asked to stop, and it has ended when this does; if it brings a
-  /// value all the same, that counts. Nothing as well if the awaiting task is stopped from outside; when its
-  /// pool drains, cancelled is thrown. Its exceptions are thrown, but for the cancelled that either has
-  /// caused. What yields an optional or a bool itself is wrapped once more: with_deadline(channel.receive(),
-  /// t) yields std::optional<std::optional<T>>, empty if the time is over, and holding an empty one if the
-  /// channel was closed. A task that ends with a value when it is stopped yields that value though the time
-  /// is over.
+  /// value all the same, that counts. Nothing as well if the awaiting task is stopped from outside, or its
+  /// pool begins to drain; begun later it throws cancelled. Exceptions are thrown, but for the cancelled that
+  /// either has caused. What yields an optional or a bool itself is wrapped once more:
+  /// with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>, empty if the time is over,
+  /// and holding an empty one if the channel was closed. A task that ends with a value when it is stopped
+  /// yields that value though the time is over.
   template<class A>
   auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
     constexpr bool x_fits = becomes_task<A>;
