@@ -25,7 +25,8 @@ struct shielded_fn {
   /// co_await shielded(awaitable): what the awaitable yields, or its exception. It runs as a child of the
   /// awaiting task, which waits until it has ended. Neither a stop of the awaiting task nor a drain of the
   /// pool stops it, nor what it waits for; its stop token shows neither: a drain waits for it, however long.
-  /// A discard of the pool does both. One allocation, and one for the child.
+  /// A discard of the pool does both, and begins none any more: then it throws
+  /// std::future_error(broken_promise). One allocation, and one for the child.
   template<class A>
   [[nodiscard]] auto operator()(A&& awaitable) const {
     return run(as_task(std::forward<A>(awaitable)));
