@@ -113,7 +113,7 @@ public:
     return take_in_race(value, who);
   }
 
-  // The same as put() and take() where races must be claimed first: the party's, or that of those who wait.
+  // The same as put() and take() where races must be claimed first: the calling party's, or a waiter's.
   // With locks of their own: nothing of those two has to stand in memory for them.
   [[gnu::noinline]] outcome put_in_race(V& value, sender* who) {
     woken one;

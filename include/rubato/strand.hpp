@@ -55,7 +55,7 @@ public:
 ///
 /// Costs no thread and no lock. Any number of threads may use a strand at once. It may be destroyed at any
 /// time, and what it was given goes on; the pool must outlive it. Until the next comes, it keeps the result
-/// of the last one that nobody has fetched. When the pool ends and breaks off one of them, those behind it
+/// of the last one that was not fetched. When the pool ends and breaks off one of them, those behind it
 /// are broken off as well. In the child after fork() what had not ended is broken, and the strand can be
 /// used.
 class strand {
@@ -66,7 +66,7 @@ class strand {
   template<class Job>
   void append(Job& made, detail::pool_core& core) noexcept {
     made.hold();
-    // acq_rel: whoever follows it sees it whole. It may be followed before it is attached itself.
+    // acq_rel: a thread that follows it sees it whole. It may be followed before it is attached itself.
     detail::state_ref before(last_.exchange(&made, std::memory_order_acq_rel));
     if (before && before->home() != &core && detail::was_lost_in_fork(*before.get()))
       static_cast<void>(before.let_go());

@@ -161,7 +161,7 @@ public:
 
   /// Picks a vacant seat (the given one, if any) and who sits down on it, and wakes that thread if there is
   /// one. The called thread counts as active and searching; one that has to be made counts as active only,
-  /// since it may take its time. `always`: even if somebody searches already. `busy_cpu`: where the caller
+  /// since it may take its time. `always`: even if a worker searches already. `busy_cpu`: where the caller
   /// runs, and goes on; rather a thread that ran elsewhere is woken.
   [[nodiscard]] call summon(seat* wanted = nullptr, bool always = false, int busy_cpu = -1) noexcept {
     call c;

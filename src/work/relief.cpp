@@ -200,7 +200,7 @@ void pool_core::send_relief(pool_thread* blocked) noexcept {
   }
 }
 
-/// Before it runs, or while it is idle and nobody else can call it.
+/// Before it runs, or while it is idle and no other thread can call it.
 void pool_core::call_for_relief(pool_thread& t, pool_thread* blocked) noexcept {
   t.relieves = blocked;
   t.boundaries_then =

@@ -349,7 +349,7 @@ void pool_core::after_vacating(seat* s) noexcept {
   // Whoever closed it may have come before this thread left it.
   if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) retire_seat(*s);
   call_for_inboxes();
-  if (any_shared() || any_child()) // nobody may be left who runs the children of a group
+  if (any_shared() || any_child()) // no worker may be left to run the children of a group
     notify();
   else if (people.active() != 0 && !all_wait())
     nudge_watch(watch_rest::dozing); // somebody is busy, and may have latent work that nobody was told of

@@ -85,7 +85,7 @@ TEST_P(channel_blocking, ends_when_the_channel_is_closed) {
 }
 
 TEST_P(channel_blocking, ends_when_the_task_is_stopped_and_takes_nothing) {
-  if (pool.size() == 0) return; // nobody would run the tasks meanwhile
+  if (pool.size() == 0) return; // no worker would run the tasks meanwhile
   std::size_t const rounds = scaled(300);
   rubato::channel<std::size_t> c(0);
   std::atomic<std::size_t> received{0};

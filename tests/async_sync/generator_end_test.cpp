@@ -1,4 +1,4 @@
-// Generators whose pool ends while somebody awaits them.
+// Generators whose pool ends while a coroutine awaits them.
 #include <gtest/gtest.h>
 
 #include "support/pools.hpp"

@@ -1,5 +1,5 @@
 // Races under the explorer: one member takes effect, two races that meet on two objects at once do not block
-// each other, and nobody looks at a race that is gone. docs/design/races.md
+// each other, and no giver looks at a race that is gone. docs/design/races.md
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
 #include "rubato/detail/permits.hpp"

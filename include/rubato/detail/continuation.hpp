@@ -242,7 +242,7 @@ protected:
     return s != nullptr && s->broken_off;
   }
   [[nodiscard]] bool has_source() const noexcept { return source_now() != nullptr; }
-  /// Before it is attached. By whoever has made it without one.
+  /// Before it is attached. By the caller that has made it without one.
   void follow(state_ref source) noexcept {
     source_.store(source.let_go(), std::memory_order_release); // pairs with source_now()
   }

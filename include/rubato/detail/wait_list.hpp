@@ -102,7 +102,7 @@ public:
     unlink(n, place::lost);
     return next;
   }
-  /// The same as pop(), to try again. Somebody waits.
+  /// The same as pop(), to try again, while there is a waiter.
   node& call() noexcept {
     node& n = *first_;
     unlink(n, place::called);
