@@ -19,29 +19,40 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% as
 export ONLY WORKERS ROUNDS QUICK OUT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples test test-deep explore models bench check format tidy install clean configure
+.PHONY: help demo build examples savegame test test-deep coverage explore models bench docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 	@echo; echo 'PRESET=$(PRESET) can be any of those that "cmake --list-presets" prints; JOBS=$(JOBS).'
 
-demo: configure ## install what is missing, build, count the identifiers of DIR=/usr/include
+demo: configure ## install missing packages, build, count the identifiers of DIR=/usr/include
 	cmake --build --preset $(PRESET) --target identifiers -j $(JOBS)
 	$(build)/examples/identifiers/identifiers $(DIR)
 
-build: configure ## install what is missing, build everything
+build: configure ## install missing packages, build everything
 	cmake --build --preset $(PRESET) -j $(JOBS)
 
-examples: configure ## install what is missing, build the programs of examples/
-	cmake --build --preset $(PRESET) --target identifiers pipeline -j $(JOBS)
-	@ls $(build)/examples/identifiers/identifiers $(build)/examples/pipeline/pipeline
+examples: configure ## install missing packages, build the programs of examples/
+	cmake --build --preset $(PRESET) --target identifiers pipeline periodic echo_server chat -j $(JOBS)
+	@ls $(build)/examples/identifiers/identifiers $(build)/examples/pipeline/pipeline $(build)/examples/periodic/periodic
 
-test: build ## install what is missing, build, run the tests with 0, 1 and 33 workers
+savegame: ## install missing packages, build, start the example server and its Redis; OPTIONS for the server
+	@scripts/setup build savegame
+	cmake --preset $(PRESET) $(CONFIGURE)
+	cmake --build --preset $(PRESET) --target savegame -j $(JOBS)
+	PROGRAM=$(build)/examples/savegame/savegame scripts/savegame $(OPTIONS)
+
+test: build ## install missing packages, build, run the tests with 0, 1 and 33 workers
 	ctest --preset $(PRESET) -j $(JOBS) $(SELECT) $(CTEST)
 
-test-deep: ## the tests with every number of workers, in every build of DEEP="preset ...": hours
+test-deep: coverage ## the tests with every number of workers, in every build of DEEP="preset ...", beside a reactor, and coverage: hours
 	@for preset in $(DEEP); do $(MAKE) --no-print-directory test PRESET=$$preset SELECT= || exit; done
+	RUBATO_TEST_EVENTS=1 $(MAKE) --no-print-directory test SELECT=
+
+coverage: ## which share of the library's branches the tests take
+	@scripts/setup build
+	scripts/coverage
 
 explore: build ## run the lock-free protocols under the explorer of interleavings
 	ctest --preset $(PRESET) -j $(JOBS) -L explore $(CTEST)
@@ -53,6 +64,10 @@ models: ## check the models in spec/
 bench: ## measure beside other schedulers; ONLY=regex, WORKERS=n or QUICK=1 narrow it down
 	@scripts/setup build bench
 	scripts/bench
+
+docs: ## make the reference of the public headers: build/docs/html/index.html
+	@scripts/setup docs
+	scripts/docs
 
 check: ## check what no compiler checks: layout, sizes, floors, system calls
 	@scripts/setup lint

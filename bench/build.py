@@ -27,7 +27,7 @@ def reason(output):
 
 
 class Builder:
-    """program(contender) is the path of its program, or None, and then why(contender) says what is the matter."""
+    """program(contender) is the path of its program, or None; then why(contender) is the reason."""
 
     def __init__(self, out):
         self.out = out
@@ -89,7 +89,7 @@ class Builder:
 
     @staticmethod
     def _of_peer(contender):
-        """What is not built here: README.md says what such a program has to do."""
+        """A contender that is not built here: README.md says what such a program has to do."""
         folder = os.environ.get("RUBATO_PEERS_DIR", "")
         if not folder:
             return None, "RUBATO_PEERS_DIR names no folder with its program"

@@ -96,7 +96,7 @@ def every(rows, own, prefix, others=PEERS):
 
 
 def beyond(bytes_each, used, bar):
-    """Bytes beyond what is used anyway."""
+    """Bytes beyond those that any program uses."""
     return verdict(round(bytes_each - used) <= bar, f"{bytes_each - used:.0f} B")
 
 

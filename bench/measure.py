@@ -99,7 +99,7 @@ def measure(scenario, todo, builder, rounds, steps):
                 answers[entry].append(answer)
 
     checksums = {}
-    for entry in todo:  # equal work has equal checksums, whoever does it
+    for entry in todo:  # equal work has equal checksums, whichever contender does it
         for answer in answers[entry]:
             agreed = checksums.setdefault(entry.size, answer["checksum"])
             if answer["checksum"] != agreed and entry not in broken:

@@ -1,4 +1,4 @@
-"""What is measured: the scenarios, who takes part, with how many workers and at which size.
+"""The measurements: the scenarios, their contenders, the numbers of workers and the sizes.
 
 A scenario's `kind` and `size` are what the programs get on their command lines; its name is what people read. `P` stands
 for the CPUs that this process may use, "2P" for a pool twice that size. The scenarios of a `suite` are in programs of their
@@ -18,7 +18,7 @@ def usable_cpus():
 class Contender:
     name: str
     program: str  # bench-<program>
-    toolchain: str  # gcc, clang, cargo; peer: a program that somebody else has built, see RUBATO_PEERS_DIR
+    toolchain: str  # gcc, clang, cargo; peer: a program that the user has built, see RUBATO_PEERS_DIR
     forms: dict = field(default_factory=dict, hash=False)  # kind -> the kind that this form of it goes by
 
 
@@ -64,7 +64,7 @@ class Scenario:
     size: int
     title: str
     contenders: tuple
-    workers: tuple = ("P",)  # for everybody; serial always has one
+    workers: tuple = ("P",)  # for every contender; serial always has one
     own_workers: tuple = ("P", "2P")  # for Rubato, which must not suffer from too many
     reference: str = "serial"
     rounds: int = 0  # 0: as many as asked for
@@ -158,6 +158,9 @@ def scenarios(quick):
     yield from coroutines(quick)
     yield Scenario("hidden", "hidden", 3 if quick else 5, "Forty jobs of 1 ms, latent behind a leaf of 60 ms",
                    ("serial",) + RUBATO + FORKING_PEERS, workers=(2,), own_workers=(2,))
+    for kind, what in (("frame", "a loop over forty items"), ("framescope", "a scope with forty spawns")):
+        yield Scenario(kind, kind, 60 if quick else 300, f"After 16 ms of sleep {what} of 100 us each; a frame without the sleep, median",
+                       ("serial",) + RUBATO + ("onetbb",), workers=(2,), own_workers=(2,))
     files = 1000 if quick else 4000
     yield Scenario("pipeline", "pipeline", files, f"examples/pipeline: {files:,} files read, inflated, summed up and sorted",
                    SERIAL + RUBATO + ("asio-onetbb",), suite="pipeline", reference="asio-onetbb", workers=(1, "P", "2P"),
@@ -217,11 +220,11 @@ def coroutines(quick):
             yield Scenario(f"channel-{ends}-{capacity}", f"channel{ends}x{capacity}", many,
                            f"{ends} to {ends} coroutines through a channel of capacity {capacity}; per value",
                            RUBATO + ("asio", "toomanycooks", "libcoro"), **some)
-    for kind, what, who in (("framememory", "Memory of a coroutine that has not begun", COROUTINES),
+    for kind, what, contenders in (("framememory", "Memory of a coroutine that has not begun", COROUTINES),
                             ("suspendedmemory", "Memory of a coroutine that waits for a semaphore, all told",
                              RUBATO + ("toomanycooks", "libcoro"))):
         # So many that the rest of a huge page, which is resident too, is less than a byte of each.
-        yield Scenario(kind, kind, 4 * many, f"{what}; each", who, rounds=1, unit="bytes", memory=400 * 4 * many, **one)
+        yield Scenario(kind, kind, 4 * many, f"{what}; each", contenders, rounds=1, unit="bytes", memory=400 * 4 * many, **one)
 
 
 def selected(only, scenario, contender):

@@ -54,7 +54,7 @@ def print_instructions(rows):
 
 def main(arguments):
     for unknown in set(arguments) - {"callgrind", "list"}:
-        refuse(f"what is {unknown}? The arguments are callgrind and list; bench/README.md has the rest")
+        refuse(f"unknown argument {unknown}; the arguments are callgrind and list; bench/README.md has the rest")
     settings = settings_from(os.environ)
     timing = "callgrind" not in arguments
     counting = not timing or not settings["only"] or re.search(settings["only"].split("/")[0], "instructions")

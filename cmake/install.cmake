@@ -27,13 +27,10 @@ install(
   FILES ${PROJECT_BINARY_DIR}/rubatoConfig.cmake ${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake
   DESTINATION ${rubato_package_dir})
 
-# For builds without CMake. It finds its folders from where it lies, so that the tree can be moved.
+# For builds without CMake. The prefix is known when it is installed; pkg-config's --define-prefix follows a tree that was
+# moved.
 function(rubato_pkgconfig_file)
-  set(prefix ${CMAKE_INSTALL_PREFIX})
-  if(NOT IS_ABSOLUTE ${rubato_pkgconfig_dir})
-    file(RELATIVE_PATH up /${rubato_pkgconfig_dir} /)
-    set(prefix "\${pcfiledir}/${up}.")
-  endif()
+  set(prefix "@prefix@")
   foreach(dir LIBDIR INCLUDEDIR)
     set(${dir} ${CMAKE_INSTALL_${dir}})
     if(NOT IS_ABSOLUTE ${${dir}})
@@ -48,7 +45,10 @@ function(rubato_pkgconfig_file)
     set(libs_private -pthread)
     set(libs "${rubato_sanitizer_flag}")
   endif()
-  configure_file(cmake/rubato.pc.in ${PROJECT_BINARY_DIR}/rubato.pc @ONLY)
+  configure_file(cmake/rubato.pc.in ${PROJECT_BINARY_DIR}/rubato.pc.in @ONLY)
+  install(
+    CODE "set(prefix \"\${CMAKE_INSTALL_PREFIX}\")
+          configure_file(\"${PROJECT_BINARY_DIR}/rubato.pc.in\" \"${PROJECT_BINARY_DIR}/rubato.pc\" @ONLY)")
   install(FILES ${PROJECT_BINARY_DIR}/rubato.pc DESTINATION ${rubato_pkgconfig_dir})
 endfunction()
 rubato_pkgconfig_file()

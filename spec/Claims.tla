@@ -1,5 +1,5 @@
 ------------------------------- MODULE Claims -------------------------------
-(* Futures, claims and seats: docs/design/futures.md. Who runs a piece of work, who is told of its result, and    *)
+(* Futures, claims and seats: docs/design/futures.md. Which thread runs work, which waiter gets its result, and   *)
 (* that waiting never uses up the seats. How sleepers are called to seats is Seats.tla; here an idle thread may   *)
 (* sit down whenever a seat is free and something is queued.                                                      *)
 EXTENDS Naturals, Sequences, FiniteSets, TLC
@@ -8,19 +8,19 @@ CONSTANTS
   Threads, Seats,   \* threads in all, spares included; how many may sit
   Work,
   Need,             \* what each work waits for before it ends: a function from Work to Work or None
-  Late,             \* not queued at the beginning: somebody outside makes it ready
-  Suspends,         \* coroutines: the first run ends in a suspension, which somebody outside ends
+  Late,             \* not queued at the beginning: a thread outside makes it ready
+  Suspends,         \* coroutines: the first run ends in a suspension, which a thread outside ends
   Deepest,          \* so many claims may be nested on a stack
   a, b, c, None
 
 \* What must be there. Each is switched off in a configuration of its own, which must fail.
 CONSTANTS
-  ClaimTakesReady,  \* a claim takes the ready bit away from whoever pops the entry
+  ClaimTakesReady,  \* a claim takes the ready bit away from the thread that pops the entry
   QueueHolds,       \* the first claim gives the queue a hold of its own
   OneEntry,         \* work that is offered while its entry is still queued gets no second one
-  AddLooks,         \* whoever joins the waiters sees if the result is there already
-  WaitVacates,      \* whoever waits leaves its seat
-  StrandedClaims    \* with everybody asleep and nobody left to call, whoever waits for what is ready runs it
+  AddRechecks,         \* a thread that joins the waiters sees if the result is there already
+  WaitVacates,      \* a thread that waits leaves its seat
+  StrandedClaims    \* with all threads asleep and none left to call, a thread that waits for ready work runs it
 
 VARIABLES bits, queue, holds, done, runs, asleep, waiters, fired, pc, stack, sits
 vars == <<bits, queue, holds, done, runs, asleep, waiters, fired, pc, stack, sits>>
@@ -40,7 +40,7 @@ Init ==
   /\ holds = [w \in Work |-> 1 + Cardinality(Needers(w))]      \* the producer's, and each future's
   /\ done = [w \in Work |-> FALSE]
   /\ runs = [w \in Work |-> 0]
-  /\ asleep = Late                                             \* waits for somebody outside
+  /\ asleep = Late                                             \* waits for a thread outside
   /\ waiters = [w \in Work |-> {}]
   /\ fired = [t \in Threads |-> FALSE]
   /\ pc = [t \in Threads |-> "idle"]
@@ -95,7 +95,7 @@ GoToWait(t) ==
 Add(t) ==
   LET w == Need[Top(t)] IN
   /\ pc[t] = "adding"
-  /\ IF done[w] /\ AddLooks
+  /\ IF done[w] /\ AddRechecks
      THEN pc' = [pc EXCEPT ![t] = "run"] /\ UNCHANGED waiters
      ELSE pc' = [pc EXCEPT ![t] = "leaving"] /\ waiters' = [waiters EXCEPT ![w] = @ \cup {t}]
   /\ UNCHANGED <<bits, queue, holds, done, runs, asleep, fired, stack, sits>>
@@ -141,7 +141,7 @@ Finish(t) ==
        ELSE "run"]
   /\ UNCHANGED <<bits, queue, runs, sits>>
 
-\* Somebody outside.
+\* A thread outside.
 Offer(w) ==
   /\ w \in asleep
   /\ asleep' = asleep \ {w}
@@ -165,7 +165,7 @@ OneRun ==
 Alive ==
   /\ \A w \in Work : queue[w] > 0 => holds[w] > 0
   /\ \A t \in Threads : \A w \in Running(t) : holds[w] > 0 /\ (Need[w] # None => holds[Need[w]] > 0)
-\* Who is stranded goes deeper: as deep as what waits for each other, since nothing else is left.
+\* A stranded thread nests deeper: as deep as works wait for each other, since no other thread is left.
 Bounded == StrandedClaims \/ \A t \in Threads : Len(stack[t]) <= Deepest + 1
 Seated == Free \in 0..Seats
 Freed == Over => \A w \in Work : holds[w] = 0

@@ -1,6 +1,6 @@
 ------------------------------- MODULE Seats -------------------------------
 (* Take, parking and seats as one protocol: docs/design/take.md, docs/design/parking.md.                         *)
-(* spec/README.md says what is modelled and what is not. The algorithm below is PlusCal; scripts/models           *)
+(* spec/README.md says what the model contains and leaves out. The algorithm below is PlusCal; scripts/models     *)
 (* translates it and checks it with TLC.                                                                          *)
 EXTENDS Naturals, Sequences, FiniteSets, TLC
 
@@ -11,22 +11,22 @@ CONSTANTS
   Waiters,          \* tasks that wait until all of Needs have run
   Forkers,          \* tasks that fork Depth jobs, one inside the other, and join them
   Needs, Depth,
-  Searchers,        \* so many seated threads may search at the same time, those called not counted
+  Searchers,        \* the limit on seated threads that search at the same time, called threads not counted
   Leaf,             \* what the innermost fork of a forker does: "short", "busy" until its jobs have run, or "wait"
-  None, Empty, Outside, Watch, Memory, End
+  None, Empty, Outside, Monitor, Memory, End
 
-CONSTANT PopFenced  \* the owner's store is sequentially consistent, for want of a membarrier
+CONSTANT PopFenced  \* the owner's store is sequentially consistent, because there is no membarrier
 
-\* What must be there. Each is switched off in a configuration of its own, which must fail.
+\* The precautions. Each is switched off in a configuration of its own, which must fail.
 CONSTANTS
   UnlinkFirst,      \* the owner takes its job out of the slot before it looks at head_
   ThiefBarrier,     \* the thief's membarrier
   Recheck,          \* a worker that has announced its sleep looks at the queues again
-  HomelessLooks,    \* the same for a thread that goes idle because it came back to no seat
-  StepDownLooks,    \* the same for one that has given its seat to a homeless one
-  GiveUpLooks,      \* the same for who found no thread for a seat, if somebody has gone idle meanwhile
-  BatchCalls,       \* who has moved tasks to a seat's queue calls a worker, as for any push
-  Watching          \* the watch calls a worker for latent jobs
+  UnseatedRechecks,    \* the same for a thread that goes idle because it came back from a wait and found no seat
+  StepDownRechecks,    \* the same for a thread that has given its seat to an unseated one
+  GiveUpRechecks,      \* the same for a caller that found no thread for a seat, if a thread has gone idle meanwhile
+  BatchCalls,       \* a thread that has moved tasks to a seat's queue calls a worker, as for any push
+  Monitoring          \* the monitor calls a worker for latent jobs
 
 Threads == Workers \cup Spares
 Tasks == Plain \cup Waiters \cup Forkers
@@ -36,24 +36,24 @@ ASSUME Needs \subseteq Tasks /\ Leaf \in {"short", "busy", "wait"}
 
 (* --algorithm Seats
 variables
-  \* ---- The roster. `state` is read without its lock; all else changes in one step, which is the lock.
+  \* ---- The idle set. `state` is read without its lock; all else changes in one step, which is the lock.
   state = [vacant |-> Cardinality(Seats), searching |-> 0],
   vacant = Seats,
   occupant = [s \in Seats |-> None],
   place = [t \in Threads |-> None],     \* a thread's seat
-  idle = Workers,                       \* who waits for a seat
-  homeless = {},
+  idle = Workers,                       \* threads that wait for a seat
+  unseated = {},
   made = Workers,
   token = [t \in Threads |-> FALSE],    \* the parkers: a wake that has not been used
 
   \* ---- Queues. Sets, not sequences: no order is relied upon.
-  entry = {},
+  injector = {},
   queue = [s \in Seats |-> {}],
 
   \* ---- Chains. head counts the jobs that have left; slots are numbered from 1.
   head = [t \in Threads |-> 0],
   slot = [t \in Threads |-> [p \in 1..Depth |-> None]],
-  buffer = [t \in Threads |-> <<>>],    \* the owner's store buffer: stores to its slots that nobody sees yet
+  buffer = [t \in Threads |-> <<>>],    \* the owner's store buffer: stores to its slots that no other thread sees yet
   lock = [t \in Threads |-> None],
   asker = [t \in Threads |-> None],
   box = [t \in Threads |-> None],       \* the answer to a thread's request
@@ -63,7 +63,7 @@ variables
   \* ---- For the invariants alone.
   ran = [x \in Tasks \cup Jobs |-> 0],
   alive = {},                           \* jobs whose frame exists
-  duty = {};                            \* who has made an event or announced its sleep, and has not looked yet
+  duty = {};                            \* threads that have made an event or announced their sleep, and have not looked yet
 
 define
   HasLatent(t) == head[t] < Depth /\ slot[t][head[t] + 1] # None
@@ -74,7 +74,7 @@ define
       IN IF hits = {} THEN slot[t][p] ELSE buffer[t][CHOOSE n \in hits : \A m \in hits : m <= n][2]]
 end define;
 
-\* Under the roster's lock, as all that changes more than one of its variables.
+\* Under the idle set's lock, as all that changes more than one of its variables.
 macro leave_seat(searched) begin
   occupant[place[self]] := None;
   vacant := vacant \cup {place[self]};
@@ -82,13 +82,13 @@ macro leave_seat(searched) begin
   place[self] := None;
 end macro;
 
-\* Is on the list of idle threads from now on.
+\* The thread is on the list of idle threads from now on.
 macro go_idle() begin
   idle := idle \cup {self};
   active := FALSE;
 end macro;
 
-\* Something to run has been found.
+\* The thread has found a task or a job.
 macro go_run() begin
   again := FALSE;
   if mine then goto EndSearch; else goto Run; end if;
@@ -96,20 +96,20 @@ end macro;
 
 macro end_task() begin
   found := None;
-  if homeless # {} then goto StepDown; else goto Work; end if;
+  if unseated # {} then goto StepDown; else goto Work; end if;
 end macro;
 
-\* Gives the seat to a homeless thread.
+\* Gives the seat to an unseated thread.
 macro step_down() begin
-  with heir \in homeless do
-    homeless := homeless \ {heir};
+  with heir \in unseated do
+    unseated := unseated \ {heir};
     occupant[place[self]] := heir;
     place[heir] := place[self] || place[self] := None;
   end with;
   go_idle();
-  if StepDownLooks then
+  if StepDownRechecks then
     duty := duty \cup {self};
-    call look(FALSE);
+    call check_queues(FALSE);
     goto Work;
   else
     duty := duty \ {self};
@@ -117,8 +117,8 @@ macro step_down() begin
   end if;
 end macro;
 
-\* Wakes a worker if a seat is vacant and nobody searches. basic_roster::wanted() and summon() in one step: what
-\* the first has read may be outdated, but the second looks again.
+\* Wakes a worker if a seat is vacant and no thread searches. basic_idle_set::wanted() and summon() in one step: the
+\* state that the first has read may be outdated, but the second reads it again.
 procedure call_worker()
   variables where = None;
 begin
@@ -156,9 +156,9 @@ MakeThread:
   else
     vacant := vacant \cup {where};
     state := [vacant |-> state.vacant + 1, searching |-> state.searching - 1];
-    if GiveUpLooks /\ idle # {} then
+    if GiveUpRechecks /\ idle # {} then
       duty := duty \cup {self};
-      call look(FALSE);
+      call check_queues(FALSE);
       return;
     else
       duty := duty \ {self};
@@ -168,14 +168,14 @@ MakeThread:
 end procedure;
 
 \* Looks at the queues, one kind after the other, and calls a worker if there is anything.
-procedure look(latent = FALSE)
+procedure check_queues(latent = FALSE)
 begin
-LookAtEntry:
-  if entry # {} then
+CheckInjector:
+  if injector # {} then
     call call_worker();
     return;
   end if;
-LookAtSeats:
+CheckSeats:
   if (\E s \in Seats : queue[s] # {}) \/ (latent /\ AnyLatent) then
     call call_worker();
     return;
@@ -191,10 +191,10 @@ procedure park(awaited = None)
 begin
 LeaveSeat:
   left := place[self];
-  homeless := homeless \ {self};
+  unseated := unseated \ {self};
   if place[self] # None then leave_seat(FALSE); end if;
   duty := duty \cup {self};
-  call look(FALSE);
+  call check_queues(FALSE);
 Parked:
   if awaited = None then
     await \A x \in Needs : ran[x] # 0;
@@ -211,7 +211,7 @@ ComeBack:
         place[self] := s;
       end with;
     else
-      homeless := homeless \cup {self};
+      unseated := unseated \cup {self};
     end if;
   end if;
   return;
@@ -234,7 +234,7 @@ Work:
   await self \in made;
   if place[self] = None then
     if active then goto GoIdle; else goto Sleep; end if;
-  elsif ~active then \* called: counted as searching by who did it
+  elsif ~active then \* called: its caller has counted it as searching
     active := TRUE;
     mine := TRUE;
     goto Work;
@@ -245,12 +245,12 @@ Work:
         queue[place[self]] := queue[place[self]] \ {x};
       end with;
       go_run();
-    elsif entry # {} then
-      with x \in entry do
+    elsif injector # {} then
+      with x \in injector do
         found := x;
-        hand := entry \ {x};
+        hand := injector \ {x};
       end with;
-      entry := {};
+      injector := {};
       if hand # {} then goto Publish; else go_run(); end if;
     elsif ~mine /\ ~again then
       again := TRUE;
@@ -284,14 +284,14 @@ Sleep:
   token[self] := FALSE;
   goto Work;
 
-\* At the end of a task without a seat. Somebody may have stepped down for this thread a moment ago.
+\* At the end of a task without a seat. Another thread may have stepped down for this one a moment ago.
 GoIdle:
-  homeless := homeless \ {self};
+  unseated := unseated \ {self};
   if place[self] # None then leave_seat(FALSE); end if;
   go_idle();
-  if HomelessLooks then
+  if UnseatedRechecks then
     duty := duty \cup {self};
-    call look(FALSE);
+    call check_queues(FALSE);
     goto Work;
   else
     goto Work;
@@ -346,7 +346,7 @@ MoveOut: \* writes to the frame
 \* ---- Nothing found --------------------------------------------------------------------------------------------
 GiveUp:
   again := FALSE;
-  if mine /\ homeless # {} then
+  if mine /\ unseated # {} then
     mine := FALSE; \* pushers have relied on it: it must look once more; here that is left to what follows
     state.searching := state.searching - 1;
     duty := duty \cup {self};
@@ -356,14 +356,14 @@ GiveUp:
     mine := FALSE;
     if Recheck then
       duty := duty \cup {self};
-      call look(FALSE);
+      call check_queues(FALSE);
       goto Work;
     else
       goto Work;
     end if;
   end if;
 Yield:
-  if homeless # {} then step_down(); else goto GiveUp; end if;
+  if unseated # {} then step_down(); else goto GiveUp; end if;
 
 \* ---- Something found ------------------------------------------------------------------------------------------
 Publish:
@@ -381,7 +381,7 @@ EndSearch:
   state.searching := state.searching - 1;
   if state.searching = 0 /\ state.vacant # 0 then
     duty := duty \cup {self};
-    call look(TRUE);
+    call check_queues(TRUE);
   end if;
 Run:
   ran[found] := ran[found] + 1;
@@ -406,7 +406,7 @@ WakeOwner:
   seen := FALSE;
   end_task();
 StepDown:
-  if homeless # {} /\ place[self] # None then step_down(); else goto Work; end if;
+  if unseated # {} /\ place[self] # None then step_down(); else goto Work; end if;
 
 \* ---- A task that forks ----------------------------------------------------------------------------------------
 Fork: \* a new job is visible at once, unless an older store is not: later would only look like a later fork
@@ -486,7 +486,7 @@ variables unpushed = Tasks;
 begin
 Push:
   with x \in unpushed do
-    entry := entry \cup {x};
+    injector := injector \cup {x};
     unpushed := unpushed \ {x};
   end with;
   duty := duty \cup {Outside};
@@ -494,10 +494,10 @@ Push:
   goto Push;
 end process;
 
-fair process watch = Watch
+fair process monitor = Monitor
 begin
 Look:
-  await Watching /\ state.vacant # 0 /\ state.searching = 0 /\ AnyLatent;
+  await Monitoring /\ state.vacant # 0 /\ state.searching = 0 /\ AnyLatent;
   call call_worker();
   goto Look;
 end process;
@@ -513,7 +513,7 @@ Drain:
   goto Drain;
 end process;
 
-\* A step for ever once all is done: what stops earlier is a deadlock.
+\* A step for ever once all is done: an execution that stops earlier is a deadlock.
 process end = End
 begin
 Stop:
@@ -527,7 +527,7 @@ end algorithm; *)
 
 -----------------------------------------------------------------------------------------------------------------
 
-Queued == entry \cup UNION {queue[s] : s \in Seats}
+Queued == injector \cup UNION {queue[s] : s \in Seats}
 
 Done == /\ \A x \in Tasks \cup Jobs : ran[x] = 1
         /\ \A t \in made : pc[t] = "Sleep"
@@ -535,7 +535,7 @@ Done == /\ \A x \in Tasks \cup Jobs : ran[x] = 1
 \* A task or job is run by one thread, once.
 OneRun == \A x \in Tasks \cup Jobs : ran[x] <= 1
 
-\* Nobody touches the frame of a fork that has returned.
+\* No thread touches the frame of a fork that has returned.
 LiveFrames == \A t \in Threads :
   (pc[t] \in {"MoveOut", "Finish"} \/ (pc[t] = "Run" /\ found[t] \in Jobs)) => found[t] \in alive
 
@@ -543,19 +543,19 @@ OneOccupant ==
   /\ \A t \in Threads : place[t] # None => occupant[place[t]] = t
   /\ \A s \in Seats : occupant[s] # None => place[occupant[s]] = s /\ s \notin vacant
 
-\* A thread that may be called sits nowhere and is owed nothing.
+\* An idle thread has no seat and waits for none.
 OneState == \A t \in Threads :
-  /\ t \in idle => place[t] = None /\ t \notin homeless
-  /\ t \in homeless => place[t] = None /\ active[t]
+  /\ t \in idle => place[t] = None /\ t \notin unseated
+  /\ t \in unseated => place[t] = None /\ active[t]
 
-\* Searching are those who say so, those called who do not know yet, and those who are being made.
+\* Searching are the threads that say so, called threads that have not noticed it, and threads that are being made.
 Counters ==
   /\ state.vacant = Cardinality(vacant)
   /\ state.searching = Cardinality({t \in Threads : mine[t] \/ (place[t] # None /\ ~active[t])})
                        + Cardinality({p \in ProcSet : pc[p] = "MakeThread"})
 
-\* Promise W: beside a queued task nobody sleeps who could run it, unless somebody searches or is about to look.
-PromiseW ==
+\* Guarantee W: beside a queued task no thread sleeps that could run it, unless a thread searches or is about to look.
+GuaranteeW ==
   (Queued # {} /\ state.vacant # 0 /\ state.searching = 0 /\ duty = {}) => (idle = {} /\ made = Threads)
 
 Finished == <>[]Done

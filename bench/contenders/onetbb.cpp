@@ -15,7 +15,7 @@ namespace {
 class onetbb {
   tbb::global_control threads_;
   tbb::task_arena arena_;
-  tbb::task_arena outside_; ///< no place reserved for a caller who never comes
+  tbb::task_arena outside_; ///< no place reserved for a caller that never comes
 
 public:
   static constexpr const char* name = "onetbb";

@@ -16,6 +16,7 @@
 #include "../scenarios/fib.hpp"
 #include "../scenarios/flat_join.hpp"
 #include "../scenarios/flat_scope.hpp"
+#include "../scenarios/frame.hpp"
 #include "../scenarios/hidden.hpp"
 #include "../scenarios/idle.hpp"
 #include "../scenarios/iterate.hpp"
@@ -69,9 +70,13 @@ std::optional<measurement> perform(R& r, std::string_view scenario, std::uint64_
   if constexpr (loops<R>) {
     if (scenario == "iterate") return iterate<false>(r, size);
     if (scenario == "iterate10") return iterate<true>(r, size);
+    if constexpr (forks<R>)
+      if (scenario == "frame") return frame<false>(r, size);
   }
   if constexpr (scopes<R>) {
     if (scenario == "flat") return flat_scope(r, size);
+    if constexpr (forks<R>)
+      if (scenario == "framescope") return frame<true>(r, size);
   }
   if constexpr (takes_from_outside<R>) {
     if (scenario == "enqueue") return enqueue(r, size);

@@ -34,7 +34,7 @@ inline void compute_for(std::uint64_t ns) {
 struct measurement {
   double ns = 0;              ///< per unit: the whole run, a node, a join, a loop, as the scenario says
   double cpu_ns = 0;          ///< per unit, all threads together
-  std::uint64_t checksum = 0; ///< the same for every contender, or somebody did not do the work
+  std::uint64_t checksum = 0; ///< the same for every contender, or one did not do the work
   std::vector<std::pair<std::string, double>> extra{};
 };
 

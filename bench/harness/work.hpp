@@ -1,4 +1,4 @@
-// The work that scenarios hand to a contender: the same instructions whoever schedules them.
+// The work that scenarios hand to a contender: the same instructions for every scheduler.
 // rust/common/src/work.rs says the same in Rust.
 #pragma once
 

@@ -28,7 +28,7 @@ inline double body_ns() {
 
 /// The time per task less the body's share: as many cores as workers compute bodies, if there are as many.
 /// The thread that hands them out needs one too; so there is more than the overhead in it with a worker per
-/// core, for everybody.
+/// core, for every contender.
 template<class F>
 measurement overhead(std::uint64_t tasks, unsigned workers, F all) {
   all(1000);

@@ -1,4 +1,4 @@
-// fib(n) by futures alone: a spawn at every leaf, when_all(...).then(...) at every node, nobody waits but for
+// fib(n) by futures alone: a spawn at every leaf, when_all(...).then(...) at every node, no wait but for
 // the last. The tree is made by one outside thread. ns per call of fib.
 #pragma once
 

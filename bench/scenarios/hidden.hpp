@@ -68,7 +68,7 @@ measurement hidden(R& r, std::uint64_t repeats) {
   std::uint64_t checksum = 0;
   const std::uint64_t cpu = cpu_ns();
   for (std::uint64_t k = 0; k != repeats; ++k) {
-    sleep_ns(5'000'000); // everybody is asleep
+    sleep_ns(5'000'000); // every thread is asleep
     hiding_place place;
     const std::uint64_t start = now_ns();
     r.run([&] { checksum += place.descend<R>(); });

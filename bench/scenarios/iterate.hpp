@@ -15,7 +15,8 @@ measurement iterate(R& r, std::uint64_t items) {
   std::vector<std::uint32_t> data(items);
   const std::uint64_t repeats = std::max<std::uint64_t>(1, (Busy ? 5'000'000 : 20'000'000) / items);
   auto loop = [&] {
-    // opaque, so that "nothing" stays one load and one store per item for everybody, not a vector of sixteen
+    // opaque, so that "nothing" stays one load and one store per item for every contender, not a vector of
+    // sixteen
     R::for_index(items, [&](std::size_t i) {
       item_work<Busy>();
       data[i] = opaque(data[i] + 1);

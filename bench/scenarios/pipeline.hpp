@@ -1,5 +1,5 @@
-// A tree of small files, some compressed: read, inflated, summed up, sorted by path; the whole run. What is
-// done with a file is the code of examples/pipeline, the same for everybody.
+// A tree of small files, some compressed: read, inflated, summed up, sorted by path; the whole run. The code
+// of examples/pipeline handles the files, the same for every contender.
 //
 // A contender is a class R, made with a number of workers, with r.take(root) -> pipeline::catalogue.
 #pragma once

@@ -49,7 +49,7 @@ public:
 
 template<class R>
 measurement wake(R& r, std::uint64_t samples) {
-  constexpr std::uint64_t rest = 3'000'000; // long enough for everybody to be asleep
+  constexpr std::uint64_t rest = 3'000'000; // long enough for every thread to be asleep
   constexpr std::uint64_t warm_ups = 10;
   static std::atomic<std::uint64_t> started_at;
   futex_peer peer;

@@ -1,4 +1,4 @@
-// Where the text of identifiers lives.
+// The storage of the identifiers' text.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <rubato/rubato.hpp>
+#include <rubato/pool.hpp>
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-// What the user asked for.
+// The options of the command line.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ struct options {
   bool baseline = true; ///< count again with one worker, for the speed-up
 };
 
-/// What main returns.
+/// The exit status.
 enum exit_status : int { all_read = 0, incomplete = 1, usage_error = 2 };
 
-/// Reads the command line. Without a value the program is to end with `status`: help was asked for, or the
-/// command line is wrong, and that has been printed.
+/// Reads the command line. Returns nothing if it asks for help or is wrong: then the text has been printed,
+/// and the program ends with `status`.
 std::optional<options> parse_options(int argc, const char* const* argv, exit_status& status);
 
 } // namespace identifiers

@@ -17,8 +17,8 @@ public:
   explicit per_thread(const rubato::pool& pool)
       : items_(pool.slots() + std::size_t{1}) {}
 
-  /// The calling thread's own. Do not hold on to it across a wait (join, loop, scope): what runs meanwhile on
-  /// this thread gets the same one.
+  /// The calling thread's own. Do not keep the reference across a wait (join, loop, scope): work that
+  /// this thread runs meanwhile gets the same object.
   T& local() {
     const auto number = rubato::current_worker();
     auto& mine = items_[number ? *number : items_.size() - 1];
@@ -26,7 +26,7 @@ public:
     return *mine;
   }
 
-  /// All that were made; only when no thread works with its own any more.
+  /// All objects; call it when no thread uses its own any more.
   std::vector<std::unique_ptr<T>> take() {
     std::erase(items_, nullptr);
     return std::move(items_);

@@ -29,8 +29,9 @@ void print_text(const report& all, std::ostream& out) {
       << "skipped      " << seen.symlinks << " symbolic links, " << seen.special << " special files\n"
       << "unreadable   " << problems.size() << '\n';
   if (all.compared)
-    out << "speed-up     " << all.compared->speedup() << " over one worker: " << all.compared->seconds
-        << " s, not " << all.compared->one_worker_seconds << " s, with the files in memory\n";
+    out << "speed-up     " << all.compared->speedup() << " (" << all.compared->lowest << " to "
+        << all.compared->highest << ") over one worker: " << all.compared->seconds << " s, not "
+        << all.compared->one_worker_seconds << " s, with the files in memory\n";
   else if (!all.why_not_compared.empty())
     out << "speed-up     not measured: " << all.why_not_compared << '\n';
 
@@ -58,6 +59,8 @@ void print_json(const report& all, std::ostream& out) {
   json speedup;
   if (all.compared)
     speedup = {{"ratio", all.compared->speedup()},
+               {"lowest", all.compared->lowest},
+               {"highest", all.compared->highest},
                {"seconds", all.compared->seconds},
                {"one_worker_seconds", all.compared->one_worker_seconds}};
 
@@ -77,7 +80,7 @@ void print_json(const report& all, std::ostream& out) {
                          {"by_worker", std::move(workers)},
                          {"speedup", std::move(speedup)},
                          {"top", std::move(table)}};
-  // Paths are bytes, JSON is UTF-8: what is not gets a replacement character.
+  // Paths are bytes, JSON is UTF-8: other bytes become a replacement character.
   out << document.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
 }
 

@@ -15,7 +15,7 @@ namespace identifiers {
 void scan_file(const example::descriptor& file, std::uint64_t size, per_thread<tally>& tallies,
                progress& meter);
 
-/// Reads what comes, to its end.
+/// Reads a stream to its end.
 void scan_stream(const example::descriptor& file, per_thread<tally>& tallies, progress& meter);
 
 } // namespace identifiers

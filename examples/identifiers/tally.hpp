@@ -1,4 +1,4 @@
-// What one thread has found so far.
+// The counts of one thread.
 #pragma once
 
 #include "arena.hpp"
@@ -15,11 +15,11 @@
 namespace identifiers {
 
 /// Identifiers are dealt out to this many tables by their hash. The tables of equal index of all threads hold
-/// the same identifiers, so they can be merged without a look at the others, side by side.
+/// the same identifiers, so tables of different index can be merged in parallel.
 inline constexpr unsigned partition_bits = 6;
 inline constexpr std::size_t partitions = std::size_t{1} << partition_bits;
 
-/// Something that could not be read, or not to its end.
+/// A file or directory that could not be read to its end.
 struct problem {
   std::string path;
   std::string reason;

@@ -1,4 +1,4 @@
-// Where identifiers begin and end.
+// Finds the identifiers in a text.
 #pragma once
 
 #include <algorithm>
@@ -28,13 +28,13 @@ inline constexpr auto is_digit = [](char c) { return class_of(c) == byte_class::
 
 /// Cuts bytes that come in pieces into identifiers and gives each to `sink(std::string_view)`.
 ///
-/// A *run* is as many letters, digits and underscores in a row as there are. What is left of it without its
-/// leading digits is an identifier: "0x1F" holds "x1F", as a search for [A-Za-z_][A-Za-z0-9_]* finds it. A
+/// A *run* is a longest sequence of letters, digits and underscores. A run without its leading digits is an
+/// identifier: "0x1F" holds "x1F", as a search for [A-Za-z_][A-Za-z0-9_]* finds it. A
 /// run may go on from one piece to the next.
 template<class Sink>
 class tokeniser {
   /// Where the last piece ended: in a gap, or in a run of which only digits were seen, in an identifier, or
-  /// in a run that belongs to somebody else.
+  /// in a run that belongs to another part.
   enum class place : std::uint8_t { gap, digits, identifier, foreign };
 
   Sink sink_;

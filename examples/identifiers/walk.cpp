@@ -69,7 +69,7 @@ public:
       : tallies_(tallies)
       , meter_(meter) {}
 
-  /// What the user named is read whatever it is, a link or a FIFO too.
+  /// A path of the command line is read whatever it is, a link or a FIFO too.
   void visit(rubato::scope& scope, const std::string& path) {
     try {
       const file_status status = status_of(path);
@@ -79,7 +79,7 @@ public:
         scan_file(open_file(path), status.size, tallies_, meter_);
         count_file();
       } else {
-        // Only here may a read wait for somebody, for as long as they like; the file system answers soon.
+        // Only here may a read wait for another process, without limit; reads of a file system end soon.
         rubato::blocking([&] { scan_stream(open_file(path), tallies_, meter_); });
         ++tallies_.local().seen.streams;
         count_file();

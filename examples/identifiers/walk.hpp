@@ -1,4 +1,4 @@
-// Finds every file and has it counted.
+// Finds every file and counts its identifiers.
 #pragma once
 
 #include "per_thread.hpp"
@@ -10,8 +10,8 @@
 
 namespace identifiers {
 
-/// Reads everything below the paths on the current pool, and returns when all is done. What cannot be read
-/// becomes a problem in a tally; only what is no matter of a file (no memory) is thrown.
+/// Reads everything below the paths on the current pool, and returns when all is done. A file that cannot be
+/// read becomes a problem in a tally; only other errors, such as no memory, are thrown.
 void walk(const std::vector<std::string>& paths, per_thread<tally>& tallies, progress& meter);
 
 } // namespace identifiers

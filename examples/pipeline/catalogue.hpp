@@ -1,4 +1,4 @@
-// What is known about a tree when all of it has been read.
+// The result of reading a whole tree.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@ struct record {
   std::uint32_t crc32 = 0;    ///< of what it holds
 };
 
-/// Something that could not be read to its end, or not be inflated.
+/// A file or directory that could not be read to its end, or not be inflated.
 struct problem {
   std::string path; ///< below the root; empty: the root itself
   std::string reason;
 };
 
-/// What becomes of a file.
+/// The result of one file.
 using outcome = std::variant<record, problem>;
 
-/// What the walk met beside files.
+/// Counts of the walk's other entries.
 struct surroundings {
   std::uint64_t directories = 0;
   std::uint64_t symlinks = 0; ///< not followed
@@ -53,7 +53,7 @@ struct catalogue {
     size += files.back().size;
     inflated += files.back().inflated;
   }
-  /// When there is no more to add, and the files have been sorted.
+  /// Called last, after the files have been sorted.
   void finish(surroundings met) {
     around = std::move(met);
     std::ranges::move(around.problems, std::back_inserter(problems));

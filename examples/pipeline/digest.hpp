@@ -1,4 +1,4 @@
-// What the manifest says of a file, from its bytes.
+// Computes a file's manifest entry from its bytes.
 #pragma once
 
 #include "catalogue.hpp"
@@ -13,8 +13,8 @@
 
 namespace pipeline {
 
-/// Inflates what begins as gzip does, whatever the file is called, and sums up the rest as it is. One after
-/// the other: begin(), feed() for each part, end().
+/// Inflates a file that begins as a gzip file does, whatever its name, and sums up any other file as it is.
+/// Call begin(), feed() for each part, end().
 class digest {
   enum class state { unknown, plain, in_member, between_members, failed };
 

@@ -17,7 +17,7 @@ interrupts::~interrupts() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-/// A thread that waits for the signals, and not a handler, which may call next to nothing.
+/// A thread that waits for the signals: a signal handler may call almost no function.
 void interrupts::watch() {
   for (;;) {
     int number = 0;

@@ -1,4 +1,4 @@
-// Ctrl-C, and what `kill` sends.
+// SIGINT (Ctrl-C) and SIGTERM (`kill`).
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace pipeline {
 
-/// While this lives SIGINT and SIGTERM only ask to stop; a second one ends the process after all. To be made
-/// before there is any other thread, for those that exist already are not protected from the signals.
+/// While this lives the first SIGINT or SIGTERM only requests a stop; a second one ends the process. Make it
+/// before any other thread: earlier threads do not block the signals.
 class interrupts {
   sigset_t caught_{};
   sigset_t before_{};

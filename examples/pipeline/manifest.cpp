@@ -32,7 +32,7 @@ void append_escaped(std::string& text, const std::string& path) {
   }
 }
 
-/// Removes the file at the end of a scope, unless it has got its name.
+/// Removes the file at the end of a scope, unless it has its final name.
 struct unfinished {
   fs::path path;
   bool kept = false;

@@ -1,4 +1,4 @@
-// What the program writes.
+// The manifest, which the program writes.
 #pragma once
 
 #include "catalogue.hpp"
@@ -13,8 +13,8 @@ std::string manifest_text(const catalogue& all);
 /// The same as JSON, with all problems. Bytes of a path that are no UTF-8 become replacement characters.
 std::string manifest_json(const catalogue& all);
 
-/// Writes a file that is there as a whole or, if this throws, as it was: under another name first. What is no
-/// regular file, such as a device, is written directly. Throws std::system_error.
+/// Replaces a file as a whole: writes under another name, then renames. If this throws, the file is as it
+/// was. A file that is not regular, such as a device, is written directly. Throws std::system_error.
 void replace_file(const std::string& path, const std::string& content);
 
 } // namespace pipeline

@@ -1,4 +1,4 @@
-// What the user asked for.
+// The options of the command line.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ struct options {
   bool json = false;
 };
 
-/// What main returns; besides, 128 and the signal that stopped it.
+/// The exit status; a signal that stops the program makes it 128 and the signal's number.
 enum exit_status : int { all_read = 0, incomplete = 1, usage_error = 2, stopped = 128 };
 
-/// Reads the command line. Without a value the program is to end with `status`: help was asked for, or the
-/// command line is wrong, and that has been printed.
+/// Reads the command line. Returns nothing if it asks for help or is wrong: then the text has been printed,
+/// and the program ends with `status`.
 std::optional<options> parse_options(int argc, const char* const* argv, int& status);
 
 } // namespace pipeline

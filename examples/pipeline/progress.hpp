@@ -1,4 +1,4 @@
-// Tells a waiting person how far the program has come.
+// The program's progress, shown on the terminal.
 #pragma once
 
 #include "shared/status_line.hpp"
@@ -12,7 +12,7 @@ namespace pipeline {
 /// A bar on the terminal: how many of the files that have been found are done. If standard error is no
 /// terminal nothing is written, and nothing is counted either. All functions may be called from any thread.
 class progress {
-  // Counters that nothing else is ordered by.
+  // relaxed: no other access depends on the order of these counters.
   std::atomic<std::uint64_t> found_{0};
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::uint64_t> bytes_{0};

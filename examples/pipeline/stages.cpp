@@ -21,22 +21,22 @@ namespace {
 
 using parts = rubato::channel<part>;
 
-/// A file on its way from who reads it to who sums it up. Most are read in one part; a longer one brings the
-/// channel through which the rest comes.
+/// A file on its way from its reader to the stage that sums it up. Most are read in one part; a longer one
+/// brings the channel through which the rest comes.
 struct content {
   std::string path;
   part first;
   std::shared_ptr<parts> rest;
 };
 
-/// The copies of one stage, side by side. When all have ended no more comes out of it.
+/// The copies of one stage, which run in parallel. When all have ended, the stage's output ends.
 template<class Channel>
 rubato::task<> stage(std::vector<rubato::task<>> copies, Channel& out) {
   co_await rubato::when_all(std::move(copies));
   out.close();
 }
 
-/// A stop ends every wait for a channel, as if it were closed. Who need not wait looks at the token.
+/// A stop ends every wait for a channel, as if it were closed. A stage that need not wait looks at the token.
 class stages {
   tree_walk tree_;
   progress& meter_;
@@ -98,7 +98,7 @@ public:
         const std::optional<part> next = co_await file->rest->receive();
         more = next && sums.feed(*next);
       }
-      if (file->rest) file->rest->close(); // its reader need not go on with what is corrupt
+      if (file->rest) file->rest->close(); // its reader need not go on with a corrupt file
       outcome about = sums.end(std::move(file->path));
       const bool sent = co_await outcomes_.send(std::move(about));
       if (!sent) break;

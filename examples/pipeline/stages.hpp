@@ -11,8 +11,8 @@
 
 namespace pipeline {
 
-/// Reads everything below `root` on the pool. If `stop` is requested it returns soon, with a catalogue that
-/// is worth nothing. How much is in memory at a time does not depend on the sizes of the files. Throws
+/// Reads everything below `root` on the pool. If `stop` is requested it returns soon, with an incomplete
+/// catalogue. The memory that it needs does not depend on the sizes of the files. Throws
 /// std::system_error if `root` is no directory that can be opened.
 catalogue take_catalogue(rubato::pool& pool, const std::string& root, unsigned readers, std::stop_token stop,
                          progress& meter);

@@ -57,7 +57,7 @@ source::source(const found_file& file) {
     file_ = file.parent->open(file.path.substr(file.path.rfind('/') + 1));
     const file_status status = status_of(*file_);
     expected_ = status.size;
-    // It was a file when the directory was listed; what it is now might be read for ever.
+    // It was a file when the directory was listed. It may be a device now, which has no end.
     if (status.kind != file_kind::regular)
       error_ = std::make_error_code(std::errc::no_such_file_or_directory);
   } catch (const std::system_error& error) {

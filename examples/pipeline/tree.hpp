@@ -1,4 +1,4 @@
-// The files below a directory, and what is in them, a part at a time.
+// The files below a directory, and their contents, a part at a time.
 #pragma once
 
 #include "catalogue.hpp"
@@ -33,12 +33,13 @@ class tree_walk {
 public:
   /// Throws std::system_error if this is no directory, or cannot be opened.
   explicit tree_walk(std::string root);
-  /// The files of the next directory; nothing: that was all. What cannot be listed becomes a problem.
+  /// The files of the next directory; nothing after the last one. A directory that cannot be listed becomes a
+  /// problem.
   std::optional<std::vector<found_file>> next();
   const surroundings& met() const { return met_; }
 };
 
-/// Some bytes of a file, or why there are no more.
+/// Some bytes of a file, or the reason that there are no more.
 struct part {
   std::unique_ptr<char[]> bytes;
   std::size_t size = 0;
@@ -53,11 +54,11 @@ class source {
   bool over_ = false;
 
 public:
-  /// Opens it. What is wrong with it, the first part says.
+  /// Opens it. The first part reports an error.
   explicit source(const found_file& file);
   /// As much as fits into one part.
   part next();
-  /// Was the last part the last?
+  /// True after the last part.
   bool over() const { return over_; }
 };
 

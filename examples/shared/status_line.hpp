@@ -1,4 +1,4 @@
-// A line on the terminal that tells a waiting person how far the program has come.
+// A line on the terminal that shows the program's progress.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ class status_line {
   using clock = std::chrono::steady_clock;
 
   const bool shown_;
-  std::atomic<clock::rep> next_; // when it is due again; who moves it on writes the line
+  std::atomic<clock::rep> next_; // when it is due again; the thread that moves it on writes the line
 
 public:
   status_line();
@@ -21,9 +21,9 @@ public:
   status_line& operator=(const status_line&) = delete;
   ~status_line(); ///< clears the line
 
-  /// Is there anybody to read it?
+  /// True if standard error is a terminal.
   bool shown() const { return shown_; }
-  /// Both from any thread. True to one caller a time, who is to write.
+  /// Both from any thread. Returns true to one caller at a time, which then writes.
   bool due();
   static void write(const std::string& text);
 };

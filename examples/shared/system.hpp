@@ -1,4 +1,4 @@
-// The system calls of the examples: directories, files, and what the process may use.
+// The system calls of the examples: directories, files, and limits.
 //
 // Not std::filesystem: a tree may be nested deeper than the longest path that the kernel takes, a file may
 // have become a FIFO since its directory was read, and links must not be followed, all of which needs openat
@@ -44,7 +44,7 @@ struct file_status {
   std::uint64_t size; ///< of a regular file when it was looked at; some (in /proc) say 0 and are not empty
 };
 
-/// What the names in a directory stand for.
+/// The kind of a directory's entry.
 struct listing {
   std::vector<std::string> files;
   std::vector<std::string> directories;
@@ -70,19 +70,19 @@ public:
   descriptor open(const std::string& name) const;
 };
 
-/// What the path stands for, links followed.
+/// The kind of file at the path; follows links.
 file_status status_of(const std::string& path);
 file_status status_of(const descriptor& file);
-/// Opens for reading, links followed.
+/// Opens for reading; follows links.
 descriptor open_file(const std::string& path);
 
 /// Both return 0 at the end of the file.
 std::size_t read_next(const descriptor& file, std::span<char> buffer);
 std::size_t read_at(const descriptor& file, std::span<char> buffer, std::uint64_t offset);
 
-/// Makes a file that is not there yet, for writing.
+/// Creates a new file for writing.
 descriptor create_file(const std::string& path);
-/// Opens what is there, for writing.
+/// Opens an existing file for writing.
 descriptor open_for_writing(const std::string& path);
 void write_all(const descriptor& file, std::string_view bytes);
 

@@ -1,15 +1,32 @@
-// A wait or a loop that a stop has ended early.
+// The exception of a wait or a loop that a stop has ended early.
+//
+//   #include <rubato/cancelled.hpp>
+//   #include <rubato/pool.hpp>
+//
+//   #include <cstdio>
+//
+//   int main() {
+//     rubato::pool pool(rubato::no_workers); // so the work cannot begin before it is cancelled
+//     rubato::future<void> f = pool.spawn([] {});
+//     f.cancel();
+//     try {
+//       f.get();
+//     } catch (rubato::cancelled const& e) {
+//       std::puts(e.what()); // -> rubato: cancelled: a stop was requested
+//     }
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include <exception>
 
 namespace rubato {
 
-/// Thrown where a stopped wait has no room for a value.
+/// Thrown by a stopped wait whose result type has no value for a stop.
 class cancelled : public std::exception {
 public:
+  /// A constant text.
   [[nodiscard]] char const* what() const noexcept override {
     return "rubato: cancelled: a stop was requested";
   }

@@ -1,14 +1,32 @@
-// Values on their way from one coroutine to another.
+// Channels pass values from one coroutine to another.
+//
+//   #include <rubato/channel.hpp>
+//   #include <rubato/spawn.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<void> count(rubato::channel<int>& out) {
+//     bool const sent = co_await out.send(7); // waits while the buffer is full
+//     if (sent) out.close();
+//   }
+//
+//   int main() {
+//     rubato::channel<int> numbers(4);
+//     rubato::future<void> counter = rubato::spawn(count(numbers));
+//     while (auto n = numbers.receive_blocking()) std::printf("%d\n", *n); // -> 7
+//     counter.get();
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/chunk_queue.hpp"
-#include "rubato/detail/mutex.hpp"
-#include "rubato/detail/race.hpp"
-#include "rubato/detail/thread_wait.hpp"
-#include "rubato/detail/value_in_std.hpp"
-#include "rubato/detail/waiter.hpp"
+#include "rubato/detail/async_sync/channel_value.hpp"
+#include "rubato/detail/async_sync/thread_wait.hpp"
+#include "rubato/detail/base/chunk_queue.hpp"
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/base/value_in_std.hpp"
+#include "rubato/detail/coro/waiter.hpp"
+#include "rubato/detail/sync/race.hpp"
 
 #include <concepts>
 #include <cstddef>
@@ -23,20 +41,22 @@ namespace rubato {
 
 namespace detail {
 
-/// A channel's buffer and those who wait at its ends. While receivers wait there is nothing to receive; while
-/// senders wait the buffer is full. Values are moved under the lock, so that a move that throws has changed
-/// nothing.
+/// lost: the caller is in a race that another operation has won, and nothing has changed.
+enum class channel_outcome : unsigned char { done, closed, waits, lost };
+
+/// A channel's buffer and the waiters at its ends. While receivers wait, there is nothing to receive; while
+/// senders wait, the buffer is full. Cells are moved under the lock.
 template<class V>
 class channel_core {
   mutable mutex mutex_;
   std::size_t const capacity_;
   bool closed_ = false; // guarded by mutex_, as is the rest
-  chunk_queue<V> buffer_;
+  chunk_queue<channel_cell<V>> buffer_;
   wait_list senders_, receivers_;
 
 public:
   struct sender : waiter {
-    V* value = nullptr;
+    channel_cell_t<V>* value = nullptr;
     bool accepted = false;
     std::exception_ptr error;
 
@@ -45,8 +65,7 @@ public:
     ~sender() = default;
   };
   struct receiver : waiter {
-    std::optional<V> value;
-    std::exception_ptr error;
+    std::optional<channel_cell_t<V>> value;
 
   protected:
     receiver() noexcept = default;
@@ -57,12 +76,11 @@ public:
       : capacity_(capacity)
       , buffer_(capacity) {}
 
-  /// lost: the party is in a race, which was decided for another, and nothing has changed.
-  enum class outcome : unsigned char { done, closed, waits, lost };
+  using outcome = channel_outcome;
 
-  /// waits: there is no room; the sender, if there is one, is in the list; it is in no race. Throws what
-  /// moving the value throws, or std::bad_alloc.
-  [[nodiscard]] outcome put(V& value, sender* who = nullptr) {
+  /// waits: the buffer is full; the sender, if there is one, is in the list. Not for a sender in a race.
+  /// Throws std::bad_alloc; then nothing has changed.
+  [[nodiscard]] outcome put(auto& value, sender* who = nullptr) {
     {
       woken one;
       std::lock_guard const guard(mutex_);
@@ -85,9 +103,8 @@ public:
     return put_in_race(value, who);
   }
 
-  /// waits: there is nothing; the receiver, if there is one, is in the list; it is in no race. Throws what
-  /// moving the value throws.
-  [[nodiscard]] outcome take(std::optional<V>& value, receiver* who = nullptr) {
+  /// waits: there is no value; the receiver, if there is one, is in the list. Not for a receiver in a race.
+  [[nodiscard]] outcome take(auto& value, receiver* who = nullptr) noexcept {
     {
       woken all;
       std::lock_guard const guard(mutex_);
@@ -97,7 +114,7 @@ public:
         if (!senders_.empty()) admit(all);
         return outcome::done;
       }
-      auto* const s = static_cast<sender*>(senders_.front()); // only if nothing is ever buffered
+      auto* const s = static_cast<sender*>(senders_.front()); // non-null only if the capacity is 0
       if (!is_raced(s)) [[likely]] {
         if (s != nullptr) {
           value.emplace(std::move(*s->value));
@@ -113,9 +130,9 @@ public:
     return take_in_race(value, who);
   }
 
-  // The same as put() and take() where races must be claimed first: the calling party's, or a waiter's.
-  // With locks of their own: nothing of those two has to stand in memory for them.
-  [[gnu::noinline]] outcome put_in_race(V& value, sender* who) {
+  // put() and take() for callers or waiters in a race, which must be claimed first. They lock for themselves,
+  // so put() and take() keep their variables in registers.
+  [[gnu::noinline]] outcome put_in_race(auto& value, sender* who) {
     woken one;
     std::lock_guard const guard(mutex_);
     race_entry const own = entry_of(who);
@@ -142,13 +159,13 @@ public:
     if (who != nullptr) senders_.push(*who);
     return outcome::waits;
   }
-  [[gnu::noinline]] outcome take_in_race(std::optional<V>& value, receiver* who) {
+  [[gnu::noinline]] outcome take_in_race(auto& value, receiver* who) noexcept {
     woken all;
     std::lock_guard const guard(mutex_);
     race_entry const own = entry_of(who);
     if (buffer_.size() != 0) {
       if (!take_buffered(value, own)) return outcome::lost;
-      admit(all); // not while our race is locked: each of those that wait may be in another
+      admit(all); // not while our race is locked: each waiter may be in another race
       return outcome::done;
     }
     for (wait_node* n = senders_.front(); n != nullptr;) {
@@ -181,6 +198,11 @@ public:
     return closed_;
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  /// False: put() would refuse a value now.
+  [[nodiscard]] bool has_room() const noexcept {
+    std::lock_guard const guard(mutex_);
+    return !closed_ && (buffer_.size() < capacity_ || !receivers_.empty());
+  }
 
   [[nodiscard]] bool remove(sender& s) noexcept {
     std::lock_guard const guard(mutex_);
@@ -198,7 +220,7 @@ private:
   [[nodiscard]] static race_entry entry_of(waiter const* who) noexcept {
     return who != nullptr ? who->entry() : race_entry();
   }
-  /// That is how the party's operation ends, unless its race was decided for another.
+  /// The outcome of the caller's operation, unless another operation has won its race.
   [[nodiscard]] static outcome answer(race_entry own, outcome o) noexcept {
     claim c(own);
     if (!c.is_open()) return outcome::lost;
@@ -206,7 +228,7 @@ private:
     return o;
   }
 
-  [[nodiscard]] bool take_buffered(std::optional<V>& value, race_entry own) {
+  [[nodiscard]] bool take_buffered(auto& value, race_entry own) noexcept {
     claim c(own);
     if (!c.is_open()) return false;
     value.emplace(std::move(buffer_.front()));
@@ -214,8 +236,8 @@ private:
     buffer_.pop();
     return true;
   }
-  /// There is room for those who wait. A value that cannot be moved is its sender's, not the receiver's who
-  /// made the room.
+  /// Moves waiting senders' values into the free room. std::bad_alloc goes to the sender, not to the receiver
+  /// that made the room.
   void admit(woken& all) noexcept {
     while (!senders_.empty() && buffer_.size() < capacity_) {
       auto& s = static_cast<sender&>(*senders_.front());
@@ -239,20 +261,21 @@ private:
   }
 };
 
-/// Held: V, or V&& for a value that stays the caller's until it is accepted.
+/// Held: V, or V&& for a value that the caller keeps unless it is accepted.
 template<class V, class Held>
 class [[nodiscard(
     "rubato: nothing is sent before it is awaited: co_await channel.send(value)")]] send_awaiter final
     : public channel_core<V>::sender {
   using core_type = channel_core<V>;
   core_type* to_;
-  Held held_;
+  outgoing_value<V, Held> out_;
 
   [[nodiscard]] bool insert() noexcept override {
-    this->value = std::addressof(held_);
+    auto& cell = out_.cell(); // it was made before
+    this->value = std::addressof(cell);
     try {
-      switch (this->entry().race == nullptr ? to_->put(held_, this) : to_->put_in_race(held_, this)) {
-      case core_type::outcome::waits: // in the list: the party that takes it out answers, perhaps already
+      switch (this->entry().race == nullptr ? to_->put(cell, this) : to_->put_in_race(cell, this)) {
+      case core_type::outcome::waits: // the thread that takes it out of the list sets `accepted`
         return true;
       case core_type::outcome::done:
         this->accepted = true;
@@ -270,25 +293,31 @@ class [[nodiscard(
   [[nodiscard]] bool remove() noexcept override { return to_->remove(*this); }
 
 public:
-  using suspension::was_stopped;
+  using wait_operation::was_stopped;
   using raced_type = send_awaiter;
   template<class U>
   explicit send_awaiter(core_type& to, U&& v)
       : to_(&to)
-      , held_(std::forward<U>(v)) {}
-  send_awaiter(send_awaiter&& other) noexcept(std::is_nothrow_constructible_v<Held, Held&&>)
+      , out_(std::forward<U>(v)) {}
+  send_awaiter(send_awaiter&& other) noexcept
       : to_(other.to_)
-      , held_(static_cast<Held&&>(other.held_)) {}
+      , out_(std::move(other.out_)) {}
   ~send_awaiter() { this->retire(); }
 
   [[nodiscard]] bool await_ready() {
-    auto const o = to_->put(held_);
+    auto const o = to_->put(out_.cell());
     this->accepted = o == core_type::outcome::done;
     return o != core_type::outcome::waits;
+  }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+    static_cast<void>(out_.cell()); // a race beside tasks does not call await_ready()
+    return wait_operation::await_suspend(h);
   }
   [[nodiscard]] bool await_resume() {
     this->retire();
     if (this->error != nullptr) std::rethrow_exception(this->error);
+    if (!this->accepted) out_.give_back();
     return this->accepted;
   }
 };
@@ -301,19 +330,14 @@ class [[nodiscard(
   core_type* from_;
 
   [[nodiscard]] bool insert() noexcept override {
-    try {
-      auto const o = this->entry().race == nullptr ? from_->take(this->value, this)
-                                                   : from_->take_in_race(this->value, this);
-      return o == core_type::outcome::waits;
-    } catch (...) {
-      this->fail_with(this->error, std::current_exception());
-      return false;
-    }
+    return (this->entry().race == nullptr
+                ? from_->take(this->value, this)
+                : from_->take_in_race(this->value, this)) == core_type::outcome::waits;
   }
   [[nodiscard]] bool remove() noexcept override { return from_->remove(*this); }
 
 public:
-  using suspension::was_stopped;
+  using wait_operation::was_stopped;
   using raced_type = receive_awaiter;
   explicit receive_awaiter(core_type& from) noexcept
       : from_(&from) {}
@@ -321,11 +345,10 @@ public:
       : from_(other.from_) {}
   ~receive_awaiter() { this->retire(); }
 
-  [[nodiscard]] bool await_ready() { return from_->take(this->value) != core_type::outcome::waits; }
+  [[nodiscard]] bool await_ready() noexcept { return from_->take(this->value) != core_type::outcome::waits; }
   [[nodiscard]] std::optional<V> await_resume() {
     this->retire();
-    if (this->error != nullptr) std::rethrow_exception(this->error);
-    return std::move(this->value);
+    return received_value<V>(std::move(this->value));
   }
 };
 
@@ -333,7 +356,7 @@ public:
 
 namespace detail {
 
-/// One of the operations of a select(), and what is called if that is what happens.
+/// One operation of a select(), and the callable for its result.
 template<class A, class F>
 struct [[nodiscard("rubato: one of select()'s operations, which does nothing by itself")]] selected {
   A step;
@@ -349,32 +372,35 @@ selected(A&&, G&&) -> selected<A, std::decay_t<G>>;
 
 } // namespace detail
 
-/// A queue between coroutines, first in, first out, with room for `capacity` values; with none a sender waits
-/// until a receiver takes its value from it. Any number of senders and receivers, on any threads and pools;
-/// who waits at either end is served in order, and goes on on its own pool. A wait costs no allocation; the
-/// buffer grows with what is in it. The channel must outlive those who wait for it.
+/// A first-in, first-out queue between coroutines with room for `capacity` values. With capacity 0, a sender
+/// waits until a receiver takes its value. Any number of senders and receivers may use it, on any threads and
+/// pools. Waiters at either end are served in order, and each resumes on its own pool. A wait allocates
+/// nothing; the buffer grows with its content. The channel must outlive its waiters.
 ///
-/// T is an object type that can be moved, a reference, or void. Values are moved under the channel's lock, so
-/// their moves must not use the channel. Where moving one throws, that is thrown by send() or receive() of
-/// whoever was second to come, and nothing else has changed.
+/// T is a movable object type, a reference, or void. Values are copied, moved and destroyed under no lock, so
+/// all of that may use the channel. A value whose move runs code goes through the channel in memory of its
+/// own. If the copy or move into it throws, send() throws and has sent nothing; if the move out of it throws,
+/// receive() throws and the value is lost.
 ///
-/// A stop request ends a wait as close() would: receive() with nullopt, send() with false.
+/// A stop request ends a wait as close() does: receive() with nullopt, send() with false.
 template<class T>
 class channel {
   using core_type = detail::channel_core<detail::value_in_std<T>>;
   core_type core_;
 
 public:
+  /// T.
   using value_type = T;
   /// T; std::monostate for void, std::reference_wrapper for a reference.
   using stored_type = detail::value_in_std<T>;
 
+  /// With room for `capacity` values; with 0 each sender waits for a receiver.
   explicit channel(std::size_t capacity) noexcept
       : core_(capacity) {}
 
-  /// co_await send(value): true when the value is in the buffer or has been received; false, and the value is
-  /// where it was, if the channel is closed or the wait was stopped. A value that is passed as an rvalue
-  /// must last until then: await it in the same expression, or keep it.
+  /// co_await send(value): yields true when the value is in the buffer or received. Yields false if the
+  /// channel is closed or the wait was stopped; then a value that was passed as an rvalue is back in its
+  /// place. It must live until then: await send() in the same expression, or keep the value.
   auto send(stored_type&& value) noexcept {
     return detail::send_awaiter<stored_type, stored_type&&>(core_, std::move(value));
   }
@@ -388,15 +414,16 @@ public:
   {
     return detail::send_awaiter<stored_type, stored_type>(core_, stored_type());
   }
-  /// co_await receive(): the next value; nullopt if the channel is closed and empty, or the wait was stopped.
+  /// co_await receive(): yields the next value, or nullopt if the channel is closed and empty or the wait was
+  /// stopped.
   auto receive() noexcept { return detail::receive_awaiter<stored_type>(core_); }
 
-  /// For select(): if that is what happens, f(std::optional<stored_type>), as receive() would yield it.
+  /// For select(): receives, and calls f(std::optional<stored_type>) with the result of receive().
   template<class F>
   [[nodiscard]] auto receiving(F&& f) {
     return detail::selected(receive(), std::forward<F>(f));
   }
-  /// Likewise f(bool), as send() would yield it.
+  /// For select(): sends, and calls f(bool) with the result of send().
   template<class F>
   [[nodiscard]] auto sending(stored_type&& value, F&& f) {
     return detail::selected(send(std::move(value)), std::forward<F>(f));
@@ -408,69 +435,84 @@ public:
     return detail::selected(send(value), std::forward<F>(f));
   }
 
-  /// As co_await send(value), on any thread: sleeps until then. In a task it leaves its seat meanwhile. For
-  /// the edge of a program; where coroutines can wait, they cost less.
-  [[nodiscard]] bool send_blocking(stored_type&& value) { return send_and_wait(value); }
+  /// As co_await send(value), but blocks the calling thread. A task leaves its seat meanwhile. For the edge
+  /// of a program: coroutines cost less where they can wait.
+  [[nodiscard]] bool send_blocking(stored_type&& value) { return send_and_wait(std::move(value)); }
   [[nodiscard]] bool send_blocking(stored_type const& value)
     requires std::copy_constructible<stored_type>
   {
-    stored_type copy(value);
-    return send_and_wait(copy);
+    return send_and_wait(value);
   }
   [[nodiscard]] bool send_blocking()
     requires std::is_void_v<T>
   {
-    stored_type nothing;
-    return send_and_wait(nothing);
+    return send_and_wait(stored_type());
   }
-  /// As co_await receive(), likewise. Both throw std::bad_alloc if there is no memory for a wait.
+  /// As co_await receive(), but blocks the calling thread. This and send_blocking() throw std::bad_alloc if
+  /// there is no memory for a wait.
   [[nodiscard]] std::optional<stored_type> receive_blocking() {
-    std::optional<stored_type> value;
-    if (core_.take(value) != core_type::outcome::waits) return value;
+    std::optional<detail::channel_cell_t<stored_type>> value;
+    if (core_.take(value) != core_type::outcome::waits)
+      return detail::received_value<stored_type>(std::move(value));
     detail::thread_wait wait;
     detail::thread_end<typename core_type::receiver> here(wait);
     if (core_.take_in_race(here.value, &here) == core_type::outcome::waits && !wait.wait("receive_blocking"))
       static_cast<void>(core_.remove(here));
-    return std::move(here.value);
+    return detail::received_value<stored_type>(std::move(here.value));
   }
 
-  /// Without waiting. False, and the value is where it was: there is no room, or the channel is closed.
-  [[nodiscard]] bool try_send(stored_type&& value) { return core_.put(value) == core_type::outcome::done; }
+  /// Sends without waiting. Returns false and leaves the value in place if there is no room or the channel is
+  /// closed.
+  [[nodiscard]] bool try_send(stored_type&& value) { return send_at_once(std::move(value)); }
   [[nodiscard]] bool try_send(stored_type const& value)
     requires std::copy_constructible<stored_type>
   {
-    stored_type copy(value);
-    return core_.put(copy) == core_type::outcome::done;
+    return send_at_once(value);
   }
   [[nodiscard]] bool try_send()
     requires std::is_void_v<T>
   {
-    stored_type nothing;
-    return core_.put(nothing) == core_type::outcome::done;
+    return send_at_once(stored_type());
   }
-  /// Without waiting. nullopt: there is nothing.
+  /// Receives without waiting. Returns nullopt if there is no value.
   [[nodiscard]] std::optional<stored_type> try_receive() {
-    std::optional<stored_type> value;
+    std::optional<detail::channel_cell_t<stored_type>> value;
     static_cast<void>(core_.take(value));
-    return value;
+    return detail::received_value<stored_type>(std::move(value));
   }
 
-  /// No more values: who waits with one is refused; what is in the buffer can still be received.
+  /// Accepts no more values: waiting senders get false; buffered values can still be received.
   void close() noexcept { core_.close(); }
+  /// True after close(). There may be values left.
   [[nodiscard]] bool is_closed() const noexcept { return core_.is_closed(); }
+  /// The constructor's argument.
   [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity(); }
 
 private:
-  [[nodiscard]] bool send_and_wait(stored_type& value) {
-    if (auto const o = core_.put(value); o != core_type::outcome::waits) return o == core_type::outcome::done;
+  [[nodiscard]] static bool answer(auto& out, bool accepted) {
+    if (!accepted) out.give_back();
+    return accepted;
+  }
+  template<class U>
+  [[nodiscard]] bool send_at_once(U&& value) {
+    // Otherwise it would be moved, and moved back.
+    if (detail::is_boxed<stored_type> && !core_.has_room()) return false;
+    detail::outgoing_as<U, stored_type> out(std::forward<U>(value));
+    return answer(out, core_.put(out.cell()) == core_type::outcome::done);
+  }
+  template<class U>
+  [[nodiscard]] bool send_and_wait(U&& value) {
+    detail::outgoing_as<U, stored_type> out(std::forward<U>(value));
+    if (auto const o = core_.put(out.cell()); o != core_type::outcome::waits)
+      return answer(out, o == core_type::outcome::done);
     detail::thread_wait wait;
     detail::thread_end<typename core_type::sender> here(wait);
-    here.value = std::addressof(value);
-    auto const o = core_.put_in_race(value, &here);
-    if (o != core_type::outcome::waits) return o == core_type::outcome::done;
+    here.value = std::addressof(out.cell());
+    if (auto const o = core_.put_in_race(out.cell(), &here); o != core_type::outcome::waits)
+      return answer(out, o == core_type::outcome::done);
     if (!wait.wait("send_blocking")) static_cast<void>(core_.remove(here));
     if (here.error != nullptr) std::rethrow_exception(here.error);
-    return here.accepted;
+    return answer(out, here.accepted);
   }
 };
 

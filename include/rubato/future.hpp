@@ -1,13 +1,25 @@
-// Results that will be there: futures, promises, continuations.
+// Futures, promises and continuations.
+//
+//   #include <rubato/future.hpp>
+//
+//   #include <cstdio>
+//   #include <string>
+//
+//   int main() {
+//     rubato::promise<int> p; // any thread may set it
+//     auto text = p.get_future().then([](int n) { return std::to_string(n + 1); });
+//     p.set_value(41);
+//     std::puts(text.get().c_str()); // -> 42
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include "rubato/cancelled.hpp"
-#include "rubato/detail/continuation.hpp"
-#include "rubato/detail/deadline.hpp"
-#include "rubato/detail/future_state.hpp"
-#include "rubato/detail/job.hpp"
+#include "rubato/detail/base/deadline.hpp"
+#include "rubato/detail/future/continuation.hpp"
+#include "rubato/detail/future/job.hpp"
+#include "rubato/detail/sched/future_state.hpp"
 
 #include <chrono>
 #include <concepts>
@@ -25,31 +37,67 @@ class shared_future;
 template<class T>
 class promise;
 
-/// The result of work that may not have been done yet. Movable; one thread at a time. get(), then(), share()
-/// and detach() leave it invalid; on an invalid one everything but valid(), assignment and destruction throws
-/// std::future_error(no_state).
-///
-/// Dropped, it asks the work to stop, and work that has not begun is not begun; detach() means otherwise. A
-/// continuation never runs inside get(), wait(), cancel() or promise::set_value(): it is queued.
-template<class T>
-class [[nodiscard(
-    "a future that is dropped asks its work to stop: keep it, get() it, or detach() it")]] future {
-  friend struct detail::future_access;
-  detail::state_ref state_;
+namespace detail {
 
-  explicit future(detail::state_ref s) noexcept
+/// The common part of future and shared_future.
+class future_base {
+  friend struct future_access;
+
+protected:
+  state_ref state_;
+
+  future_base() noexcept = default;
+  explicit future_base(state_ref s) noexcept
       : state_(std::move(s)) {}
 
-  [[nodiscard]] detail::future_state& state() const {
-    if (!state_) detail::throw_no_state("rubato: a future that has no state");
+  [[nodiscard]] future_state& state() const {
+    if (!state_) throw_no_state("rubato: a future that has no state");
     return *state_.get();
   }
 
 public:
+  /// True if it refers to a result.
+  [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
+  /// True if the result is ready; false if it is invalid.
+  [[nodiscard]] bool ready() const noexcept { return state_ && state_->done(); }
+  /// Waits as get() does, and keeps the result.
+  void wait() const {
+    if (!state().wait("get")) throw cancelled();
+  }
+  /// The same, for at most `d`. Returns false if the result is not ready, or if the calling task was stopped.
+  /// It does not run the work in place; but a caller that waits for a pool without workers runs that pool's
+  /// queued tasks, and may return late by one task.
+  template<class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> d) const {
+    return state().wait_until(deadline_after(d));
+  }
+  /// The same, until `t`.
+  bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_until(t); }
+};
+
+} // namespace detail
+
+/// The result of work that may not have ended yet. Movable; one thread at a time may use it. get(), then(),
+/// share() and detach() leave it invalid. On an invalid future, every member except valid(), ready(),
+/// assignment and destruction throws std::future_error(no_state).
+///
+/// A dropped future asks its work to stop, and work that has not begun never begins; detach() avoids that. A
+/// continuation never runs inside get(), wait(), cancel() or promise::set_value(): it is queued.
+template<class T>
+class [[nodiscard(
+    "a future that is dropped asks its work to stop: keep it, get() it, or detach() it")]] future
+    : public detail::future_base {
+  friend struct detail::future_access;
+  using future_base::future_base;
+
+public:
+  /// T.
   using value_type = T;
 
   future() noexcept = default;
+  /// Leaves the other one invalid.
   future(future&&) noexcept = default;
+  /// Drops the old result as the destructor does; leaves `other` invalid.
   future& operator=(future&& other) noexcept {
     future(std::move(other)).swap(*this);
     return *this;
@@ -57,69 +105,46 @@ public:
   ~future() {
     if (state_ && !state_->done()) state_->cancel();
   }
+  /// Exchanges the results.
   void swap(future& other) noexcept { std::swap(state_, other.state_); }
 
-  [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
-  /// Is the result there? An invalid one is not ready.
-  [[nodiscard]] bool ready() const noexcept { return state_ && state_->done(); }
-
-  /// Waits for the result and returns it, or throws the exception. A task may call it: work that nobody has
-  /// begun is run in place, and otherwise the calling thread leaves its seat to others. Throws what the work
-  /// threw; besides,
+  /// Waits for the result and returns it, or throws the exception of the work. A task may call it: the caller
+  /// runs work that has not begun in place, and otherwise leaves its seat to another thread. It also throws
   ///   - cancelled, if the work was cancelled;
-  ///   - cancelled as well, if the calling task was stopped while it waited, or its pool ends, nothing there
-  ///     goes on any more, and this waits for a promise: then nothing else has changed, and the future is
-  ///     still valid;
-  ///   - std::future_error(broken_promise), if nobody will bring a result: the promise is gone, or the pool
-  ///     ended and dropped the work or broke it off where it waited.
+  ///   - cancelled, if the calling task was stopped during the wait, as by a discard of its pool: then
+  ///     nothing else has changed, and the future stays valid;
+  ///   - std::future_error(broken_promise), if there will be no result: the promise was destroyed, or the
+  ///     pool ended and dropped the work or destroyed it where it was suspended.
   T get() {
     wait();
     detail::state_ref const s = std::move(state_);
     return static_cast<T>(detail::result_of<T>(*s.get()).take());
   }
-  void wait() const {
-    if (!state().wait("get")) throw cancelled();
-  }
-  /// The same, for at most `d`; false: it is not there yet, or the calling task was stopped, or its pool ends
-  /// as said above. The work itself is not run in place; but who waits for a pool without workers runs what
-  /// that has queued, and so may come back later, by one task.
-  template<class Rep, class Period>
-  bool wait_for(std::chrono::duration<Rep, Period> d) const {
-    return state().wait_until(detail::deadline_after(d));
-  }
-  bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_until(t); }
-
-  /// Queues f when the result is there, where it was made: on the pool of the thread that brings it; a result
-  /// that was brought outside any pool, or before this call, on the pool whose work it is, for a promise on
-  /// the current one. then(pool, f) leaves no question. Returns the future of what f returns; a future
-  /// or task that f returns is waited for. f is the first of these that can be called: f(std::stop_token, T),
-  /// f(T), f(std::stop_token, future<T>), f(future<T>); without T if it is void. The first two are not called
-  /// if there is an exception, which goes on to the result. One allocation.
+  /// Queues f when the result is ready, on the pool of the thread that sets the result. If the result is set
+  /// outside any pool, or was set before this call, f goes to the pool of the work, or, for a promise, to the
+  /// current pool. then(pool, f) names the pool instead. Returns the future of f's result; a future or task
+  /// that f returns is awaited. f is called in the first of these forms that it accepts: f(std::stop_token,
+  /// T), f(T), f(std::stop_token, future<T>), f(future<T>); without T if T is void. The first two forms are
+  /// not called if there is an exception, which becomes the result. One allocation.
   template<class F>
   auto then(F&& f) {
-    if constexpr (detail::can_continue<T, future, F>())
-      return detail::attach<T, rubato::future>(take_state(), nullptr, std::forward<F>(f));
-    else
-      return detail::refused();
+    return detail::attach<T, future>(take_state(), nullptr, std::forward<F>(f));
   }
   /// The same on another pool.
   template<class F>
   auto then(pool& p, F&& f) {
-    if constexpr (detail::can_continue<T, future, F>())
-      return detail::attach<T, rubato::future>(take_state(), &p, std::forward<F>(f));
-    else
-      return detail::refused();
+    return detail::attach<T, future>(take_state(), &p, std::forward<F>(f));
   }
 
-  /// For more than one to wait for.
+  /// A result for several waiters.
   shared_future<T> share();
-  /// Lets the work go on though nobody wants its result; an exception is dropped.
+  /// Lets the work go on and drops its result; an exception is dropped too.
   void detach() { static_cast<void>(take_state()); }
-  /// Asks the work to stop, and what it waits for: what this future was made of by then(), when_all() or
-  /// when_any(). Work that has not begun is not begun, and its result is `cancelled`. The result is there
-  /// once nothing of the work runs any more, so get() waits for what has begun and does not look at its
-  /// token; it does not wait for promises, nor for shared futures. Of a promise's own future: the promise is
-  /// asked, by promise::token(), and brings the result as ever.
+  /// Asks the work to stop, and with it the futures that then(), when_all() or when_any() were called on to
+  /// make this one. Work that has not begun never begins, and its result is `cancelled`. The result becomes
+  /// ready once no thread runs the work any more: get() still waits for begun work that ignores its token,
+  /// but not for promises or shared futures. For a promise's own future: promise::token() shows the stop, and
+  /// the promise sets the result as usual.
   void cancel() { state().cancel(); }
 
 private:
@@ -130,34 +155,27 @@ private:
 };
 
 /// A future whose result any number of threads may wait for. Copies refer to the same result; different
-/// threads may use different copies at once. Dropping it asks nobody to stop.
+/// threads may use different copies at once. Dropping a copy requests no stop.
 template<class T>
-class [[nodiscard("a shared_future is all that is left of a result: keep it")]] shared_future {
+class [[nodiscard("a shared_future is all that is left of a result: keep it")]] shared_future
+    : public detail::future_base {
   friend struct detail::future_access;
   friend class future<T>;
-  detail::state_ref state_;
-
-  explicit shared_future(detail::state_ref s) noexcept
-      : state_(std::move(s)) {}
-
-  [[nodiscard]] detail::future_state& state() const {
-    if (!state_) detail::throw_no_state("rubato: a shared_future that has no state");
-    return *state_.get();
-  }
+  using future_base::future_base;
 
 public:
+  /// T.
   using value_type = T;
-  /// What get() returns: T const&, for a reference the reference, for void nothing.
+  /// The result of get(): T const&; for a reference, that reference; for void, void.
   using reference =
       std::conditional_t<std::is_void_v<T>, void, std::add_lvalue_reference_t<std::add_const_t<T>>>;
 
   shared_future() noexcept = default;
+  /// Takes the result as future::share() does.
   shared_future(future<T> f)
       : shared_future(f.share()) {}
 
-  [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
-  [[nodiscard]] bool ready() const noexcept { return state_ && state_->done(); }
-  /// As future::get(), but the result stays where it is.
+  /// As future::get(), but keeps the result.
   reference get() const {
     wait();
     if constexpr (std::is_void_v<T>)
@@ -165,31 +183,17 @@ public:
     else
       return detail::result_of<T>(*state_.get()).look();
   }
-  void wait() const {
-    if (!state().wait("get")) throw cancelled();
-  }
-  template<class Rep, class Period>
-  bool wait_for(std::chrono::duration<Rep, Period> d) const {
-    return state().wait_until(detail::deadline_after(d));
-  }
-  bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_until(t); }
 
   /// As future::then(), any number of times; f gets a T const& or a shared_future<T>.
   template<class F>
   auto then(F&& f) const {
     static_cast<void>(state());
-    if constexpr (detail::can_continue<T, shared_future, F>())
-      return detail::attach<T, rubato::shared_future>(state_, nullptr, std::forward<F>(f));
-    else
-      return detail::refused();
+    return detail::attach<T, shared_future>(state_, nullptr, std::forward<F>(f));
   }
   template<class F>
   auto then(pool& p, F&& f) const {
     static_cast<void>(state());
-    if constexpr (detail::can_continue<T, shared_future, F>())
-      return detail::attach<T, rubato::shared_future>(state_, &p, std::forward<F>(f));
-    else
-      return detail::refused();
+    return detail::attach<T, shared_future>(state_, &p, std::forward<F>(f));
   }
 };
 
@@ -198,12 +202,12 @@ shared_future<T> future<T>::share() {
   return shared_future<T>(take_state());
 }
 
-/// The other end of a future, for results that are brought by hand. Movable. Every member may be called from
-/// any thread, but one at a time, except that set_value() and set_exception() may race with everything that
-/// is done to the future.
+/// The other end of a future, for a result that is set by hand. Movable. Any thread may call any member, but
+/// one thread at a time, except that set_value() and set_exception() may run at the same time as any use of
+/// the future.
 template<class T>
 class promise {
-  detail::future_state* state_; // null: moved from; holds until the result is set
+  detail::future_state* state_; // null: moved from; owns a reference until the result is set
   bool retrieved_ = false;
   bool set_ = false;
 
@@ -226,44 +230,47 @@ class promise {
 
 public:
   promise()
-      : state_(detail::make_state<detail::promise_state<T>>()) {}
+      : state_(detail::make_in_slab<detail::promise_state<T>>()) {}
+  /// Leaves `other` without a state: it can only be assigned to and destroyed.
   promise(promise&& other) noexcept
       : state_(std::exchange(other.state_, nullptr))
       , retrieved_(other.retrieved_)
       , set_(other.set_) {}
+  /// The same; breaks a result that this promise had not set, as the destructor does.
   promise& operator=(promise&& other) noexcept {
     promise(std::move(other)).swap(*this);
     return *this;
   }
-  /// A promise that was not kept is broken: whoever waits gets std::future_error(broken_promise).
+  /// Breaks a promise that was not set: its waiters get std::future_error(broken_promise).
   ~promise() {
     if (state_ == nullptr) return;
     if (!set_) state_->drop();
     if (!retrieved_) state_->release();
   }
+  /// Exchanges the states.
   void swap(promise& other) noexcept {
     std::swap(state_, other.state_);
     std::swap(retrieved_, other.retrieved_);
     std::swap(set_, other.set_);
   }
 
-  /// Once.
+  /// May be called once.
   future<T> get_future() {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     if (std::exchange(retrieved_, true)) throw std::future_error(std::future_errc::future_already_retrieved);
     return detail::future_access::make<T>(detail::state_ref(state_));
   }
 
-  /// Stop is requested when nobody wants the result any more: the future was cancelled or dropped, or what
-  /// was made of it. Shared futures never request it. What is registered with it runs inside that cancel().
-  /// Once the result is set, a token that no stop ever reaches.
+  /// Shows a stop when the result is no longer wanted: its future, or a future made of it, was cancelled or
+  /// dropped. Shared futures request no stop. Callbacks that are registered with the token run inside that
+  /// cancel(). Once the result is set, a token that never shows a stop.
   [[nodiscard]] std::stop_token token() const {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     return set_ ? std::stop_token() : state_->stop.token(std::stop_token());
   }
 
-  /// Once, either of these two; runs no continuation in place, so locks may be held. If copying or moving the
-  /// value throws, that is thrown and nothing is set.
+  /// One of these two may be called, once. It runs no continuation in place, so the caller may hold locks. If
+  /// copying or moving the value throws, the exception is passed on and nothing is set.
   template<class U = T>
     requires(!std::is_void_v<T>)
   void set_value(U&& value) {
@@ -285,10 +292,10 @@ public:
 };
 
 namespace detail {
-struct as_given {}; // the type of a value says what its future is of
+struct as_given {}; // the future's type follows from the value's type
 } // namespace detail
 
-/// A future that is ready and holds this value: make_ready_future(v), or make_ready_future<T>(v).
+/// A ready future that holds this value: make_ready_future(v), or make_ready_future<T>(v).
 template<class T = detail::as_given, class U>
   requires(!std::is_void_v<T>)
 auto make_ready_future(U&& value) {
@@ -297,7 +304,7 @@ auto make_ready_future(U&& value) {
   p.set_value(std::forward<U>(value));
   return p.get_future();
 }
-/// A future that is ready, of void.
+/// A ready future of void.
 template<class T = void>
   requires(std::is_void_v<T>)
 future<void> make_ready_future() {
@@ -306,7 +313,7 @@ future<void> make_ready_future() {
   return p.get_future();
 }
 
-/// A future that is ready and holds an exception: `e`, an exception or an exception_ptr.
+/// A ready future that holds an exception. `e`: an exception or an exception_ptr.
 template<class T, class E>
 future<T> make_exceptional_future(E&& e) {
   promise<T> p;
@@ -316,4 +323,4 @@ future<T> make_exceptional_future(E&& e) {
 
 } // namespace rubato
 
-#include "rubato/detail/future_impl.hpp"
+#include "rubato/detail/future/future_impl.hpp"

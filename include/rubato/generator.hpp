@@ -1,11 +1,29 @@
-// Values that a coroutine makes one after the other, each when it is wanted.
+// Asynchronous generators: coroutines that produce one value per request.
+//
+//   #include <rubato/generator.hpp>
+//   #include <rubato/spawn.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::async_generator<int> squares() {
+//     for (int i = 1;; ++i) co_yield i * i;
+//   }
+//   rubato::task<int> third() {
+//     rubato::async_generator<int> g = squares();
+//     for (int i = 0; i != 2; ++i) co_await g.next();
+//     co_return *co_await g.next();
+//   }
+//
+//   int main() {
+//     std::printf("%d\n", rubato::block_on(third())); // -> 9
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/activity.hpp"
-#include "rubato/detail/coroutine.hpp"
-#include "rubato/detail/value_in_std.hpp"
+#include "rubato/detail/base/value_in_std.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/coro/coroutine_task.hpp"
 
 #include <concepts>
 #include <coroutine>
@@ -16,58 +34,43 @@
 
 namespace rubato {
 
-/// A coroutine that co_yields any number of values. It runs only while somebody awaits next(), as a part of
-/// that coroutine: on its pool, and stopped with it; it may co_await whatever a task may.
+/// A coroutine that co_yields any number of values. It runs only while a coroutine awaits next(), as a part
+/// of that coroutine: it runs on the coroutine's pool, stops with it, and may co_await all that a task may.
 ///
-/// A T is copied or moved from what was yielded; a T& refers to it. Movable; one next() at a time. Destroying
-/// it destroys the coroutine where it is, and with it the generators in its frame, which takes stack for each
-/// level; a pool that ends breaks off nested ones from the innermost outwards. A value costs no allocation,
-/// and any number of them no stack.
+/// A T is copied or moved from the yielded value; a T& refers to it. Movable; one next() at a time.
+/// Destroying it destroys the suspended coroutine and the generators in its frame, recursively, on the stack;
+/// the end of a pool destroys nested ones from the innermost outwards. A value allocates nothing, and any
+/// number of values use no stack.
 template<class T>
 class [[nodiscard("an async_generator begins only with next()")]] async_generator {
 public:
   class promise_type;
+  /// T.
   using value_type = T;
   /// T; std::monostate for void, std::reference_wrapper for a reference.
   using stored_type = detail::value_in_std<T>;
 
 private:
   class awaiter;
-  std::coroutine_handle<promise_type> frame_;
+  detail::frame_owner<promise_type> frame_;
   explicit async_generator(std::coroutine_handle<promise_type> h) noexcept
       : frame_(h) {}
 
-  void reset() noexcept {
-    if (frame_ != nullptr) detail::tombstone::destroy_frame(std::exchange(frame_, nullptr));
-  }
-
 public:
-  /// Empty: it can only be assigned to.
+  /// Empty, as one that was moved from: it can only be assigned to.
   async_generator() noexcept = default;
-  async_generator(async_generator&& other) noexcept
-      : frame_(std::exchange(other.frame_, nullptr)) {}
-  async_generator& operator=(async_generator&& other) noexcept {
-    if (this != &other) {
-      reset();
-      frame_ = std::exchange(other.frame_, nullptr);
-    }
-    return *this;
-  }
-  async_generator(async_generator const&) = delete;
-  async_generator& operator=(async_generator const&) = delete;
-  ~async_generator() { reset(); }
-
-  /// Is there a coroutine? Not if it was destroyed with a pool that ended while next() was awaited.
+  /// True if it holds a coroutine. False after a pool's end has destroyed the coroutine during a next().
   [[nodiscard]] bool valid() const noexcept {
-    return frame_ != nullptr && !detail::tombstone::stands_for(frame_);
+    return frame_.get() != nullptr && !detail::tombstone::stands_for(frame_.get());
   }
 
-  /// co_await next(): runs the coroutine until it yields, and returns the value; nullopt when it has ended.
-  /// What it throws is thrown here, once, and then it has ended. Throws std::future_error(no_state) if it is
-  /// empty, std::logic_error if another next() has not ended yet.
+  /// co_await next(): runs the coroutine until it yields, and yields that value, or nullopt when the
+  /// coroutine has ended. An exception of the coroutine is thrown here, once, and then the coroutine has
+  /// ended. Throws std::future_error(no_state) if it is empty, std::logic_error if another next() has not
+  /// ended.
   auto next() {
     if (!valid()) detail::throw_no_state("rubato: next() of an empty async_generator");
-    return awaiter(frame_);
+    return awaiter(frame_.get());
   }
 };
 
@@ -119,8 +122,8 @@ public:
   }
   template<std::derived_from<detail::own_promise> P>
   void await_suspend(std::coroutine_handle<P> h) const noexcept {
-    // Broken off while it is awaited it never goes on, wherever its owner is: so it goes with the frames
-    // around.
+    // If the pool's end breaks this await off, the generator never resumes, wherever its owner is: so its
+    // frame is destroyed with the awaiting frames.
     frame_.promise().owned_by(h);
     detail::this_trampoline().next = frame_;
   }

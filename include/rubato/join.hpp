@@ -1,19 +1,32 @@
 // Fork and join: two callables that may run at the same time, at about the price of calling them.
 //
-// A fork writes a job into the caller's frame and links it to the thread's chain of latent jobs; nothing is
-// published and nobody is woken. See docs/design/take.md for how other threads get at it. The order of this
-// file follows the fast path: everything cold is out of line, and so costs the caller's code nothing but its
+// A fork writes a job into the caller's frame and links it into the thread's chain of latent jobs. It
+// publishes nothing and wakes no thread; docs/design/take.md explains how other threads steal the job. The
+// order of this file follows the fast path: cold code is out of line and costs the caller's code only the
 // call.
 //
 // This header declares `pool` and does not define it: to make a pool, include rubato/pool.hpp as well.
+//
+//   #include <rubato/join.hpp>
+//
+//   #include <cstdio>
+//
+//   long fib(int n) {
+//     if (n < 2) return n;
+//     auto [a, b] = rubato::join([n] { return fib(n - 1); }, [n] { return fib(n - 2); });
+//     return a + b;
+//   }
+//
+//   int main() {
+//     std::printf("%ld\n", fib(20)); // -> 6765
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/callable.hpp"
-#include "rubato/detail/flattened.hpp"
-#include "rubato/detail/member.hpp"
-#include "rubato/detail/result.hpp"
+#include "rubato/detail/base/result.hpp"
+#include "rubato/detail/sched/callable.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
 
 #include <exception>
 #include <memory>
@@ -26,8 +39,8 @@ namespace rubato {
 
 namespace detail {
 
-/// Calls the callables of a join: with nothing, or, of `context_call`, with a context. F is as a forwarding
-/// reference has it.
+/// Calls a callable of a join: without arguments, or, for `context_call`, with a context. F is deduced as for
+/// a forwarding reference.
 template<class... Context>
 struct joined_call {
   template<class F>
@@ -37,11 +50,11 @@ struct joined_call {
   template<class F>
   static constexpr bool accepts = fits<callee<F>, Context&...>;
 
-  /// The value, std::monostate for void. In the common case this is the only function between the join and
-  /// the callable, and the join the only one between the callable and the user's code: a debugger shows a
-  /// frame for each.
+  /// The value, std::monostate for void. In the common case this is the only frame between the join and the
+  /// callable, and the join is the only one between this and the user's code: a debugger shows each frame.
   template<class F>
-  [[gnu::always_inline]] static value_of<result<F>> stayed(std::remove_reference_t<F>& f, member& me) {
+  [[gnu::always_inline]] static value_of<result<F>> stayed(std::remove_reference_t<F>& f,
+                                                           thread_context& me) {
     using flat = flattened<call_result_t<callee<F>, Context&...>>;
     if constexpr (wants_token<callee<F>, Context&...> || flat::is_task || flat::is_future ||
                   std::is_member_pointer_v<std::remove_cvref_t<F>>) {
@@ -54,7 +67,7 @@ struct joined_call {
     }
   }
   template<class F>
-  static decltype(auto) moved(std::remove_reference_t<F>& f, member& me) {
+  static decltype(auto) moved(std::remove_reference_t<F>& f, thread_context& me) {
     return call_and_wait(me, static_cast<callee<F>>(f), static_cast<Context&>(me.moved())...);
   }
 };
@@ -65,15 +78,15 @@ using context_call = joined_call<context>;
 template<class Call, class G>
 class join_job : public latent_job {
   using result_type = typename Call::template result<G>;
-  uninitialized<result_slot<result_type>> result_; // built by the thread that runs the job for us
+  uninitialized<result_slot<result_type>> result_; // built by the thief
   uninitialized<std::exception_ptr> error_;        // f's, if it throws
 
-  [[gnu::noinline, gnu::cold]] static void exec_elsewhere(latent_job& base, member& runner) {
-    auto& self = static_cast<join_job&>(base);
-    std::construct_at(&self.result_.value);
-    self.result_.value.fill(
-        [&]() -> decltype(auto) { return Call::template moved<G>(self.g.get(), runner); });
-    announce(self.departure.value);
+  [[gnu::noinline, gnu::cold]] static void exec_elsewhere(latent_job& base, thread_context& runner) {
+    std::construct_at(&static_cast<join_job&>(base).result_.value);
+    run_stolen(base, runner, [](latent_job& job, thread_context& me) {
+      auto& self = static_cast<join_job&>(job);
+      self.result_.value.fill([&]() -> decltype(auto) { return Call::template moved<G>(self.g.get(), me); });
+    });
   }
 
 public:
@@ -85,9 +98,9 @@ public:
       , g(from) {}
 
   /// After pop() was false.
-  [[gnu::noinline, gnu::cold]] value_type settle(member& me) {
+  [[gnu::noinline, gnu::cold]] value_type settle(thread_context& me) {
     if (me.chain.pop_slow()) return Call::template stayed<G>(g.get(), me);
-    wait_for(me, departure.value);
+    wait_for(me, stolen_job.value);
     struct cleanup {
       join_job& job;
       ~cleanup() { std::destroy_at(&job.result_.value); }
@@ -99,13 +112,14 @@ public:
   [[gnu::noinline, gnu::cold]] void note_error() noexcept {
     std::construct_at(&error_.value, std::current_exception());
   }
-  /// After the handler, so that what runs here meanwhile sees nothing of f's exception: unlinks the job, or
-  /// waits for it and drops what it brought.
-  [[noreturn, gnu::noinline, gnu::cold]] void rethrow(member& me) {
+  /// Called after the handler, so that jobs that this thread runs meanwhile do not see f's exception. Unlinks
+  /// the job, or stops it, waits for it and drops its result.
+  [[noreturn, gnu::noinline, gnu::cold]] void rethrow(thread_context& me) {
     std::exception_ptr const error = std::move(error_.value);
     std::destroy_at(&error_.value);
     if (!me.chain.pop_settled()) {
-      wait_for(me, departure.value);
+      stop_stolen(stolen_job.value);
+      wait_for(me, stolen_job.value);
       std::destroy_at(&result_.value);
     }
     std::rethrow_exception(error);
@@ -134,20 +148,21 @@ struct first_result {
   }
 };
 
-/// A join on a thread that has to look first: another thread asks for work, the chain is full, there is no
-/// asymmetric barrier, or the thread belongs to no pool.
+/// A join off the fast path: another thread requests work, the chain is full, there is no asymmetric barrier,
+/// or the thread belongs to no pool.
 template<class Call, class F, class G>
-[[gnu::noinline, gnu::cold]] join_result<Call, F, G> join_slow(member& me, held<F> f, held<G> g) {
+[[gnu::noinline, gnu::cold]] join_result<Call, F, G> join_slow(thread_context& me, held<F> f, held<G> g) {
   using pair = join_result<Call, F, G>;
   if (me.core == nullptr)
-    return on_pool(nullptr, [&](member& guest) -> pair { return join_slow<Call, F, G>(guest, f, g); });
+    return on_pool(nullptr,
+                   [&](thread_context& guest) -> pair { return join_slow<Call, F, G>(guest, f, g); });
   if (me.chain.full()) {
     typename pair::first_type a = Call::template stayed<F>(f.get(), me);
     return pair(std::forward<typename pair::first_type>(a), Call::template stayed<G>(g.get(), me));
   }
   join_job<Call, G> job(g);
   me.chain.push(&job);
-  answer(me);
+  poll_requests(me);
   typename pair::first_type a = [&]() -> typename pair::first_type {
     try {
       return Call::template stayed<F>(f.get(), me);
@@ -167,8 +182,8 @@ template<class... Context>
 struct join_operator {
 private:
   using call = joined_call<Context...>;
-  [[gnu::always_inline]] static member& me_of() noexcept { return *current; }
-  [[gnu::always_inline]] static member& me_of(context& c) noexcept { return member::of(c); }
+  [[gnu::always_inline]] static thread_context& me_of() noexcept { return *current; }
+  [[gnu::always_inline]] static thread_context& me_of(context& c) noexcept { return thread_context::of(c); }
 
   template<class F, class G>
   [[nodiscard]] static consteval bool accepts() {
@@ -188,10 +203,10 @@ public:
   [[gnu::always_inline]] auto operator()(Context&... context, F&& first, G&& second) const {
     if constexpr (accepts<F, G>()) {
       using pair = join_result<call, F, G>;
-      member& me = me_of(context...);
+      thread_context& me = me_of(context...);
       held<F> f(first);
       held<G> g(second);
-      if (me.chain.must_look()) [[unlikely]]
+      if (me.chain.must_poll()) [[unlikely]]
         return join_slow<call, F, G>(me, f, g);
       join_job<call, G> job(g);
       me.chain.push(&job);
@@ -199,7 +214,7 @@ public:
       using stored = typename decltype(a)::stored;
       bool failed = false;
       try {
-        // Not by a function of its own: see joined_call::stayed().
+        // Not in a function of its own: see joined_call::stayed().
         if constexpr (std::is_reference_v<typename pair::first_type>)
           a.room.value = std::addressof(call::template stayed<F>(f.get(), me));
         else
@@ -212,7 +227,7 @@ public:
       if (failed) job.rethrow(me);
       typename decltype(a)::destroyed const when_left{a.room.value};
       if (me.chain.pop()) [[likely]]
-        // The job's own copy of g: what f's caller kept in a register across f would cost its leaf calls a
+        // Call the job's own copy of g: a register that holds g across f would cost f's leaf calls a
         // prologue.
         return pair(a.get(), call::template stayed<G>(job.g.get(), me));
       return pair(a.get(), job.settle(me));
@@ -222,18 +237,19 @@ public:
   }
 };
 
-/// Runs f() on this thread and, at the same time if a worker is free, g(); returns both results as a
-/// std::pair, std::monostate for void. From a thread outside any pool, on pool::global().
+/// Runs f() on this thread and, at the same time if a worker is free, g(). Returns both results as a
+/// std::pair, std::monostate for void. A thread outside any pool runs them on pool::global().
 ///
 /// Either may return a reference or a type that is only movable. The callables are borrowed until the call
-/// returns, and called once: as rvalues if they allow nothing else. A callable that is invocable with a
-/// std::stop_token gets one; a task or future that one returns is waited for. If f throws, g is skipped if
-/// no thread has begun it, else waited for, and f's exception wins; otherwise g's is thrown. A thread that
-/// waits here runs nothing but what descends from g, so a lock may be held across the call if neither
-/// branch needs it. An unstolen fork costs no atomic read-modify-write, no fence, no allocation and no
-/// system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack, and the THE protocol
-/// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
-/// synchronisation).
+/// returns, and each is called once, as an rvalue if it accepts nothing else. A callable that accepts a
+/// std::stop_token gets one; a task or future that a callable returns is awaited. If f throws, f's exception
+/// is thrown: g is skipped if no thread has begun it, else asked to stop and awaited. Otherwise an exception
+/// of g is thrown. A g that throws on another thread does not stop f. A token that g gets shows stops until g
+/// returns. A thread that waits here runs only work that descends from g, so the caller may hold a lock
+/// across the call if neither branch needs it. An unstolen fork costs no atomic read-modify-write, no fence,
+/// no allocation and no system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack,
+/// and the THE protocol of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et
+/// al., asymmetric Dekker synchronisation).
 ///
 /// join(context, f, g) is the same for a recursion that passes a context down: f(context&), g(context&). It
 /// saves the look-up of the thread at every fork.
@@ -241,19 +257,19 @@ struct join_fn : join_operator<>, join_operator<context> {
   using join_operator<>::operator();
   using join_operator<context>::operator();
 
-  /// The same on a given pool, which the calling thread joins for the time of the call.
+  /// The same on a given pool, which the calling thread joins for the duration of the call.
   template<class F, class G>
   auto operator()(pool& p, F&& f, G&& g) const {
     static_assert(fits<called_as<F>>, "rubato: join(pool, f, g): f must be callable as f()");
     static_assert(fits<called_as<G>>, "rubato: join(pool, f, g): g must be callable as g()");
     if constexpr (fits<called_as<F>> && fits<called_as<G>>)
-      return on_pool(&p, [&](member&) { return (*this)(std::forward<F>(f), std::forward<G>(g)); });
+      return on_pool(&p, [&](thread_context&) { return (*this)(std::forward<F>(f), std::forward<G>(g)); });
     else
       return std::pair<refused, refused>();
   }
 };
 
-struct with_context_fn {
+struct with_context_fn : pool_forms<with_context_fn> {
 private:
   template<class F>
   static constexpr bool accepts = fits<called_as<F, context&>, context&>;
@@ -261,55 +277,35 @@ private:
   using result = brought_if_fits_t<called_as<F, context&>, context&>;
 
 public:
-  /// Calls f(context&) with the context of the calling thread, which is valid until f returns; the first
-  /// context of a recursion. A task or future that f returns is waited for. From a thread outside any pool,
-  /// on pool::global(); or on a given one.
+  /// Calls f(context&) with the calling thread's context, the first of a recursion, which is valid until f
+  /// returns. A task or future that f returns is awaited. Runs on the given pool, else on the caller's own,
+  /// else on pool::global().
   template<class F>
-  auto operator()(F&& f) const -> result<F> {
+  static auto on(pool* p, F&& f) -> result<F> {
     static_assert(accepts<F>, "rubato: with_context(f): f must be callable as f(context&)");
     if constexpr (!accepts<F>)
       return {};
-    else if (current->core == nullptr)
-      return run<F>(nullptr, f);
-    else
+    else if (p == nullptr && current->core != nullptr)
       return static_cast<result<F>>(context_call::stayed<F>(f, *current));
-  }
-  template<class F>
-  auto operator()(pool& p, F&& f) const -> result<F> {
-    static_assert(accepts<F>, "rubato: with_context(pool, f): f must be callable as f(context&)");
-    if constexpr (!accepts<F>)
-      return {};
     else
-      return run<F>(&p, f);
-  }
-
-private:
-  template<class F>
-  static auto run(pool* p, std::remove_reference_t<F>& f) -> result<F> {
-    return static_cast<result<F>>(
-        on_pool(p, [&](member& me) -> value_of<result<F>> { return context_call::stayed<F>(f, me); }));
+      return static_cast<result<F>>(on_pool(
+          p, [&](thread_context& me) -> value_of<result<F>> { return context_call::stayed<F>(f, me); }));
   }
 };
 
-struct invoke_fn {
-  /// Runs all callables, at the same time as far as workers are free; returns their results as a std::tuple,
-  /// std::monostate for void. As nested joins: see join().
+struct invoke_fn : pool_forms<invoke_fn> {
+  /// Runs all callables, in parallel as far as workers are free, and returns their results as a std::tuple,
+  /// std::monostate for void. Otherwise as nested joins: see join().
   template<class F, class... Rest>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
-  auto operator()(F&& f, Rest&&... rest) const {
+  static auto on(pool* p, F&& f, Rest&&... rest) {
     static_assert(accepts<F, Rest...>, "rubato: invoke(f, g, ...): each must be callable as f()");
-    if constexpr (accepts<F, Rest...>)
+    if constexpr (!accepts<F, Rest...>)
+      return std::tuple<decltype(static_cast<void>(rest), refused())..., refused>();
+    else if (p == nullptr)
       return run(std::forward<F>(f), std::forward<Rest>(rest)...);
     else
-      return std::tuple<decltype(static_cast<void>(rest), refused())..., refused>();
-  }
-  template<class F, class... Rest>
-  auto operator()(pool& p, F&& f, Rest&&... rest) const {
-    static_assert(accepts<F, Rest...>, "rubato: invoke(pool, f, g, ...): each must be callable as f()");
-    if constexpr (accepts<F, Rest...>)
-      return on_pool(&p, [&](member&) { return run(std::forward<F>(f), std::forward<Rest>(rest)...); });
-    else
-      return std::tuple<decltype(static_cast<void>(rest), refused())..., refused>();
+      return on_pool(p,
+                     [&](thread_context&) { return run(std::forward<F>(f), std::forward<Rest>(rest)...); });
   }
 
 private:
@@ -321,7 +317,8 @@ private:
     using first = value_of<plain_call::result<F>>;
     if constexpr (sizeof...(Rest) == 0) {
       if (current->core == nullptr)
-        return on_pool(nullptr, [&](member& me) { return std::tuple<first>(plain_call::stayed<F>(f, me)); });
+        return on_pool(nullptr,
+                       [&](thread_context& me) { return std::tuple<first>(plain_call::stayed<F>(f, me)); });
       return std::tuple<first>(plain_call::stayed<F>(f, *current));
     } else {
       auto halves = join_fn{}(std::forward<F>(f), [&] { return run(std::forward<Rest>(rest)...); });

@@ -1,7 +1,20 @@
-// One object for each thread of a pool, without locks and without false sharing.
+// One object per thread of a pool, without locks and without false sharing.
+//
+//   #include <rubato/algorithm.hpp>
+//   #include <rubato/per_worker.hpp>
+//
+//   #include <cstdio>
+//   #include <functional>
+//
+//   int main() {
+//     rubato::pool pool(4);
+//     rubato::per_worker<int> calls(pool);
+//     rubato::for_index(pool, 0, 1000, [&](int) { ++calls.local(); });
+//     std::printf("%d\n", calls.combine(std::plus<>())); // -> 1000
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include "rubato/thread_pool.hpp"
 
@@ -15,18 +28,18 @@
 
 namespace rubato {
 
-/// A T for every thread of a pool that asks for one, made when it first does: partial sums, buffers, random
-/// generators. Which thread runs a task is anybody's guess, so a T must make sense to whoever comes across
-/// it. A coroutine asks again after each co_await.
+/// One T per thread of a pool, made at the thread's first local(): partial sums, buffers, random generators.
+/// Tasks may run on any thread, so every task must be able to use any T. A coroutine calls local() again
+/// after each co_await.
 ///
 /// The pool must outlive it.
 template<class T>
 class per_worker {
   struct alignas(64) cell { // never in a coroutine
-    T value;                // a cache line of its own
+    T value;                // on a cache line of its own
   };
 
-  // There may be many slots, of which few are used: the cells' pointers come in chunks, made when needed.
+  // There may be many slots, few of them used: pointers to cells stand in chunks, which are made when needed.
   static constexpr unsigned per_chunk = 512;
   struct chunk {
     std::array<std::atomic<cell*>, per_chunk> cells{};
@@ -40,7 +53,8 @@ class per_worker {
   template<class F>
   void for_each_cell(F f) const {
     for (unsigned k = 0; k != chunk_count_; ++k) {
-      // acquire, both: pair with mine() and make_mine(), because what they point to is read next.
+      // acquire, both: pair with the release in mine() and make_mine(), because the objects that they point
+      // to are read next.
       chunk const* const some = chunks_[k].load(std::memory_order_acquire);
       if (some == nullptr) continue;
       for (auto const& one : some->cells)
@@ -53,7 +67,8 @@ class per_worker {
     chunk* some = slot.load(std::memory_order_acquire); // as in for_each_cell()
     if (some == nullptr) {
       auto made = std::make_unique<chunk>();
-      // acq_rel: release, for those that load it; acquire, for what another thread has made meanwhile.
+      // acq_rel: release pairs with the loads here and in for_each_cell(); acquire with another thread's
+      // exchange here, because its chunk is used next.
       if (slot.compare_exchange_strong(some, made.get(), std::memory_order_acq_rel,
                                        std::memory_order_acquire))
         some = made.release();
@@ -63,7 +78,7 @@ class per_worker {
 
   T& make_mine(std::atomic<cell*>& own) {
     std::unique_ptr<cell> made(new cell{make_()});
-    // If make() waits, what this thread runs meanwhile may have asked too.
+    // If make() waits, a job that this thread runs meanwhile may have made the cell.
     cell* c = own.load(std::memory_order_relaxed);
     if (c == nullptr) {
       c = made.release();
@@ -76,7 +91,7 @@ public:
   /// Each T is made by T{}.
   explicit per_worker(pool& p)
       : per_worker(p, [] { return T{}; }) {}
-  /// Each T is what make() returns, which several threads may call at once.
+  /// Each T is the result of make(), which several threads may call at once.
   template<class Make>
   per_worker(pool& p, Make&& make)
       : pool_(&p)
@@ -91,34 +106,32 @@ public:
       })
       , chunk_count_(p.slots() / per_chunk + 1)
       , chunks_(std::make_unique<std::atomic<chunk*>[]>(chunk_count_)) {}
-  per_worker(per_worker const&) = delete;
-  per_worker& operator=(per_worker const&) = delete;
   ~per_worker() {
     for_each_cell([](cell& c) { delete &c; });
     for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].load(std::memory_order_relaxed);
   }
 
-  /// The calling thread's. Nobody else touches it, but for for_each() and combine(). Throws std::logic_error
-  /// unless called by a thread of the pool: see pool::run(). O(1).
+  /// The calling thread's T. No other thread touches it, except for for_each() and combine(). Throws
+  /// std::logic_error unless the caller is a thread of the pool: see pool::run(). O(1).
   [[nodiscard]] T& local() {
     if (current_pool() != pool_)
       throw std::logic_error(
           "rubato: per_worker::local() outside its pool; call it in pool::run() or in a task");
     auto& own = mine(*current_worker());
-    cell* c = own.load(std::memory_order_relaxed); // written by this thread, or by one that is gone
+    cell* c = own.load(std::memory_order_relaxed); // written by a thread of this number
     return c != nullptr ? c->value : make_mine(own);
   }
 
-  /// Calls f(T&) for every one there is, on the calling thread, in the order of the threads' numbers. Not
-  /// while others use theirs.
+  /// Calls f(T&) for every existing T, on the calling thread, in the order of the threads' numbers. No thread
+  /// may use its T meanwhile.
   template<class F>
   void for_each(F&& f) {
     static_assert(std::is_invocable_v<F&, T&>,
                   "rubato: per_worker::for_each(f): f must be callable as f(T&)");
     if constexpr (std::is_invocable_v<F&, T&>) for_each_cell([&f](cell& c) { std::invoke(f, c.value); });
   }
-  /// op(... op(t0, t1) ..., tn) of those there are, which stay as they are; what make() returns if there are
-  /// none. Not while others use theirs.
+  /// Returns op(... op(t0, t1) ..., tn) of all existing T, which stay unchanged; the result of make() if
+  /// there are none. No thread may use its T meanwhile.
   template<class Op>
   [[nodiscard]] T combine(Op&& op) const {
     constexpr bool fits = detail::gives<Op&, T, T, T const&>;

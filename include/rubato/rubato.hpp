@@ -1,7 +1,21 @@
-// Rubato: one thread pool for a whole program. This header brings all of it; each part has its own.
+// Rubato: one thread pool for a whole program. This header includes all public headers.
+//
+//   #include <rubato/rubato.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<int> twice(rubato::future<int> f) {
+//     co_return 2 * co_await std::move(f); // holds no thread while it waits
+//   }
+//
+//   int main() {
+//     auto [a, b] = rubato::join([] { return 1; }, [] { return 20; });
+//     rubato::future<int> sum = rubato::spawn([](int x, int y) { return x + y; }, a, b);
+//     std::printf("%d\n", rubato::block_on(twice(std::move(sum)))); // -> 42
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include "rubato/algorithm.hpp"         // IWYU pragma: export
 #include "rubato/cancelled.hpp"         // IWYU pragma: export
@@ -9,10 +23,12 @@
 #include "rubato/foreign_coroutine.hpp" // IWYU pragma: export
 #include "rubato/future.hpp"            // IWYU pragma: export
 #include "rubato/generator.hpp"         // IWYU pragma: export
+#include "rubato/io.hpp"                // IWYU pragma: export
 #include "rubato/join.hpp"              // IWYU pragma: export
 #include "rubato/per_worker.hpp"        // IWYU pragma: export
 #include "rubato/pool.hpp"              // IWYU pragma: export
 #include "rubato/pool_options.hpp"      // IWYU pragma: export
+#include "rubato/routine.hpp"           // IWYU pragma: export
 #include "rubato/scope.hpp"             // IWYU pragma: export
 #include "rubato/select.hpp"            // IWYU pragma: export
 #include "rubato/shielded.hpp"          // IWYU pragma: export

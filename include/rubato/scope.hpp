@@ -1,10 +1,23 @@
-// Scopes: any number of tasks that may borrow what outlives the scope, and all end before it does.
+// Scopes: tasks that may borrow objects that outlive the scope; all tasks end before the scope does.
+//
+//   #include <rubato/scope.hpp>
+//
+//   #include <cstdio>
+//
+//   int main() {
+//     int squares[3];
+//     rubato::with_scope([&](rubato::scope& s) {
+//       for (int i = 0; i != 3; ++i)
+//         s.spawn([&squares, i] { squares[i] = i * i; }); // may borrow locals outside the scope
+//     }); // waits for all tasks; throws the first exception
+//     std::printf("%d %d %d\n", squares[0], squares[1], squares[2]); // -> 0 1 4
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/scope_core.hpp"
-#include "rubato/detail/token_in_force.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/scope/scope_core.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 
@@ -19,15 +32,15 @@ namespace rubato {
 
 namespace detail {
 
-/// Waits on the calling thread as a member of the scope's pool; then throws the first exception.
+/// Waits on the calling thread as a thread of the scope's pool, then throws the first exception.
 void wait_in_scope(scope_core& s);
-/// The same without the exception, and without failing.
+/// The same, but throws nothing and cannot fail.
 void wait_until_ended(scope_core& s) noexcept;
 
 struct with_async_scope_fn;
 struct scope_access;
 
-/// What scopes and task groups can do.
+/// The common part of scopes and task groups.
 class scope_base {
   friend struct scope_access;
 
@@ -43,9 +56,9 @@ public:
   scope_base(scope_base const&) = delete;
   scope_base& operator=(scope_base const&) = delete;
 
-  /// Adds f(), or f(std::stop_token), or a task, to the scope; a task or future that f returns is waited for,
-  /// and f lives until then. The result is dropped. The first exception stops the scope and is thrown where
-  /// it is waited for. f is decay-copied. Throws std::bad_alloc.
+  /// Adds f(), or f(std::stop_token), or a task, to the scope. A task or future that f returns is awaited,
+  /// and f lives until it ends. The result is dropped. The first exception stops the scope, and the function
+  /// that waits for the scope throws it. f is decay-copied. Throws std::bad_alloc.
   template<class F>
   void spawn(F&& f) {
     using type = std::decay_t<F>;
@@ -62,7 +75,7 @@ public:
         core_.spawn(make_child(std::forward<F>(f)));
     }
   }
-  /// The same on one seat alone. Throws std::out_of_range unless seat < pool::size().
+  /// The same on one seat only. Throws std::out_of_range unless seat < pool::size().
   template<class F>
   void spawn_on(unsigned seat, F&& f) {
     using type = std::decay_t<F>;
@@ -74,32 +87,33 @@ public:
     else
       member_job<type>::start(core_, where, std::forward<F>(f));
   }
-  /// Waits until all that was spawned so far has ended, running what nobody has begun; then throws the first
-  /// exception. More can be spawned afterwards, unless the scope was stopped. Not from a task of this scope.
-  /// A thread outside the pool joins it for the time. In a scope of with_async_scope() it throws
-  /// std::logic_error: see join().
+  /// Runs tasks that have not begun and waits until all tasks spawned so far have ended, then throws the
+  /// first exception. More tasks can be spawned afterwards, unless the scope was stopped. Not from a task of
+  /// this scope. A thread outside the pool joins it for the duration. In a scope of with_async_scope() it
+  /// throws std::logic_error: see join().
   void wait() { wait_in_scope(core_); }
-  /// co_await join(): as wait(), in a coroutine.
+  /// co_await join(): as wait(), for a coroutine.
   scope_joiner join() noexcept { return {core_, true}; }
-  /// Begins nothing new and asks what runs to stop, the body of with_scope() too, whose waits end. So does a
-  /// stop request from around, to the task that has opened the scope. Unless the body throws, with_scope()
-  /// then ends without an exception, though children were left out: see token().
+  /// Begins no further task and asks running ones to stop, the body of with_scope() included; waits in them
+  /// end. A stop request to the task that opened the scope does the same. If the body does not throw,
+  /// with_scope() then ends without an exception although tasks were skipped: see token().
   void request_stop() noexcept { core_.request_stop(); }
+  /// Shows a stop of the scope or of the task that opened it.
   [[nodiscard]] std::stop_token token() const { return core_.token(); }
 };
 
 } // namespace detail
 
-/// What with_scope() and with_async_scope() pass to their callable. Every member may be called from any
-/// thread while the scope lasts, from its tasks too.
+/// The scope that with_scope() and with_async_scope() pass to their callable. Every member may be called from
+/// any thread while the scope lasts, also from its tasks.
 class scope : public detail::scope_base {
   friend struct detail::with_scope_fn;
   friend struct detail::with_async_scope_fn;
   using scope_base::scope_base;
 };
 
-/// A scope as an object, for work that no single call encloses. Thread-safe but for the destructor. Its pool
-/// must outlive it.
+/// A scope as an object, for work that no single call encloses. Thread-safe except for the destructor. Its
+/// pool must outlive it.
 class task_group : public detail::scope_base {
 public:
   /// On the current pool: the caller's own, else the global one.
@@ -107,8 +121,8 @@ public:
       : task_group(detail::pool_or_current(nullptr)) {}
   explicit task_group(pool& p)
       : scope_base(*detail::core_of(p), *detail::current, detail::scope_core::lifetime::free) {}
-  /// Waits. An exception that nobody has fetched with wait() is dropped. A group may outlive the scope in
-  /// whose task it was made, and so is not stopped with it.
+  /// Waits. An exception that no wait() has thrown is dropped. A group may outlive the task that made it, so
+  /// a stop of that task does not stop it.
   ~task_group() { detail::wait_until_ended(core_); }
 };
 
@@ -118,38 +132,28 @@ struct scope_access {
   [[nodiscard]] static scope_core& core(scope_base& s) noexcept { return s.core_; }
 };
 
-struct with_scope_fn {
-  /// Calls f(scope&), waits for everything that was spawned in the scope, and returns f's result; a task or
-  /// future that f returns is waited for.
+struct with_scope_fn : pool_forms<with_scope_fn> {
+  /// Calls f(scope&), waits for all tasks of the scope and returns f's result. A task or future that f
+  /// returns is awaited.
   ///
-  /// The first exception, of f or of a child, stops the whole scope: nothing new is begun, tokens show the
-  /// stop, and waits end early, in f too, as `cancelled` or by a value that says so. That exception is thrown
-  /// when all have ended. A `cancelled` that comes of the stop does not count. Waits for what borrows the
-  /// frame (inner scopes, joins, loops, run, blocking, block_on) end with that work. A spawn costs one
-  /// allocation from the thread's cache and one or two short critical sections.
+  /// The first exception, of f or of a task, stops the whole scope: no further task begins, tokens show the
+  /// stop, and waits end early, also in f, with `cancelled` or with a value that says so. That exception is
+  /// thrown when all tasks have ended. A `cancelled` of a task that the stop causes does not count; one of f
+  /// is thrown. Waits for borrowed work (inner scopes, joins, loops, run, blocking, block_on) end with that
+  /// work. A spawn costs one allocation from the thread's cache and one or two short critical sections.
   template<class F>
-  auto operator()(F&& f) const -> brought_if_fits_t<F&, scope&> {
+  static auto on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&> {
     static_assert(fits<F&, scope&>, "rubato: with_scope(f): f must be callable as f(scope&)");
     if constexpr (fits<F&, scope&>) {
-      member& me = *current;
-      if (me.core != nullptr) return run(me, f);
-      return (*this)(pool_or_current(nullptr), std::forward<F>(f));
-    } else {
-      return {};
-    }
-  }
-  template<class F>
-  auto operator()(pool& p, F&& f) const -> brought_if_fits_t<F&, scope&> {
-    static_assert(fits<F&, scope&>, "rubato: with_scope(pool, f): f must be callable as f(scope&)");
-    if constexpr (fits<F&, scope&>) {
       using result = brought_t<F&, scope&>;
-      auto body = [&](member& me) -> value_of<result> {
+      if (p == nullptr && current->core != nullptr) return run(*current, f);
+      auto body = [&](thread_context& me) -> value_of<result> {
         if constexpr (std::is_void_v<result>)
           return run(me, f), value_of<result>{};
         else
           return run(me, f);
       };
-      return static_cast<result>(on_pool(&p, body));
+      return static_cast<result>(on_pool(p, body));
     } else {
       return {};
     }
@@ -157,7 +161,7 @@ struct with_scope_fn {
 
 private:
   template<class F>
-  static auto run(member& me, F& f) -> brought_t<F&, scope&> {
+  static auto run(thread_context& me, F& f) -> brought_t<F&, scope&> {
     using result_type = brought_t<F&, scope&>;
     scope s(*me.core, me, scope_core::lifetime::enclosed);
     auto guarded = [&]() -> decltype(auto) {
@@ -168,52 +172,24 @@ private:
       } catch (...) {
         error = std::current_exception();
       }
-      // After the handler, so that what runs here meanwhile sees nothing of f's exception.
+      // After the handler, so that jobs run here meanwhile do not see f's exception.
       s.core_.body_failed(error);
       s.core_.wait(me);
       std::exception_ptr first = s.core_.take_error();
       std::rethrow_exception(first != nullptr ? std::move(first) : std::move(error));
     };
-    if constexpr (std::is_void_v<result_type>) {
-      guarded();
-      wait_in_scope(s.core_);
-    } else if constexpr (std::is_reference_v<result_type>) {
-      auto&& result = guarded();
-      wait_in_scope(s.core_);
-      return static_cast<result_type>(result);
-    } else {
-      auto result = guarded();
-      wait_in_scope(s.core_);
-      return result;
-    }
+    auto&& result = guarded();
+    wait_in_scope(s.core_);
+    return static_cast<result_type>(std::forward<decltype(result)>(result));
   }
 };
 
-struct with_async_scope_fn {
-  /// co_await with_async_scope(f, args...): awaits f(scope&, args...), a task, then everything that was
-  /// spawned in the scope, and yields f's result. Exceptions as with with_scope(). It blocks no worker. f and
-  /// the arguments are decay-copied and live until the end.
+struct with_async_scope_fn : pool_forms<with_async_scope_fn> {
+  /// co_await with_async_scope(f, args...): awaits f(scope&, args...), a task, then all tasks of the scope,
+  /// and yields f's result. Exceptions as in with_scope(). It blocks no worker. f and the arguments are
+  /// decay-copied and live until the end. On a given pool: its tasks run there; f runs where it is awaited.
   template<class F, class... Args>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, pool>)
-  auto operator()(F&& f, Args&&... args) const {
-    return start(nullptr, std::forward<F>(f), std::forward<Args>(args)...);
-  }
-  /// The same, but what is spawned in the scope runs on that pool; f stays where it is awaited.
-  template<class F, class... Args>
-  auto operator()(pool& p, F&& f, Args&&... args) const {
-    return start(&p, std::forward<F>(f), std::forward<Args>(args)...);
-  }
-
-private:
-  template<class F, class... Args>
-  static constexpr bool returns_task() {
-    if constexpr (std::is_invocable_v<F, Args...>)
-      return is_task<std::invoke_result_t<F, Args...>>::value;
-    else
-      return false;
-  }
-  template<class F, class... Args>
-  static auto start(pool* where, F&& f, Args&&... args) {
+  static auto on(pool* where, F&& f, Args&&... args) {
     constexpr bool kept = can_be_kept<F, Args...>;
     constexpr bool called = returns_task<std::decay_t<F>&, scope&, std::decay_t<Args>...>();
     static_assert(kept,
@@ -230,12 +206,20 @@ private:
       return refused();
   }
 
+private:
+  template<class F, class... Args>
+  static constexpr bool returns_task() {
+    if constexpr (std::is_invocable_v<F, Args...>)
+      return is_task<std::invoke_result_t<F, Args...>>::value;
+    else
+      return false;
+  }
   template<class F, class... Args>
   using result_t = typename flattened<std::invoke_result_t<F&, scope&, Args...>>::type;
 
   template<class F, class... Args>
   static rubato::task<result_t<F, Args...>> run(pool* where, F f, Args... args) {
-    activity& self = *this_trampoline().running;
+    coroutine_task& self = *this_trampoline().running;
     scope s(where != nullptr ? *core_of(*where) : *self.home(), self);
     scope_core& core = scope_access::core(s);
     stop_scope& around = self.scope();

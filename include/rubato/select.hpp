@@ -1,10 +1,26 @@
-// One of several operations on channels.
+// select() performs one of several channel operations.
+//
+//   #include <rubato/select.hpp>
+//   #include <rubato/spawn.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<int> next(rubato::channel<int>& jobs, rubato::channel<void>& quit) {
+//     co_return co_await rubato::select(jobs.receiving([](std::optional<int> j) { return j.value_or(0); }),
+//                                       quit.receiving([](auto) { return -1; }));
+//   }
+//
+//   int main() {
+//     rubato::channel<int> jobs(1);
+//     rubato::channel<void> quit(1);
+//     if (jobs.try_send(7)) std::printf("%d\n", rubato::block_on(next(jobs, quit))); // -> 7
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include "rubato/channel.hpp"
-#include "rubato/detail/race_wait.hpp"
+#include "rubato/detail/coro/race_wait.hpp"
 #include "rubato/task.hpp"
 
 #include <atomic>
@@ -20,28 +36,45 @@ namespace rubato {
 
 namespace detail {
 
-/// What the callable is called with yields it, and what it returns.
+/// The result of a callable that is called with the result of its operation.
 template<class A, class F>
-using selected_result = std::invoke_result_t<F, awaited_t<A>>;
+using selected_result = std::invoke_result_t<F&, awaited_t<A>>;
+
+/// True if each callable accepts the result of its operation and all return the same type; otherwise an
+/// assertion fails with a message.
+template<class... As, class... Fs>
+[[nodiscard]] consteval bool can_be_selected(std::type_identity<selected<As, Fs>>... /*of*/) {
+  constexpr bool called = (std::is_invocable_v<Fs&, awaited_t<As>> && ...);
+  static_assert(called, "rubato: select(c.receiving(f), d.sending(value, g), ...): f must be callable as "
+                        "f(std::optional<value>), as receive() yields it, and g as g(bool)");
+  if constexpr (called) {
+    using first = std::tuple_element_t<0, std::tuple<std::type_identity<selected_result<As, Fs>>...>>;
+    constexpr bool same = (std::is_same_v<typename first::type, selected_result<As, Fs>> && ...);
+    static_assert(same, "rubato: the callables of a select() return the same type");
+    return same;
+  } else {
+    return false;
+  }
+}
 
 struct select_fn {
-  /// Of a.receiving(f), b.receiving(g), c.sending(value, h) and so on exactly one happens, on the channel
-  /// that is ready first; then its callable is called with what the operation yields, and what that returns
-  /// is the result: of all the same type. The others have no effect. Where several are ready at once each has
-  /// its turn.
+  /// Performs exactly one of a.receiving(f), b.receiving(g), c.sending(value, h) and so on: the one whose
+  /// channel is ready first. Then it calls that operation's callable with the operation's result and yields
+  /// what the callable returns; all callables return the same type. The other operations have no effect. If
+  /// several channels are ready at once, each gets its turn.
   ///
   ///     co_await rubato::select(jobs.receiving([&](std::optional<job> j) { ... }),
   ///                             quit.receiving([&](auto) { over = true; }));
   ///
-  /// A value that is passed as an rvalue must last until then. If the awaiting task is stopped, nothing
+  /// A value that is passed as an rvalue must live until then. If the awaiting task is stopped, no operation
   /// happens and cancelled is thrown.
   template<class... As, class... Fs>
     requires(sizeof...(As) != 0)
   [[nodiscard]] auto operator()(selected<As, Fs>... of) const {
-    using result = std::common_type_t<selected_result<As, Fs>...>;
-    static_assert((std::is_same_v<result, selected_result<As, Fs>> && ...),
-                  "rubato: the callables of a select() return the same type");
-    return run<result>(std::move(of)...);
+    if constexpr (can_be_selected(std::type_identity<selected<As, Fs>>()...))
+      return run<std::common_type_t<selected_result<As, Fs>...>>(std::move(of)...);
+    else
+      return refused();
   }
 
 private:
@@ -58,15 +91,15 @@ private:
     if constexpr (std::is_void_v<Result>) {
       all.with(winner, [&]<std::size_t I>(auto& a) { std::invoke(std::get<I>(called), a.await_resume()); });
     } else {
-      std::optional<storable<Result>> made;
+      std::optional<value_in_std<Result>> made;
       all.with(winner, [&]<std::size_t I>(auto& a) {
         made.emplace(std::invoke(std::get<I>(called), a.await_resume()));
       });
       co_return static_cast<Result>(*std::move(made));
     }
   }
-  /// A Weyl sequence, mixed: callers that take turns must not always get the same one. relaxed, and not
-  /// exact.
+  /// A mixed Weyl sequence: callers that alternate must not always get the same operation first. relaxed: it
+  /// orders nothing, and a lost update does no harm.
   [[nodiscard]] static std::size_t next_turn() noexcept {
     static constinit std::atomic<std::uint32_t> turn{0};
     std::uint32_t now = turn.load(std::memory_order_relaxed) + 0x9e37'79b9U;

@@ -1,7 +1,20 @@
-// Starting work whose result is wanted, on the current pool or on another.
+// Starting work that returns a result, on the current pool or on another.
+//
+//   #include <rubato/spawn.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<int> answer() { co_return 42; }
+//
+//   int main() {
+//     rubato::future<int> f = rubato::spawn(answer()); // on the current pool, here the global one
+//     std::future<int> g = rubato::submit([](int n) { return n + 1; }, f.get());
+//     std::printf("%d\n", g.get());                      // -> 43
+//     std::printf("%d\n", rubato::block_on(answer())); // -> 42
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
@@ -16,43 +29,28 @@ namespace rubato {
 
 namespace detail {
 
-struct spawn_fn {
+struct spawn_fn : pool_forms<spawn_fn> {
   /// pool::spawn on the current pool: the caller's own, else the global one.
   template<class F, class... Args>
-    requires(!std::derived_from<std::remove_cvref_t<F>, pool>)
-  auto operator()(F&& f, Args&&... args) const {
-    return pool_or_current(nullptr).spawn(std::forward<F>(f), std::forward<Args>(args)...);
-  }
-  template<class F, class... Args>
-  auto operator()(pool& p, F&& f, Args&&... args) const {
-    return p.spawn(std::forward<F>(f), std::forward<Args>(args)...);
+  static auto on(pool* p, F&& f, Args&&... args) {
+    return pool_or_current(p).spawn(std::forward<F>(f), std::forward<Args>(args)...);
   }
 };
 
-struct submit_fn {
+struct submit_fn : pool_forms<submit_fn> {
   /// pool::submit on the current pool.
   template<class F, class... Args>
-    requires(!std::derived_from<std::remove_cvref_t<F>, pool>)
-  auto operator()(F&& f, Args&&... args) const {
-    return pool_or_current(nullptr).submit(std::forward<F>(f), std::forward<Args>(args)...);
-  }
-  template<class F, class... Args>
-  auto operator()(pool& p, F&& f, Args&&... args) const {
-    return p.submit(std::forward<F>(f), std::forward<Args>(args)...);
+  static auto on(pool* p, F&& f, Args&&... args) {
+    return pool_or_current(p).submit(std::forward<F>(f), std::forward<Args>(args)...);
   }
 };
 
-struct block_on_fn {
-  /// Runs a task, or waits for a future or anything else that can be awaited, on the current pool, and
-  /// returns its result. A task begins on the calling thread.
+struct block_on_fn : pool_forms<block_on_fn> {
+  /// Runs a task, or waits for a future or any other awaitable, on the current pool, and returns its result.
+  /// A task begins on the calling thread.
   template<class A>
-    requires(!std::derived_from<std::remove_cvref_t<A>, pool>)
-  decltype(auto) operator()(A&& awaitable) const {
-    return pool_or_current(nullptr).block_on(std::forward<A>(awaitable));
-  }
-  template<class A>
-  decltype(auto) operator()(pool& p, A&& awaitable) const {
-    return p.block_on(std::forward<A>(awaitable));
+  static decltype(auto) on(pool* p, A&& awaitable) {
+    return pool_or_current(p).block_on(std::forward<A>(awaitable));
   }
 };
 

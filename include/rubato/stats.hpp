@@ -1,7 +1,20 @@
-// What a pool has done so far.
+// Counters of a pool.
+//
+//   #include <rubato/pool.hpp>
+//   #include <rubato/stats.hpp>
+//
+//   #include <cstdio>
+//
+//   int main() {
+//     rubato::pool pool(2);
+//     for (int i = 0; i != 10; ++i) pool.enqueue([] {});
+//     pool.wait_idle();
+//     rubato::pool_stats const s = pool.stats();
+//     std::printf("%d begun, %zu queued\n", int(s.executed), s.queued); // -> 10 begun, 0 queued
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,26 +22,28 @@
 
 namespace rubato {
 
-/// Counts since the pool was made. Read while the pool works they are each exact but not of one moment.
+/// Counts since the pool was made. Each count is exact. While the pool works, they do not belong to one
+/// moment, but the seats never add up to more than the total, which also counts threads without a seat.
 struct seat_stats {
   std::uint64_t executed = 0;  ///< tasks begun
   std::uint64_t spawned = 0;   ///< tasks queued by tasks
-  std::uint64_t handed = 0;    ///< latent jobs and pieces of loops that busy threads handed over on request
-  std::uint64_t taken = 0;     ///< the same, taken without their help
+  std::uint64_t handed = 0;    ///< latent jobs and chunks of loops that busy threads handed over on request
+  std::uint64_t taken = 0;     ///< the same, stolen without the owner's help
   std::uint64_t stolen = 0;    ///< tasks from another seat's queue, children from another thread's scope
   std::uint64_t parked = 0;    ///< sleeps for want of work
   std::uint64_t woken = 0;     ///< wakes of a sleeping worker
   std::uint64_t vacated = 0;   ///< waits that left the seat
   std::uint64_t relieved = 0;  ///< tasks begun by relief, because they had been ready for 10 ms
-  std::uint64_t timers = 0;    ///< timers that fired; of the pool alone, they belong to no seat
+  std::uint64_t timers = 0;    ///< timers that fired; counted for the pool only
   std::uint64_t io_events = 0; ///< events from the kernel
 };
 
+/// The sums over all seats of a pool, and the pool's own counters.
 struct pool_stats : seat_stats {
-  std::vector<seat_stats> seats;
-  std::size_t spares = 0;      ///< threads beyond size() that exist now
-  std::size_t queued = 0;      ///< tasks that have not begun
-  std::uint64_t contended = 0; ///< requests and takes that failed because somebody else was at it
+  std::vector<seat_stats> seats; ///< one for each seat
+  std::size_t spares = 0;        ///< threads beyond size() that exist now
+  std::size_t queued = 0;        ///< tasks that have not begun
+  std::uint64_t contended = 0;   ///< requests and takes that failed because another thread had the chain
 };
 
 } // namespace rubato

@@ -1,12 +1,25 @@
-// One thing at a time, in order, on whichever worker is free.
+// A strand runs its tasks one at a time, in order, on any free worker.
+//
+//   #include <rubato/strand.hpp>
+//
+//   #include <cstdio>
+//   #include <string>
+//
+//   int main() {
+//     rubato::pool pool(4);
+//     std::string log; // needs no lock
+//     rubato::strand writer(pool);
+//     for (char c : std::string("in order")) writer.enqueue([&log, c] { log += c; });
+//     writer.spawn([&log] { std::puts(log.c_str()); }).get(); // -> in order
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/continuation.hpp"
-#include "rubato/detail/coroutine_job.hpp"
-#include "rubato/detail/pool_access.hpp"
-#include "rubato/detail/unattended.hpp"
+#include "rubato/detail/coro/coroutine_job.hpp"
+#include "rubato/detail/future/continuation.hpp"
+#include "rubato/detail/future/detached.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/future.hpp"
 #include "rubato/thread_pool.hpp"
 
@@ -20,14 +33,15 @@ namespace rubato {
 
 namespace detail {
 
-/// A callable as a continuation of what is before it in a strand, whose result is not its business.
+/// A callable as a continuation of its predecessor in a strand, whose result it ignores.
 template<class F>
 class strand_call {
   [[no_unique_address]] F f_;
 
 public:
-  static constexpr bool ends_with_source = true; // if that is broken off
-  /// Set once that has ended; let go of before the call, or a strand would keep all of its past.
+  static constexpr bool ends_with_source = true; // if the source is destroyed unfinished
+  /// The predecessor, set once it has ended. Released before the call, or a strand would keep all of its
+  /// past.
   state_ref source;
 
   explicit strand_call(F&& f)
@@ -48,25 +62,24 @@ public:
 
 } // namespace detail
 
-/// Runs what it is given one at a time and in the order in which it was given, on any worker of a pool: each
-/// begins when the one before has ended. A coroutine has ended when it has returned, not where it is
-/// suspended; so it must not wait for what comes behind it in the same strand. What an exception or a
-/// cancellation ends makes room for the next like anything else.
+/// Runs its tasks one at a time, in the order in which they were added, on any worker of a pool: each begins
+/// when its predecessor has ended. A coroutine has ended when it has returned, not when it is suspended, so
+/// it must not wait for a later task of the same strand. A task that throws or is cancelled has ended too.
 ///
-/// Costs no thread and no lock. Any number of threads may use a strand at once. It may be destroyed at any
-/// time, and what it was given goes on; the pool must outlive it. Until the next comes, it keeps the result
-/// of the last one that was not fetched. When the pool ends and breaks off one of them, those behind it
-/// are broken off as well. In the child after fork() what had not ended is broken, and the strand can be
-/// used.
+/// A strand uses no thread and no lock. Any number of threads may use it at once. It may be destroyed at any
+/// time, and its tasks go on; the pool must outlive it. Until the next task is added, it keeps the last
+/// result unless it was fetched. If the pool's end destroys one task unfinished, it does so to all later
+/// ones. In the child after fork() all unfinished tasks are broken, and the strand can be used again.
 class strand {
   pool* pool_;
-  std::atomic<detail::future_state*> last_{nullptr}; // a hold on the newest; null: there was none yet
+  std::atomic<detail::future_state*> last_{nullptr}; // owns a reference to the newest task; null: none yet
 
-  /// Behind the newest. What it makes is there, so that no user code runs in between.
+  /// Appends a job that is already built, so that no user code runs in between.
   template<class Job>
   void append(Job& made, detail::pool_core& core) noexcept {
     made.hold();
-    // acq_rel: a thread that follows it sees it whole. It may be followed before it is attached itself.
+    // acq_rel: pairs with this exchange in a thread that appends behind it, because that thread reads the
+    // job. The next job may be attached to this one before this one is attached.
     detail::state_ref before(last_.exchange(&made, std::memory_order_acq_rel));
     if (before && before->home() != &core && detail::was_lost_in_fork(*before.get()))
       static_cast<void>(before.let_go());
@@ -74,16 +87,15 @@ class strand {
   }
 
 public:
+  /// The pool must outlive the strand.
   explicit strand(pool& p) noexcept
       : pool_(&p) {}
-  strand(strand const&) = delete;
-  strand& operator=(strand const&) = delete;
   ~strand() { detail::state_ref const last(last_.load(std::memory_order_acquire)); }
 
-  /// f(args...), or f(std::stop_token, args...), and the future of its result, as pool::spawn(): a task or
-  /// future that f returns is waited for; work whose future is dropped before its turn comes is not begun.
-  /// Not limited by pool_options::max_queued(), but refused as pool::spawn() is while the pool ends. Throws
-  /// std::bad_alloc, and what copying throws.
+  /// Adds f(args...), or f(std::stop_token, args...), and returns the future of its result, as pool::spawn()
+  /// does. A task or future that f returns is awaited. Work whose future is dropped before its turn never
+  /// begins. Not limited by pool_options::max_queued(), but refused as by pool::spawn() while the pool ends.
+  /// Throws std::bad_alloc, and exceptions of copying.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args) {
     using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
@@ -93,7 +105,7 @@ public:
       using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
       detail::pool_core& core = *detail::core_of(*pool_);
       detail::admit(core);
-      auto* const made = detail::make_state<detail::placed_continuation<job>>(
+      auto* const made = detail::make_in_slab<detail::placed_continuation<job>>(
           core, true, detail::state_ref(), false, call_type(std::forward<F>(f), std::forward<Args>(args)...));
       future<result> out = detail::future_access::make<result>(detail::state_ref(made));
       append(*made, core);
@@ -108,14 +120,14 @@ public:
     return spawn(detail::task_holder<T>(std::move(t)));
   }
 
-  /// The same without a result, as pool::enqueue(): an exception goes to on_unhandled.
+  /// The same without a future, as pool::enqueue(): an exception goes to on_unhandled.
   template<class F>
   void enqueue(F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
-      using job = detail::unattended_job<detail::strand_call<std::decay_t<F>>>;
+      using job = detail::detached_job<detail::strand_call<std::decay_t<F>>>;
       detail::pool_core& core = *detail::core_of(*pool_);
       detail::admit(core);
-      auto* const made = detail::make_state<detail::placed_continuation<job>>(
+      auto* const made = detail::make_in_slab<detail::placed_continuation<job>>(
           core, true, detail::state_ref(), false, std::decay_t<F>(std::forward<F>(f)));
       made->watch(core);
       append(*made, core);

@@ -1,15 +1,34 @@
-// Locks, semaphores, latches and barriers for coroutines: whoever waits holds no thread. Also brings what
-// else they wait for and with.
+// Locks, semaphores, latches and barriers for coroutines: a waiter blocks no thread. Includes the other
+// headers of waiting functions, too.
+//
+//   #include <rubato/scope.hpp>
+//   #include <rubato/sync.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<void> add(rubato::async_mutex& m, int& sum) {
+//     rubato::async_lock const lock = co_await m.scoped_lock(); // blocks no thread while it waits
+//     ++sum;
+//   }
+//
+//   int main() {
+//     rubato::async_mutex m;
+//     int sum = 0;
+//     rubato::with_scope([&](rubato::scope& s) {
+//       for (int i = 0; i != 100; ++i) s.spawn(add(m, sum));
+//     });
+//     std::printf("%d\n", sum); // -> 100
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
 #include "rubato/cancelled.hpp"
 #include "rubato/channel.hpp" // IWYU pragma: export
-#include "rubato/detail/mutex.hpp"
-#include "rubato/detail/permits.hpp"
-#include "rubato/detail/wait_list.hpp"
-#include "rubato/detail/waiter.hpp"
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/coro/waiter.hpp"
+#include "rubato/detail/sync/permits.hpp"
+#include "rubato/detail/sync/wait_list.hpp"
 #include "rubato/generator.hpp" // IWYU pragma: export
 #include "rubato/select.hpp"    // IWYU pragma: export
 #include "rubato/spawn.hpp"     // IWYU pragma: export
@@ -26,16 +45,16 @@
 #include <type_traits>
 #include <utility>
 
-// What they have in common. Every member may be called by any thread, from a coroutine or not; what has to be
-// awaited by a coroutine of Rubato, or with block_on(). Those who wait come first in, first out. Each goes on
-// on its own pool. A wait costs no allocation. A stop request ends it with `cancelled`; what was there for it
-// at that moment goes to the next. The object must outlive those who wait for it. docs/design/async-sync.md
+// Common to all of them: any thread may call any member, from a coroutine or not; a coroutine of Rubato, or
+// block_on(), awaits the awaitables. Waiters are served first in, first out, and each resumes on its own
+// pool. A wait allocates nothing. A stop request ends a wait with `cancelled`; a permit that the waiter held
+// at that moment goes to the next waiter. The object must outlive its waiters. docs/design/async-sync.md
 
 namespace rubato {
 
 namespace detail {
 
-/// A coroutine waits for a permit.
+/// A coroutine's wait for a permit.
 class permit_waiter : public waiter {
   permits& from_;
 
@@ -47,9 +66,10 @@ class permit_waiter : public waiter {
   }
 
 protected:
-  /// By the destructor of the derived class, after retire(): a stop request may call remove() before that.
+  /// Runs after the derived class's destructor has called retire(): a stop request may call remove() until
+  /// then.
   ~permit_waiter() {
-    // It was given one, or called, but the coroutine was destroyed before it could go on.
+    // It has a permit or was called, but the coroutine was destroyed before it resumed.
     if (!was_taken() && !was_called()) return;
     woken next;
     if (was_called())
@@ -62,7 +82,7 @@ public:
   explicit permit_waiter(permits& p) noexcept
       : from_(p) {}
   permit_waiter(permit_waiter&&) = delete;
-  /// It goes on: with the permit, or stopped.
+  /// The coroutine resumes: with the permit, or stopped.
   void finish() {
     if (retire()) throw cancelled();
     settle();
@@ -84,8 +104,6 @@ template<class Result>
 class raced_permit final : public permit_waiter {
 public:
   explicit raced_permit(permit_awaiter<Result>&& a) noexcept;
-  raced_permit(raced_permit const&) = delete;
-  raced_permit& operator=(raced_permit const&) = delete;
   ~raced_permit() { this->retire(); }
   [[nodiscard]] bool await_ready() const noexcept { return from().try_take(); }
   Result await_resume() {
@@ -94,14 +112,14 @@ public:
   }
 };
 
-/// co_await of one permit. Result: what is made from the permits, or void.
+/// Waits for one permit. Result: void, or a type that is made from the permits.
 template<class Result>
 class [[nodiscard(
     "rubato: nothing is locked or acquired before it is awaited, with co_await")]] permit_awaiter
     : public own_awaitable {
   friend class raced_permit<Result>;
   permits& from_;
-  std::optional<permit_wait> wait_; // most often there was one free
+  std::optional<permit_wait> wait_; // empty if a permit was free at once, the common case
 
 public:
   using raced_type = raced_permit<Result>;
@@ -157,16 +175,17 @@ public:
   void swap(async_lock& other) noexcept { std::swap(held_, other.held_); }
 
   [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
-  /// Before the end of its life. It must own the lock.
+  /// Unlocks early. Terminates with a message if it owns no lock.
   void unlock() noexcept;
 };
 
-/// Excludes coroutines from each other, also across co_await. Belongs to nobody in particular: who locks it
-/// and who unlocks it may be on different threads, or be different coroutines. Not recursive. Free, it costs
-/// one compare-exchange to lock and one to unlock.
+/// A mutual exclusion lock for coroutines, which may be held across co_await. No thread or coroutine owns it:
+/// one coroutine may lock it and another one unlock it, on different threads. Not recursive. Without
+/// contention it costs one compare-exchange to lock and one to unlock.
 ///
-/// unlock() makes it free and resumes whoever waits longest. Others that run may lock it before that one
-/// does; if it then finds it locked, it is handed the lock by the next unlock(), so it is overtaken no more.
+/// unlock() frees the mutex and resumes the longest waiter. A running coroutine may lock it before that
+/// waiter does. If the waiter then finds it locked, the next unlock() hands it the lock, so a waiter is
+/// overtaken at most once.
 class async_mutex {
   friend class async_lock;
   detail::permits permits_{1};
@@ -179,14 +198,12 @@ class async_mutex {
 
 public:
   constexpr async_mutex() noexcept = default;
-  async_mutex(async_mutex const&) = delete;
-  async_mutex& operator=(async_mutex const&) = delete;
-  ~async_mutex() = default;
 
-  /// co_await lock(): to be followed by unlock(), some time.
+  /// co_await lock(): locks; the caller calls unlock() later.
   auto lock() noexcept { return detail::permit_awaiter<void>(permits_); }
-  /// co_await scoped_lock(): an async_lock, which unlocks at the end of its life.
+  /// co_await scoped_lock(): locks, and yields an async_lock, whose destructor unlocks.
   auto scoped_lock() noexcept { return detail::permit_awaiter<async_lock>(permits_); }
+  /// Locks without waiting. Returns true if it did.
   [[nodiscard]] bool try_lock() noexcept { return permits_.try_take(); }
   /// Terminates with a message if it is not locked.
   void unlock() noexcept { give_back(permits_); }
@@ -197,7 +214,7 @@ inline void async_lock::unlock() noexcept {
   async_mutex::give_back(*std::exchange(held_, nullptr));
 }
 
-/// A number of permits, to be acquired one by one. Those who wait may be overtaken as with an async_mutex.
+/// A number of permits, acquired one at a time. Waiters may be overtaken as with an async_mutex.
 class async_semaphore {
   detail::permits permits_;
 
@@ -207,16 +224,15 @@ class async_semaphore {
   }
 
 public:
+  /// Starts with `free` permits, at most 2^62 - 1.
   constexpr explicit async_semaphore(std::size_t free) noexcept
       : permits_(checked(free)) {}
-  async_semaphore(async_semaphore const&) = delete;
-  async_semaphore& operator=(async_semaphore const&) = delete;
-  ~async_semaphore() = default;
 
-  /// co_await acquire(): to be followed by release(), some time.
+  /// co_await acquire(): takes one permit; the caller calls release() later.
   auto acquire() noexcept { return detail::permit_awaiter<void>(permits_); }
+  /// Takes a permit without waiting. Returns true if it did.
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
-  /// n permits more, whether or not they were acquired before.
+  /// Adds n permits, whether or not they were acquired before.
   void release(std::size_t n = 1) noexcept {
     if (permits_.try_give(checked(n), detail::permits::most)) return;
     detail::woken next;
@@ -225,7 +241,7 @@ public:
   }
 };
 
-/// Opens once, when it has been counted down to zero.
+/// Opens once, when its count reaches zero.
 class async_latch {
   mutable detail::mutex mutex_;
   std::atomic<std::size_t> left_; // becomes 0 under mutex_
@@ -250,32 +266,31 @@ class async_latch {
   void count_down_last(std::size_t n);
 
 public:
+  /// The latch opens after `count` counts; with 0 it is open at once.
   constexpr explicit async_latch(std::size_t count) noexcept
       : left_(count) {}
-  async_latch(async_latch const&) = delete;
-  async_latch& operator=(async_latch const&) = delete;
-  ~async_latch() = default;
 
-  /// Throws std::logic_error if it has less than n left. Whoever is let through by it may destroy the latch
+  /// Throws std::logic_error if fewer than n counts are left. A waiter that it releases may destroy the latch
   /// at once.
   void count_down(std::size_t n = 1) {
     std::size_t left = left_.load(std::memory_order_relaxed);
     while (left > n)
-      // release: pairs with the last one, who lets through those who are to see what was done before.
+      // release: pairs with the last count_down(), because the waiters that it releases read what earlier
+      // callers wrote.
       if (left_.compare_exchange_weak(left, left - n, std::memory_order_release, std::memory_order_relaxed))
         return;
     if (n != 0) count_down_last(n);
   }
-  /// Is it open?
+  /// True if the latch is open.
   [[nodiscard]] bool try_wait() const noexcept;
-  /// co_await wait(): until it is open.
+  /// co_await wait(): waits until the latch is open.
   [[nodiscard]] auto wait() noexcept { return awaiter(*this); }
 };
 
-/// Lets its participants go on together, phase after phase, whenever all have arrived.
+/// Releases its participants together, phase after phase, each time all have arrived.
 ///
 /// A participant that is stopped while it waits has not arrived: it may arrive again, or leave with
-/// arrive_and_drop(); the others wait for it until then.
+/// arrive_and_drop(). The other participants wait for it until then.
 class async_barrier {
   detail::mutex mutex_;
   std::size_t expected_; // guarded by mutex_, as is the rest
@@ -302,16 +317,13 @@ class async_barrier {
   void end_phase(detail::woken& all) noexcept;
 
 public:
-  /// Throws std::invalid_argument if there are none.
+  /// Throws std::invalid_argument if `participants` is 0.
   explicit async_barrier(std::size_t participants);
-  async_barrier(async_barrier const&) = delete;
-  async_barrier& operator=(async_barrier const&) = delete;
-  ~async_barrier() = default;
 
-  /// co_await arrive_and_wait(): arrives when it is awaited; until all have arrived. Throws std::logic_error
-  /// if all participants have left.
+  /// co_await arrive_and_wait(): arrives when it is awaited, and waits until all participants have arrived.
+  /// Throws std::logic_error if all participants have left.
   [[nodiscard]] auto arrive_and_wait() noexcept { return awaiter(*this); }
-  /// One participant less, in this phase and in all that follow; does not wait. Throws std::logic_error if
+  /// Removes one participant from this phase and all later ones; does not wait. Throws std::logic_error if
   /// all have left.
   void arrive_and_drop();
 };

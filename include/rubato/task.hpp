@@ -1,12 +1,26 @@
 // A coroutine that runs on a pool.
+//
+//   #include <rubato/spawn.hpp>
+//   #include <rubato/task.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<int> half(int n) { co_return n / 2; }
+//   rubato::task<int> quarter(int n) {
+//     int const h = co_await half(n); // begins here, as a part of this task
+//     co_return co_await half(h);
+//   }
+//
+//   int main() {
+//     std::printf("%d\n", rubato::block_on(quarter(84))); // -> 21
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/activity.hpp"
-#include "rubato/detail/coroutine.hpp"
-#include "rubato/detail/result.hpp"
-#include "rubato/detail/task_access.hpp"
+#include "rubato/detail/base/result.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/coro/coroutine_task.hpp"
 
 #include <concepts>
 #include <coroutine>
@@ -17,39 +31,39 @@
 
 namespace rubato {
 
-/// A lazy coroutine: it begins when it is awaited, or spawned, and then resumes on the pool where it was
-/// started or last moved to with resume_on(), whoever completes what it awaits. What it awaits with co_await
-/// is one of its own: a stop request reaches it too.
+/// A lazy coroutine: it begins when it is awaited or spawned. It always resumes on the pool where it was
+/// started or last moved to with resume_on(), whichever thread completes the operation that it awaits.
+/// Operations that it awaits with co_await belong to it: a stop request reaches them too.
 ///
-/// **A lambda that is a coroutine must outlive its task**: what it captures stays in the closure, and is not
-/// copied to the coroutine. A temporary one is gone before the task begins:
+/// **A lambda that is a coroutine must outlive its task**: its captures stay in the closure and are not
+/// copied to the coroutine. A temporary closure is destroyed before the task begins:
 ///
 ///     task<int> t = [n]() -> task<int> { co_return n; }();    // wrong: reads n of a closure that is gone
 ///     task<int> t = [](int n) -> task<int> { co_return n; }(n);      // right: arguments are copied
 ///     future<int> f = spawn([n]() -> task<int> { co_return n; });    // right: spawn keeps the closure
 ///
-/// So do enqueue(), submit(), then(), run(), a scope's spawn() and with_async_scope(): pass them the closure,
-/// and not what it returns. Arguments by reference are not copied either.
+/// enqueue(), submit(), then(), run(), a scope's spawn() and with_async_scope() keep it too: pass them the
+/// closure, not the task that it returns. Arguments by reference are not copied either.
 ///
-/// A task that is awaited is a part of who awaits it: if it moves with resume_on(), both have moved.
+/// A task that is awaited is a part of its awaiter: if it moves with resume_on(), both have moved.
 ///
-/// In it `co_await x` takes, and yields:
-///   - a task<U>, by rvalue or as it stands, once: its U. It begins there;
-///   - a future<U>: its U. An lvalue is consumed as well, as by get();
-///   - a shared_future<U>: a U const&, where it is;
-///   - what functions of Rubato's return to be awaited: yield(), resume_on(pool), sleep_for(d),
-///     sleep_until(t), interval::tick(), with_deadline(x, t), when_all(...) and when_any(...) of tasks and
+/// In a task, `co_await x` accepts these, and yields:
+///   - a `task<U>`, as an lvalue or rvalue, once: its U. The task begins there;
+///   - a `future<U>`: its U. An lvalue is consumed too, as by get();
+///   - a `shared_future<U>`: a `U const&` to the kept result;
+///   - the awaitables that Rubato's functions return, in the same expression: yield(), resume_on(pool),
+///     sleep_for(d), interval::tick(), with_deadline(x, t), when_all() and when_any() of tasks and
 ///     awaitables, scope::join(), channel::send() and receive(), async_generator::next(), and those of
-///     async_mutex, async_semaphore, async_latch and async_barrier: in the same expression. Each says what;
-///   - anything with operator co_await, or await_ready(), await_suspend() and await_resume(), of another
-///     library: what that yields. Wherever that resumes it, the task goes on on its own pool.
-/// A wait of a task that is asked to stop ends early: by the value that says so, where the result has one
-/// (optional, bool), else it throws cancelled. A foreign one ends when it ends.
+///     async_mutex, async_semaphore, async_latch and async_barrier. Each function documents its result;
+///   - any type of another library with `operator co_await`, or with `await_ready`, `await_suspend` and
+///     `await_resume`: its result. Wherever that library resumes it, the task continues on its own pool.
+/// A wait of a task that is asked to stop ends early: with the value that says so if the result has one
+/// (optional, bool), else it throws cancelled. A wait of another library ends only by itself.
 ///
-/// Movable; awaited or spawned once. One that has not begun costs its frame, from the slabs of the threads;
-/// dropping it destroys the frame. Awaiting a task costs no allocation but its frame and grows no stack. In a
-/// coroutine, thread-local variables and current_worker() may change at each co_await; no lock may be held
-/// across it.
+/// Movable; awaited or spawned once. A task that has not begun costs its frame, from the threads' slabs;
+/// dropping the task destroys the frame. Awaiting a task allocates only its frame and uses no stack. In a
+/// coroutine, thread-local variables and current_worker() may change at each co_await; a lock must not be
+/// held across it.
 template<class T = void>
 class [[nodiscard("a task begins only when it is awaited or spawned")]] task {
   template<class F>
@@ -58,36 +72,19 @@ class [[nodiscard("a task begins only when it is awaited or spawned")]] task {
 
 public:
   class promise_type;
+  /// T.
   using value_type = T;
 
 private:
-  std::coroutine_handle<promise_type> frame_;
+  detail::frame_owner<promise_type> frame_;
   explicit task(std::coroutine_handle<promise_type> h) noexcept
       : frame_(h) {}
 
 public:
-  /// Empty: it can only be assigned to.
+  /// Empty, as one that was moved from: it can only be assigned to.
   task() noexcept = default;
-  task(task&& other) noexcept
-      : frame_(std::exchange(other.frame_, nullptr)) {}
-  task& operator=(task&& other) noexcept {
-    if (this != &other) {
-      reset();
-      frame_ = std::exchange(other.frame_, nullptr);
-    }
-    return *this;
-  }
-  task(task const&) = delete;
-  task& operator=(task const&) = delete;
-  ~task() { reset(); }
-
-  /// Is there a coroutine?
-  [[nodiscard]] bool valid() const noexcept { return frame_ != nullptr; }
-
-private:
-  void reset() noexcept {
-    if (frame_ != nullptr) detail::tombstone::destroy_frame(std::exchange(frame_, nullptr));
-  }
+  /// True if it holds a coroutine.
+  [[nodiscard]] bool valid() const noexcept { return frame_.get() != nullptr; }
 };
 
 template<class T>
@@ -98,8 +95,8 @@ public:
 
 namespace detail {
 
-/// What `co_await task` does: the awaiting coroutine's loop goes on with the task, and with the awaiting one
-/// when it ends.
+/// The awaiter of `co_await task`: the trampoline resumes the awaited task, and the awaiting one when it
+/// ends.
 template<class T>
 class task_awaiter {
   std::coroutine_handle<typename rubato::task<T>::promise_type> frame_;
@@ -124,7 +121,5 @@ public:
 
 } // namespace rubato
 
-#include "rubato/detail/awaiters.hpp"
-#include "rubato/detail/child_job.hpp"
-#include "rubato/detail/coroutine_job.hpp"
+#include "rubato/detail/coro/coroutine_job.hpp"
 #include "rubato/this_task.hpp" // IWYU pragma: export

@@ -1,11 +1,26 @@
-// What a task says of itself: where it goes on, and whether it is to stop.
+// What a task can ask and do about itself: its stop token, its pool, its turn.
+//
+//   #include <rubato/spawn.hpp>
+//   #include <rubato/this_task.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<bool> move_to(rubato::pool& other) {
+//     co_await rubato::resume_on(other);
+//     co_return rubato::current_pool() == &other && !rubato::this_task_stop_token().stop_requested();
+//   }
+//
+//   int main() {
+//     rubato::pool other(1);
+//     std::puts(rubato::block_on(move_to(other)) ? "moved" : "stayed"); // -> moved
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/activity.hpp"
-#include "rubato/detail/coroutine.hpp"
-#include "rubato/detail/pool_access.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/coro/coroutine_task.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
 
 #include <concepts>
 #include <coroutine>
@@ -15,11 +30,11 @@ namespace rubato {
 
 namespace detail {
 
-/// To the back of a queue.
+/// Moves the task to the back of a queue.
 struct [[nodiscard(
     "yield() and resume_on() do nothing unless they are awaited: co_await them")]] requeue_awaiter
     : own_awaitable {
-  pool_core* to; ///< null: the pool where it is
+  pool_core* to; ///< null: the task's present pool
   explicit requeue_awaiter(pool_core* c) noexcept
       : to(c) {}
   [[nodiscard]] static bool await_ready() noexcept { return false; }
@@ -42,20 +57,20 @@ struct this_task_stop_token_fn {
 
 } // namespace detail
 
-/// `co_await yield();` in a task: everything that is ready on this worker runs first. A stop does not end it,
-/// but for a discard of the pool: then it throws cancelled.
+/// `co_await yield();` in a task: all other ready tasks of this worker run first. A stop does not end it,
+/// except a discard of the pool: then it throws cancelled.
 inline constexpr detail::yield_fn yield{};
 
-/// `co_await resume_on(p);` in a task: it goes on in the pool p, and stays there until it is moved again,
-/// whichever thread completes what it awaits. p must live until the task has left it or ended. Throws
-/// cancelled if p was shut down and not started again, or discards its tasks; std::system_error if p cannot
-/// be started.
+/// `co_await resume_on(p);` in a task: moves the task to the pool p, where it stays until it is moved again,
+/// whichever thread completes the operations that it awaits. p must live until the task has left it or ended.
+/// Throws cancelled if p was shut down and not restarted, or discards its tasks; std::system_error if p
+/// cannot be started.
 inline constexpr detail::resume_on_fn resume_on{};
 
-/// `std::stop_token t = this_task_stop_token();` in any task, coroutine or not: the token in force for the
-/// code that calls it. Stop is requested of it when the future is cancelled or dropped, by the scope, join or
-/// loop around, and when the pool ends. Outside any pool no stop is possible. The first call in a task
-/// allocates it.
+/// `std::stop_token t = this_task_stop_token();` in any task, coroutine or not: the token for the calling
+/// code. It shows a stop when the task's future is cancelled or dropped, when the enclosing scope, join or
+/// loop stops, and when the pool ends. Outside any pool no stop is possible. The first call in a task
+/// allocates the token.
 inline constexpr detail::this_task_stop_token_fn this_task_stop_token{};
 
 } // namespace rubato

@@ -1,13 +1,24 @@
-// The pool: its workers, what is queued on it, its life.
+// The pool: its workers, its queued tasks, its start and its shutdown.
+//
+//   #include <rubato/thread_pool.hpp>
+//
+//   #include <cstdio>
+//
+//   int main() {
+//     rubato::pool pool(rubato::no_workers); // queued tasks wait
+//     pool.enqueue([] { std::puts("done"); }); // -> done
+//     pool.resize(2);
+//     pool.wait_idle();
+//     std::printf("%u workers\n", pool.size()); // -> 2 workers
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/away.hpp"
-#include "rubato/detail/callable.hpp"
-#include "rubato/detail/flattened.hpp"
-#include "rubato/detail/pool_access.hpp"
-#include "rubato/detail/unattended.hpp"
+#include "rubato/detail/future/detached.hpp"
+#include "rubato/detail/sched/blocking_region.hpp"
+#include "rubato/detail/sched/callable.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/future.hpp"
 #include "rubato/pool_options.hpp"
 #include "rubato/stats.hpp"
@@ -28,34 +39,45 @@ namespace rubato {
 template<class T>
 class task;
 
-/// min(affinity mask, quota of the control groups v1 and v2, nested, rounded up), never 0. Reads /proc and
+namespace detail {
+void lose_core(pool& p, unsigned workers) noexcept;
+} // namespace detail
+
+/// min(affinity mask, quota of the nested control groups v1 and v2, rounded up), never 0. Reads /proc and
 /// /sys.
 [[nodiscard]] unsigned usable_cpus();
 
-/// Tags: how a pool ends; a pool that starts without workers; and a result that is the same to the bit
-/// whatever the number of workers.
+/// The type of `drain`.
 struct drain_t {
   explicit constexpr drain_t() = default;
 };
+/// The type of `discard`.
 struct discard_t {
   explicit constexpr discard_t() = default;
 };
+/// The type of `no_workers`.
 struct no_workers_t {
   explicit constexpr no_workers_t() = default;
 };
+/// The type of `deterministic`.
 struct deterministic_t {
   explicit constexpr deterministic_t() = default;
 };
+/// Tag: the pool ends when its work has run. See pool::shutdown().
 inline constexpr drain_t drain{};
+/// Tag: the pool drops tasks that have not begun and cancels waits. See pool::shutdown().
 inline constexpr discard_t discard{};
+/// Tag: a pool that starts without workers.
 inline constexpr no_workers_t no_workers{};
+/// Tag: a result that is the same to the bit with any number of workers. See reduce().
 inline constexpr deterministic_t deterministic{};
 
-/// The calling thread is a member of a pool as long as this lives. Neither movable nor for another thread.
+/// The calling thread belongs to the pool while this object lives. Neither movable nor usable by another
+/// thread.
 class [[nodiscard("a membership ends with this object: give it a name")]] membership {
   friend class pool;
-  detail::member* previous_;
-  detail::member* mine_;
+  detail::thread_context* previous_;
+  detail::thread_context* mine_;
   explicit membership(pool& p);
 
 public:
@@ -64,10 +86,10 @@ public:
   ~membership();
 };
 
-/// A set of workers and what is queued for them. Every member function may be called from any thread, from
-/// tasks too unless it says otherwise, but for the constructors and the destructor.
+/// A set of workers and the tasks queued for them. Every member function except the constructors and the
+/// destructor may be called from any thread, and from tasks unless it says otherwise.
 class pool {
-  friend class detail::pool_core;
+  friend void detail::lose_core(pool& p, unsigned workers) noexcept;
   friend class membership;
   friend detail::pool_core* detail::core_of(pool& p);
   static constexpr unsigned by_machine = ~0U;
@@ -79,147 +101,151 @@ class pool {
   bool immortal_ = false; ///< the global pool
 
 public:
-  /// usable_cpus() workers, started at first use. Usable in constant initialisation.
+  /// usable_cpus() workers, started at the first use. Usable in constant initialisation.
   constexpr pool() noexcept = default;
-  /// Empty until resize(): what is queued waits, and a thread that waits for the pool drives it.
+  /// No workers until resize(): queued tasks wait, and a thread that waits for the pool's work runs it.
   constexpr explicit pool(no_workers_t) noexcept
       : workers_(0) {}
-  /// Starts `workers` threads, at most 1,024; std::invalid_argument above, std::system_error if they cannot
-  /// be had.
+  /// Starts `workers` threads, at most 1,024. Throws std::invalid_argument above that, std::system_error if a
+  /// thread cannot be made.
   explicit pool(unsigned workers);
   explicit pool(pool_options options);
-  pool(pool const&) = delete;
-  pool& operator=(pool const&) = delete;
-  /// Drains: requests stop, runs what is ready and what that spawns, ends the threads. A pool without workers
-  /// discards what is queued. From a task of this pool: terminates with a message.
+  /// Shuts the pool down as shutdown(drain) does. A pool without workers discards its tasks. Called from a
+  /// task of this pool, it terminates the program with a message.
   ~pool();
 
-  /// The pool of the whole program: usable_cpus() workers, started at first use, never destroyed; an exit
-  /// handler drains it, and what is queued later is discarded.
+  /// The pool of the whole program: usable_cpus() workers, started at the first use, never destroyed. An exit
+  /// handler drains it; tasks queued later are discarded.
   static pool& global();
 
-  /// Sets how many workers there are to be and returns the old number, without waiting: a worker above the
-  /// number leaves when its task ends. Starts a pool again that was shut down. 0: see no_workers.
+  /// Sets the number of workers and returns the old number, without waiting: a surplus worker leaves when its
+  /// task ends. Restarts a pool that was shut down. 0: see no_workers.
   unsigned resize(unsigned workers);
+  /// The number of workers that the constructor or the last resize() asked for.
   [[nodiscard("size() only reads the number of workers: resize() changes it")]] unsigned size() const;
-  /// Every current_worker() is below it: the highest number of threads, spares and guests included.
+  /// Every current_worker() is below it: the highest possible number of threads, spares and guests included.
   [[nodiscard]] unsigned slots() const;
-  /// How many tasks are queued and not begun. Approximate while the pool works.
+  /// The number of tasks queued and not begun. Approximate while the pool works.
   [[nodiscard]] std::size_t pending() const;
 
-  /// Runs what is queued, here if there are no workers, and leaves the pool empty; resize() starts it again.
-  /// From a task of this pool it throws std::system_error(resource_deadlock_would_occur).
+  /// Ends the pool's work and leaves the pool empty; resize() restarts it. In a pool without workers the
+  /// caller runs the tasks. From a task of this pool it throws
+  /// std::system_error(resource_deadlock_would_occur).
   ///
-  /// drain: every stop token of the pool's tasks shows a stop; waits for time and I/O end as cancelled. What
-  /// is queued runs, and what that spawns. A closure that waits, in get() or a scope, counts as running: it
-  /// is waited for, however long. Once nothing runs, coroutines that are still suspended on something of
-  /// Rubato's are destroyed, and their futures are broken. Threads outside the pool may queue 1,024 more
-  /// tasks meanwhile; then try_enqueue() is false, and enqueue(), spawn() and submit() throw cancelled and
-  /// leave the callable untouched.
+  /// drain: every stop token of the pool's tasks shows a stop. Waits for time end as cancelled.
+  /// Queued tasks run, and so do the tasks that they spawn. A closure that waits, in get() or a scope, counts
+  /// as running: shutdown() waits for it, however long. Once nothing runs, the pool destroys coroutines that
+  /// are still suspended in Rubato's operations and breaks their futures. Threads outside the pool may queue
+  /// 1,024 more tasks meanwhile; after that try_enqueue() returns false, and enqueue(), spawn() and submit()
+  /// throw cancelled and leave the callable untouched.
   ///
-  /// After a second it says on standard error for what it waits.
+  /// After one second it prints to standard error what it waits for.
   void shutdown(drain_t = drain);
-  /// discard: drops what has not begun, and stops each task: its waits for futures, channels, locks, time and
-  /// I/O end as cancelled. Waits for borrowed work (scopes, join, loops, run, blocking, block_on) end with
-  /// that work. What runs is waited for.
+  /// discard: drops tasks that have not begun and asks every other task to stop: waits for futures, locks and
+  /// time end as cancelled, those for channels by a value that says so. Waits for borrowed work (scopes,
+  /// join, loops, run, blocking, block_on) end with that work. shutdown() waits for running tasks.
   void shutdown(discard_t);
-  /// A drain that becomes a discard after `grace`. True: it drained.
+  /// A drain that becomes a discard after `grace`. Returns true if no discard began: waits for time ended
+  /// early and suspended coroutines were destroyed all the same. A pool that was shut down has nothing to do.
   template<class Rep, class Period>
   bool shutdown(drain_t /*how*/, std::chrono::duration<Rep, Period> grace) {
     return shutdown_until(detail::deadline_after(grace));
   }
-  /// The same without waiting, from anywhere: from tasks, stop callbacks and on_stall too. A discard may
+  /// The same without waiting, from any thread, also from tasks, stop callbacks and on_stall. A discard may
   /// follow a drain.
   void request_shutdown(drain_t);
   void request_shutdown(discard_t);
 
-  /// Queues f(std::stop_token), if it can be called so, as f(auto...) can, else f(); the result is dropped,
-  /// an exception goes to on_unhandled. A task or future that f returns goes on, and f lives until it ends.
+  /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, else f(). The result is dropped; an
+  /// exception goes to on_unhandled. A task or future that f returns goes on, and f lives until it ends.
   /// Waits while max_queued tasks are queued. f is decay-copied. Throws std::bad_alloc.
   template<class F>
   void enqueue(F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
       detail::pool_core& c = core();
-      detail::acquire_room(c);
-      detail::queue_in_room(c, std::forward<F>(f));
+      detail::acquire_capacity(c);
+      detail::queue_within_capacity(c, std::forward<F>(f));
     }
   }
   /// The same for a coroutine.
   template<class T>
   void enqueue(task<T> t);
-  /// The same, but false if max_queued tasks are queued; then f is left untouched.
+  /// The same, but returns false and leaves f untouched if max_queued tasks are queued.
   template<class F>
   [[nodiscard("false: f was not queued")]] bool try_enqueue(F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
       detail::pool_core& c = core();
-      if (!detail::try_acquire_room(c)) return false;
-      detail::queue_in_room(c, std::forward<F>(f));
+      if (!detail::try_acquire_capacity(c)) return false;
+      detail::queue_within_capacity(c, std::forward<F>(f));
     }
     return true;
   }
-  /// Queues f(0) ... f(n - 1), in one step and one allocation; order and thread of each are free. f must bear
-  /// being called by several threads at once. It counts as one queued task.
+  /// Queues f(0) ... f(n - 1) in one step and with one allocation. They run in any order on any threads, and
+  /// several threads call f at once. They count as one queued task.
   template<class F>
   void enqueue_bulk(std::size_t n, F&& f);
 
-  /// Queues f(std::stop_token, args...), if it can be called so, else f(args...), and returns the future of
-  /// its result; a future or task that f returns is waited for, and f and its arguments live until then. f
-  /// and the arguments are decay-copied, and passed as rvalues. One allocation. Waits while max_queued tasks
+  /// Queues f(std::stop_token, args...) if f accepts a token, else f(args...), and returns the future of its
+  /// result. A future or task that f returns is awaited first, and f and its arguments live until it ends. f
+  /// and the arguments are decay-copied and passed as rvalues. One allocation. Waits while max_queued tasks
   /// are queued.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args);
   /// The same for a coroutine.
   template<class T>
   future<T> spawn(task<T> t);
-  /// The same on the seat of that number alone; a coroutine is resumed there too. std::out_of_range unless
-  /// seat < size(). current_worker() is not its number: that is the thread's, and threads change seats.
+  /// The same on one seat only; a coroutine is resumed there too. Throws std::out_of_range unless seat <
+  /// size(). A seat's number is not current_worker(), which numbers threads; threads change seats.
   template<class F>
   auto spawn_on(unsigned seat, F&& f);
-  /// As spawn, for code that wants a std::future; two allocations. A task must not wait for it: it would not
-  /// leave its seat to others.
+  /// As spawn, for code that needs a std::future; two allocations. A task must not wait for it: the wait
+  /// would keep its seat from other threads.
   template<class F, class... Args>
   auto submit(F&& f, Args&&... args);
-  /// Runs a task, or waits for a future or anything else that can be awaited, and returns its result. A
-  /// member of this pool begins a task on its own stack.
+  /// Runs a task, or waits for a future or any other awaitable, and returns its result. A thread of this pool
+  /// begins a task on its own stack.
   template<class A>
   decltype(auto) block_on(A&& awaitable);
 
-  /// Queues f(), or f(std::stop_token), after `d`, or at `t`, not before; the handle can call it off, and so
-  /// does the end of the pool. An exception goes to on_unhandled. Not limited by max_queued.
+  /// Queues f(), or f(std::stop_token), after `d` or at `t`, never earlier. The handle can cancel it, and the
+  /// end of the pool does. An exception goes to on_unhandled. Not limited by max_queued.
   template<class Rep, class Period, class F>
   timer_handle enqueue_after(std::chrono::duration<Rep, Period> d, F&& f) {
     return enqueue_at(detail::deadline_after(d), std::forward<F>(f));
   }
+  /// The same at a point in time.
   template<class F>
   timer_handle enqueue_at(std::chrono::steady_clock::time_point t, F&& f);
 
-  /// Runs f once per seat, each on a thread that sits there, and waits; the results by seat. One thread may
-  /// serve several seats in turn: what every thread needs belongs in pool_options::on_start(). Of a pool
-  /// without workers: nothing. The first exception is thrown after all have ended.
+  /// Runs f once per seat, each time on a thread that occupies that seat, and waits. Returns the results by
+  /// seat; in a pool without workers, none. One thread may serve several seats in turn: per-thread setup
+  /// belongs in pool_options::on_start(). The first exception is thrown after all calls have ended.
   template<class F>
   auto broadcast(F&& f);
 
-  /// Runs f on the calling thread as a member of the pool, and waits for a task or future that f returns: on
-  /// a free or sleeping seat if there is one, so that size() threads run in all, else at once as a guest.
-  /// Returns f's result. At most 65,535 threads from outside may be in one pool at the same time, by this, by
-  /// join_as_member() and by scopes and loops that are given a pool: std::system_error above.
+  /// Runs f on the calling thread as a thread of the pool, and waits for a task or future that f returns;
+  /// returns f's result. The caller occupies a free or sleeping seat if there is one, so that size() threads
+  /// run in all, else it runs f at once as a guest. At most 65,535 threads from outside may be in one pool at
+  /// the same time, by run(), by join_as_member(), and by scopes and loops with a pool argument; above that
+  /// it throws std::system_error.
   template<class F>
   auto run(F&& f) -> detail::brought_if_fits_t<F>;
   /// The same for the lifetime of the result.
   membership join_as_member();
 
-  /// Waits until nothing was queued or running for a moment, no timer armed and no closure in a wait; always
-  /// true. Coroutines that await something else than time do not count. Throws std::system_error
+  /// Waits for a moment in which nothing is queued or running, no timer is armed and no closure waits; always
+  /// returns true. Coroutines that await anything but time do not count. Throws std::system_error
   /// (resource_deadlock_would_occur) from a task of this pool.
   bool wait_idle();
-  /// The same for at most `d`; false: it was busy all the time.
+  /// The same for at most `d`; returns false if the pool was busy all the time.
   template<class Rep, class Period>
   bool wait_idle(std::chrono::duration<Rep, Period> d) {
     return wait_idle_until(detail::deadline_after(d));
   }
 
+  /// The pool's counters, in total and by seat.
   [[nodiscard("stats() only reads counters")]] pool_stats stats() const;
-  /// How many jobs and tasks changed hands: handed + taken + stolen.
+  /// How many jobs and tasks moved to another thread: handed + taken + stolen.
   [[nodiscard]] std::uint64_t steal_count() const;
 
 private:
@@ -232,8 +258,8 @@ private:
   void end_of_program();
 };
 
-/// The number of the calling thread in the pool whose code it runs: unique among that pool's threads,
-/// constant within a task, below slots(). Nothing outside any pool.
+/// The calling thread's number in the pool whose code it runs: unique among that pool's threads, constant
+/// within a task, below slots(). Outside any pool, nullopt.
 [[nodiscard]] inline std::optional<unsigned> current_worker() noexcept {
   if (detail::current->core == nullptr) return std::nullopt;
   return detail::current->index;
@@ -243,39 +269,36 @@ private:
 
 namespace detail {
 
-/// The pool that free functions act on: the caller's own, else the global one.
+/// The pool that free functions use: the caller's own, else the global one.
 [[nodiscard]] pool& pool_or_current(pool* p);
 
 struct blocking_fn {
-  /// Calls f(), which may block in the kernel: meanwhile another thread sits on the caller's seat. Outside a
-  /// pool it just calls f. Returns the result of f, or of the task or future that f returns.
+  /// Calls f(), which may block in the kernel; meanwhile another thread occupies the caller's seat. Outside a
+  /// pool it only calls f. Returns the result of f, or of the task or future that f returns.
   ///
-  /// Where calls of the same callable have been brief many times in a row, as reads of a cached file are, the
-  /// seat is kept: to leave it would take longer. If one blocks after all, what waits behind it is started
-  /// after 10 ms, as behind any busy task.
+  /// If many consecutive calls of the same callable were brief, such as reads of a cached file, the caller
+  /// keeps its seat, because leaving it would take longer. If one of them blocks after all, the tasks queued
+  /// behind it, or bound to its seat, and what the caller has forked and spawned start after 10 ms, on a
+  /// thread without a seat.
   template<class F>
   auto operator()(F&& f) const -> brought_if_fits_t<F> {
     static_assert(fits<F>, "rubato: blocking(f): f must be callable as f()");
     if constexpr (!fits<F>) {
       return {};
     } else {
-      member& me = *current;
+      thread_context& me = *current;
       if (me.core == nullptr) return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
-      away const guard(me, history_of<std::remove_cvref_t<F>>);
+      blocking_region const guard(me, history_of<std::remove_cvref_t<F>>);
       return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
     }
   }
 };
 
-struct enqueue_fn {
+struct enqueue_fn : pool_forms<enqueue_fn> {
   /// pool::enqueue on the current pool.
   template<class F>
-  void operator()(F&& f) const {
-    pool_or_current(nullptr).enqueue(std::forward<F>(f));
-  }
-  template<class F>
-  void operator()(pool& p, F&& f) const {
-    p.enqueue(std::forward<F>(f));
+  static void on(pool* p, F&& f) {
+    pool_or_current(p).enqueue(std::forward<F>(f));
   }
 };
 
@@ -286,4 +309,4 @@ inline constexpr detail::enqueue_fn enqueue{};
 
 } // namespace rubato
 
-#include "rubato/detail/thread_pool_impl.hpp"
+#include "rubato/detail/pool/thread_pool_impl.hpp"

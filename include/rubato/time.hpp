@@ -1,13 +1,27 @@
 // Waiting for time, in coroutines and on pools.
+//
+//   #include <rubato/spawn.hpp>
+//   #include <rubato/time.hpp>
+//
+//   #include <cstdio>
+//
+//   rubato::task<bool> ends_in_time() {
+//     using namespace std::chrono_literals;
+//     co_return co_await rubato::with_deadline(rubato::sleep_for(1h), 1ms); // 1 ms stops the sleep
+//   }
+//
+//   int main() {
+//     std::puts(rubato::block_on(ends_in_time()) ? "in time" : "too late"); // -> too late
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/as_task.hpp"
-#include "rubato/detail/deadline.hpp"
-#include "rubato/detail/siblings.hpp"
-#include "rubato/detail/timer.hpp"
-#include "rubato/detail/value_in_std.hpp"
+#include "rubato/detail/base/deadline.hpp"
+#include "rubato/detail/base/value_in_std.hpp"
+#include "rubato/detail/coro/as_task.hpp"
+#include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/sched/timer.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 
@@ -22,42 +36,36 @@
 
 namespace rubato {
 
-/// A deadline that does not come.
+/// A deadline that never comes.
 inline constexpr std::chrono::steady_clock::time_point never = std::chrono::steady_clock::time_point::max();
 
 namespace detail {
 
-/// The pool is not idle as long as one of its timers runs.
+/// A pool is not idle while one of its timers is armed.
 void count_armed(pool_core& c) noexcept;
 void count_disarmed(pool_core& c) noexcept;
 void count_fired(pool_core& c) noexcept;
+void count_io_event(pool_core& c) noexcept;
+/// Is a worker asleep, or looking for work?
+[[nodiscard]] bool has_free_worker(pool_core const& c) noexcept;
 
-/// co_await of a point in time.
+/// Waits for a point in time.
 class [[nodiscard("a sleep begins only when it is awaited: co_await it")]] sleep_awaiter final
-    : public own_awaitable,
-      suspension {
-  struct wake final : timer {
-    sleep_awaiter& self;
-    explicit wake(sleep_awaiter& s) noexcept
-        : timer(&fired)
-        , self(s) {}
-    static void fired(timer& t) noexcept {
-      sleep_awaiter& self = static_cast<wake&>(t).self;
-      count_fired(*self.counted_);
-      self.end_wait();
-    }
-  };
+    : public wait_operation,
+      timer {
+  pool_core* counted_ = nullptr; ///< the pool that counts this timer as armed
 
-  wake timer_{*this};
-  pool_core* counted_ = nullptr; ///< whose armed timers it is among
-
-  [[nodiscard]] bool insert() override {
-    counted_ = who().home();
-    count_armed(*counted_); // until the coroutine runs again
-    arm(timer_);
+  void fire() noexcept override {
+    count_fired(*counted_);
+    end_wait(made_ready_by::event);
+  }
+  [[nodiscard]] bool insert() noexcept override {
+    counted_ = coroutine().home();
+    count_armed(*counted_); // until settle(), when the coroutine runs again
+    arm(*this);
     return true;
   }
-  [[nodiscard]] bool remove() noexcept override { return disarm(timer_); }
+  [[nodiscard]] bool remove() noexcept override { return disarm(*this); }
   void settle() noexcept {
     static_cast<void>(retire());
     if (counted_ != nullptr) count_disarmed(*std::exchange(counted_, nullptr));
@@ -65,20 +73,15 @@ class [[nodiscard("a sleep begins only when it is awaited: co_await it")]] sleep
 
 public:
   explicit sleep_awaiter(std::chrono::steady_clock::time_point t) noexcept {
-    timer_.due = t;
+    due = t;
     timed = true;
   }
-  /// Before it is awaited.
+  /// Only before it is awaited.
   sleep_awaiter(sleep_awaiter&& other) noexcept
-      : sleep_awaiter(other.timer_.due) {}
+      : sleep_awaiter(other.due) {}
   sleep_awaiter& operator=(sleep_awaiter&&) = delete;
   ~sleep_awaiter() { settle(); }
 
-  [[nodiscard]] static bool await_ready() noexcept { return false; }
-  template<std::derived_from<own_promise> P>
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
-    return suspend(h);
-  }
   void await_resume() {
     bool const stopped = retire();
     settle();
@@ -87,7 +90,8 @@ public:
 };
 
 struct sleep_until_fn {
-  /// co_await sleep_until(t): not before t. Throws cancelled when the task is stopped or its pool ends.
+  /// co_await sleep_until(t): resumes no earlier than t. Throws cancelled when the task is stopped or its
+  /// pool ends.
   sleep_awaiter operator()(std::chrono::steady_clock::time_point t) const noexcept {
     return sleep_awaiter(t);
   }
@@ -101,14 +105,13 @@ struct sleep_for_fn {
 };
 
 struct with_deadline_fn {
-  /// co_await with_deadline(awaitable, t): what the awaitable yields, or nothing if it has not ended by then:
-  /// std::optional, for void bool. At t it is asked to stop, and it has ended when this does; if it brings a
-  /// value all the same, that counts. Nothing as well if the awaiting task is stopped from outside, or its
-  /// pool begins to drain; begun later it throws cancelled. Exceptions are thrown, but for the cancelled that
-  /// either has caused. What yields an optional or a bool itself is wrapped once more:
-  /// with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>, empty if the time is over,
-  /// and holding an empty one if the channel was closed. A task that ends with a value when it is stopped
-  /// yields that value though the time is over.
+  /// co_await with_deadline(awaitable, t): yields the awaitable's result, or nothing if it has not ended by
+  /// t: std::optional, for void bool. At t the awaitable is asked to stop, and with_deadline() ends when the
+  /// awaitable ends; if the awaitable still yields a value, that value is the result. It also yields nothing
+  /// if the awaiting task is stopped or its pool begins to drain during the wait; begun after that, it throws
+  /// cancelled. Other exceptions of the awaitable are thrown. An optional or bool result is wrapped once
+  /// more: with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>, empty after t, and
+  /// holding an empty optional if the channel was closed.
   template<class A>
   auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
     constexpr bool x_fits = becomes_task<A>;
@@ -134,10 +137,10 @@ private:
   }
 
   template<class T>
-  using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<storable<T>>>;
+  using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<value_in_std<T>>>;
 
-  /// Rings when it goes, unless it was called off: an alarm that its pool discards, begun or not, is the end
-  /// of the time.
+  /// Stops the limited work when it is destroyed, unless the alarm was cancelled: an alarm that its pool
+  /// discards, begun or not, ends the time too.
   class bell {
     stop_scope* limit_;
     stop_scope const& own_;
@@ -164,35 +167,32 @@ private:
   static rubato::task<void> alarm(std::chrono::steady_clock::time_point t, bell b) {
     try {
       co_await sleep_awaiter(t);
-    } catch (cancelled const&) { // NOLINT(bugprone-empty-catch): called off; or the pool ends, and its timers
+    } catch (cancelled const&) { // NOLINT(bugprone-empty-catch): the alarm is cancelled, or the pool ends
     }
     b.ring();
   }
   template<class T>
   static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
     stop_scope& own = this_trampoline().running->scope();
-    bool const late = own.level() == stop_level::draining; // then the pool has no timers any more
-    stop_link limit_around(&own);
-    stop_scope limit(limit_around);
-    stop_link alarm_around(&own);
-    stop_scope alarm_scope(alarm_around);
+    bool const late = own.level() == stop_level::draining; // then the pool's timers have ended
+    nested_scope limit(own), alarm_scope(own);
     bool rang = false;
-    siblings<1> clock(alarm_scope, nullptr, alarm(t, bell(limit, alarm_scope, rang)));
-    siblings<1> work(limit, nullptr, std::move(awaited));
+    group_of_one<void> clock(alarm_scope.own, alarm(t, bell(limit.own, alarm_scope.own, rang)));
+    group_of_one<T> work(limit.own, std::move(awaited));
     clock.group.start_all();
     work.group.start_all();
     co_await work.group.rest();
-    alarm_scope.request_stop();
+    alarm_scope.own.request_stop();
     co_await clock.group.rest();
-    if (std::exception_ptr const error = work[0].error(); error != nullptr) {
+    if (std::exception_ptr const error = work.error(); error != nullptr) {
       if (!is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
-      if (late) throw cancelled(); // or a loop that tries again would never end
+      if (late) throw cancelled(); // a loop that retries would never end otherwise
       co_return limited<T>{};
     }
     if constexpr (std::is_void_v<T>)
       co_return true;
     else
-      co_return limited<T>(std::in_place, work[0].template result<T>().take());
+      co_return limited<T>(std::in_place, work.take());
   }
 };
 
@@ -202,22 +202,22 @@ inline constexpr detail::sleep_until_fn sleep_until{};
 inline constexpr detail::sleep_for_fn sleep_for{};
 inline constexpr detail::with_deadline_fn with_deadline{};
 
-/// Periodic ticks without drift: at multiples of the period after its construction. For one coroutine at a
-/// time.
+/// Periodic ticks without drift, at multiples of the period after construction. For one coroutine at a time.
 class interval {
   std::chrono::steady_clock::duration period_;
   std::chrono::steady_clock::time_point next_;
 
 public:
-  /// The period must be positive, else std::invalid_argument. One that is beyond the clock never ticks.
+  /// Throws std::invalid_argument unless the period is positive. A period beyond the clock's range never
+  /// ticks.
   template<class Rep, class Period>
   explicit interval(std::chrono::duration<Rep, Period> period)
       : period_(detail::to_clock(period))
       , next_(std::chrono::steady_clock::now()) {
     if (period_ <= period_.zero()) throw std::invalid_argument("rubato: an interval must be positive");
   }
-  /// co_await i.tick(): until the next multiple of the period. After a delay one tick comes at once and the
-  /// missed ones are left out.
+  /// co_await i.tick(): waits for the next multiple of the period. After a delay the first tick comes at
+  /// once, and missed ticks are skipped.
   detail::sleep_awaiter tick() noexcept {
     auto const now = std::chrono::steady_clock::now();
     next_ = never - next_ > period_ ? next_ + period_ : never;

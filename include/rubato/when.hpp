@@ -1,14 +1,27 @@
 // Waiting for several results at once.
+//
+//   #include <rubato/spawn.hpp>
+//   #include <rubato/when.hpp>
+//
+//   #include <cstdio>
+//
+//   int main() {
+//     auto both = rubato::when_all(rubato::spawn([] { return 1; }), rubato::spawn([] { return 'b'; }));
+//     auto [one, b] = both.get();
+//     std::printf("%d %c\n", one, b); // -> 1 b
+//     auto any = rubato::when_any(rubato::spawn([] { return 7; }), rubato::spawn([] { return 7; }));
+//     std::visit([](int first) { std::printf("%d\n", first); }, any.get().value); // -> 7
+//   }
 #pragma once
 
-#include "rubato/detail/config.hpp"
+#include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/all_tasks.hpp"
-#include "rubato/detail/as_task.hpp"
-#include "rubato/detail/gather.hpp"
-#include "rubato/detail/race_wait.hpp"
-#include "rubato/detail/siblings.hpp"
-#include "rubato/detail/value_in_std.hpp"
+#include "rubato/detail/base/value_in_std.hpp"
+#include "rubato/detail/coro/all_tasks.hpp"
+#include "rubato/detail/coro/as_task.hpp"
+#include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/coro/race_wait.hpp"
+#include "rubato/detail/future/when_state.hpp"
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 
@@ -25,7 +38,7 @@
 
 namespace rubato {
 
-/// Which was the first success, `.index`, and its `.value`: a variant, or, of a range, the value itself. void
+/// The first success: its `.index` and its `.value`, a variant or, for a range, the value itself. void
 /// becomes std::monostate, a reference std::reference_wrapper.
 template<class Value>
 using when_any_result = detail::any_result<Value>;
@@ -37,7 +50,7 @@ inline constexpr bool is_some_future =
     is_future<std::remove_cvref_t<A>>::value || is_shared_future<std::remove_cvref_t<A>>::value;
 
 template<class F>
-void put_input(gathered& g, F&& f) {
+void put_input(when_input& g, F&& f) {
   using type = std::remove_cvref_t<F>;
   using value = typename type::value_type;
   static_assert(
@@ -64,14 +77,14 @@ template<class Range>
 auto inputs_of_range(Range&& range) {
   using element = std::ranges::range_value_t<Range>;
   range_inputs<typename element::value_type> in;
-  std::vector<gathered> grown;
+  std::vector<when_input> grown;
   if constexpr (std::ranges::sized_range<Range>) grown.reserve(std::ranges::size(range));
   for (auto&& f : range) {
     grown.emplace_back();
     put_input(grown.back(), static_cast<element&>(f));
   }
   in.count = grown.size();
-  in.all = std::make_unique<gathered[]>(in.count);
+  in.all = std::make_unique<when_input[]>(in.count);
   std::ranges::move(grown, in.all.get());
   return in;
 }
@@ -80,7 +93,7 @@ template<template<class> class State, class Inputs>
 auto gather(Inputs in) {
   using type = State<Inputs>;
   using result = std::remove_cvref_t<decltype(std::declval<type&>().slot().take())>;
-  auto* const made = make_state<type>(std::move(in));
+  auto* const made = make_in_slab<type>(std::move(in));
   future<result> out = future_access::make<result>(state_ref(made));
   made->begin();
   return out;
@@ -92,9 +105,9 @@ concept future_range = std::ranges::input_range<Range> && is_some_future<std::ra
 template<class... As>
 concept one_range = sizeof...(As) == 1 && (std::ranges::input_range<As> && ...);
 
-/// Can when_all() and when_any() take these? Says so where they cannot.
+/// True if when_all() and when_any() accept these; otherwise an assertion fails with a message.
 template<class... As>
-[[nodiscard]] consteval bool can_be_gathered() {
+[[nodiscard]] consteval bool can_be_awaited_together() {
   constexpr bool fit = (becomes_task<As> && ...);
   static_assert(fit, "rubato: when_all(a, b, ...) and when_any(a, b, ...): each must be a "
                      "future, a shared_future or something else that co_await takes; "
@@ -102,7 +115,7 @@ template<class... As>
   return fit;
 }
 template<class Range>
-[[nodiscard]] consteval bool can_be_gathered_of() {
+[[nodiscard]] consteval bool can_be_awaited_together_in() {
   constexpr bool fit = becomes_task<std::ranges::range_value_t<Range>>;
   static_assert(fit,
                 "rubato: when_all(range) and when_any(range): its elements must be futures, shared_futures "
@@ -111,86 +124,86 @@ template<class Range>
 }
 
 struct when_all_fn {
-  /// The tuple of all values when all are there, std::monostate for void. The first failure in time asks all
-  /// others to stop, on the thread that it happens on, and is thrown when what has begun has ended. A
-  /// shared_future is neither stopped nor, after a failure, awaited: it has other owners. A promise sees the
-  /// request in its token and is not awaited.
+  /// Yields the tuple of all values, std::monostate for void. The first failure asks all others to stop, on
+  /// the thread where it happens, and is thrown when all begun work has ended. A shared_future is neither
+  /// stopped nor, after a failure, awaited: it has other owners. A promise sees the request in its token and
+  /// is not awaited.
   ///
-  /// Futures are passed as rvalues (an lvalue is moved from), shared futures are copied: the
-  /// result is a future. If anything else is among them,
-  /// such as a task, the result is to be awaited, and converts to a task: what is awaited are children of
-  /// the coroutine that does, and stop with it. They are forks, as those of join(): the first begins on this
-  /// thread, the others wherever a worker is free, else one after the other. None may block its thread for
-  /// another; it may co_await it. Nothing is allocated beside the tasks' frames, unless one runs elsewhere.
-  /// Of nothing: ready.
+  /// If all arguments are futures (an lvalue is moved from) or shared futures (copied), the result is a
+  /// future. If another awaitable is among them, such as a task, the result is an awaitable that converts to
+  /// a task. Its arguments become children of the awaiting coroutine and stop with it. They are forks, like
+  /// those of join(): the first begins on this thread, the others where a worker is free, else one after the
+  /// other. A child must not block its thread to wait for another child; it may co_await it. Nothing is
+  /// allocated beside the tasks' frames unless a child runs elsewhere. Without arguments the result is ready.
   template<class... As>
     requires(is_some_future<As> && ...)
   auto operator()(As&&... futures) const {
     if constexpr (sizeof...(As) == 0)
       return make_ready_future(std::tuple<>());
     else
-      return gather<all_state>(inputs_of(std::forward<As>(futures)...));
+      return gather<when_all_state>(inputs_of(std::forward<As>(futures)...));
   }
   template<class... As>
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
   auto operator()(As&&... awaitables) const {
-    if constexpr (can_be_gathered<As...>())
-      return all_tasks(as_member(std::forward<As>(awaitables))...);
+    if constexpr (can_be_awaited_together<As...>())
+      return all_tasks(std::tuple(as_member(std::forward<As>(awaitables))...));
     else
       return refused_as<std::tuple<decltype(static_cast<void>(awaitables), refused())...>>();
   }
-  /// The vector of all values, std::monostate for void, std::reference_wrapper for references. The range's
-  /// futures are moved from.
+  /// The vector of all values, std::monostate for void, std::reference_wrapper for references. Moves from the
+  /// range's futures.
   template<future_range Range>
   auto operator()(Range&& range) const {
-    return gather<all_state>(inputs_of_range(std::forward<Range>(range)));
+    return gather<when_all_state>(inputs_of_range(std::forward<Range>(range)));
   }
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
   auto operator()(Range&& range) const {
-    if constexpr (can_be_gathered_of<Range>())
-      return all_tasks_of_range(tasks_of(std::forward<Range>(range)));
+    if constexpr (can_be_awaited_together_in<Range>())
+      return all_tasks(tasks_of(std::forward<Range>(range)));
     else
       return refused();
   }
 };
 
 struct when_any_fn {
-  /// The first success, as a when_any_result; the others are asked to stop. If all fail, the last exception.
-  /// What was registered with the losers' stop tokens runs in the thread that decides, inside the set_value()
-  /// that brings the winner. Futures and everything else as with when_all; what is not a future has ended
-  /// before the result is there.
+  /// Yields the first success as a when_any_result and asks the other arguments to stop. If all fail, the
+  /// last exception is thrown. Callbacks registered with the losers' stop tokens run inside the set_value()
+  /// that decides, on its thread. Futures and other arguments are treated as by when_all(); an argument that
+  /// is not a future has ended before the result is ready.
   ///
-  /// A receive(), send(), lock(), scoped_lock() or acquire() that is passed directly and loses has had no
-  /// effect: no value is taken, no lock held. A when_any() of such operations alone throws cancelled if it is
-  /// stopped. Tasks and futures that lose are asked to stop, and may have had effects.
+  /// A receive(), send(), lock(), scoped_lock() or acquire() that is passed directly and loses has no effect:
+  /// it takes no value and holds no lock. Likewise a socket's accept(), read_some(), receive_from() and
+  /// send_to(), signal_set::next() and exited(). A when_any() of such operations alone throws cancelled if it
+  /// is stopped. Other tasks and futures that lose are asked to stop, and may have had effects.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
   auto operator()(As&&... futures) const {
-    return gather<any_state>(inputs_of(std::forward<As>(futures)...));
+    return gather<when_any_state>(inputs_of(std::forward<As>(futures)...));
   }
   template<class... As>
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
   auto operator()(As&&... awaitables) const {
-    if constexpr (!can_be_gathered<As...>())
+    if constexpr (!can_be_awaited_together<As...>())
       return refused();
     else if constexpr ((one_step<As> && ...))
       return any_step<std::decay_t<As>...>(std::forward<As>(awaitables)...);
     else
-      return any_of<decltype(as_part(std::forward<As>(awaitables)))...>(
-          as_part(std::forward<As>(awaitables))...);
+      return any_of(as_part(std::forward<As>(awaitables))...);
   }
-  /// The same of a range, whose result holds the value itself. Throws std::invalid_argument if it is empty.
+  /// The same for a range; the result holds the value itself. Throws std::invalid_argument if the range is
+  /// empty.
   template<future_range Range>
   auto operator()(Range&& range) const {
     auto in = inputs_of_range(std::forward<Range>(range));
     if (in.size() == 0) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
-    return gather<any_state>(std::move(in));
+    return gather<when_any_state>(std::move(in));
   }
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
   auto operator()(Range&& range) const {
-    if constexpr (!can_be_gathered_of<Range>()) {
+    if constexpr (!can_be_awaited_together_in<Range>()) {
       return refused();
     } else if constexpr (one_step<std::ranges::range_value_t<Range>>) {
       auto steps = steps_of(std::forward<Range>(range));
@@ -199,62 +212,37 @@ struct when_any_fn {
     } else {
       auto tasks = tasks_of(std::forward<Range>(range));
       if (tasks.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
-      return any_of_range(std::move(tasks));
+      std::size_t const count = tasks.size();
+      return run<decltype(tasks)>(count, [all = std::move(tasks)](race&) mutable { return std::move(all); });
     }
   }
 
 private:
-  template<class... Parts>
-  static rubato::task<any_result<std::variant<storable<part_result<Parts>>...>>> any_of(Parts... parts) {
-    stop_link around(&this_trampoline().running->scope());
-    stop_scope limit(around);
-    sibling_race race(sizeof...(Parts));
-    std::tuple<Parts&...> const all_parts(parts...);
-    auto all = begun(limit, race, all_parts, std::index_sequence_for<Parts...>());
-    all.group.start_all();
-    co_await race;
-    limit.request_stop();
-    co_await all.group.rest();
-    std::size_t const winner = winner_of(race, all);
-    co_return any_result<std::variant<storable<part_result<Parts>>...>>{
-        winner, value<part_result<Parts>...>(all[winner], winner)};
-  }
-  /// A one-step operation takes part in the race itself.
+  /// The tasks of the parts. A one-step operation takes part in the race itself.
   template<class... Parts, std::size_t... I>
-  static siblings<sizeof...(Parts)> begun(stop_scope& limit, sibling_race& race,
-                                          std::tuple<Parts&...> const& parts,
-                                          std::index_sequence<I...> /*all*/) {
-    return siblings<sizeof...(Parts)>(limit, &race, as_racer(std::move(std::get<I>(parts)), race, I)...);
+  static auto begun(std::tuple<Parts...>& parts, race& among, std::index_sequence<I...> /*all*/) {
+    return std::tuple(as_racer(std::move(std::get<I>(parts)), among, I)...);
   }
-  template<class T>
-  static rubato::task<any_result<storable<T>>> any_of_range(std::vector<rubato::task<T>> tasks) {
-    stop_link around(&this_trampoline().running->scope());
-    stop_scope limit(around);
-    sibling_race race(tasks.size());
-    sibling_range<T> all(limit, &race, std::move(tasks));
+  template<class... Parts>
+  static auto any_of(Parts... parts) {
+    using tasks = std::tuple<rubato::task<awaited_t<Parts>>...>;
+    return run<tasks>(sizeof...(Parts), [all = std::tuple<Parts...>(std::move(parts)...)](race& r) mutable {
+      return tasks(begun(all, r, std::index_sequence_for<Parts...>()));
+    });
+  }
+  /// `begin`: makes the tasks, which take part in the race.
+  template<class Tasks, class Begin, class Group = fork_group_of<Tasks>>
+  static rubato::task<any_result<typename Group::value_type>> run(std::size_t count, Begin begin) {
+    nested_scope limit(this_trampoline().running->scope());
+    group_race race(count);
+    Group all(limit.own, &race, begin(race));
     all.group.start_all();
     co_await race;
-    limit.request_stop();
+    limit.own.request_stop();
     co_await all.group.rest();
-    std::size_t const winner = winner_of(race, all);
-    co_return any_result<storable<T>>{winner, all[winner].template result<T>().take()};
-  }
-
-  /// Throws the last failure if there is none.
-  static std::size_t winner_of(sibling_race const& race, auto& all) {
-    std::size_t const winner = race.winner() != sibling_race::none ? race.winner() : race.last_failed();
+    std::size_t const winner = race.winner() != group_race::none ? race.winner() : race.last_failed();
     if (std::exception_ptr const error = all[winner].error(); error != nullptr) std::rethrow_exception(error);
-    return winner;
-  }
-  template<class... Ts>
-  static std::variant<storable<Ts>...> value(sibling& of, std::size_t index) {
-    return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
-      using type = std::variant<storable<Ts>...>;
-      using function = type (*)(sibling&);
-      static constexpr function table[] = {
-          [](sibling& s) { return type(std::in_place_index<I>, s.template result<Ts>().take()); }...};
-      return table[index](of);
-    }(std::index_sequence_for<Ts...>());
+    co_return any_result<typename Group::value_type>{winner, all.value(winner)};
   }
 };
 

@@ -16,7 +16,7 @@ EXCEPTION_HEADER = 112  # of __cxa_exception, which lies before the object throw
 
 
 def atomic(value):
-    """What is in a std::atomic."""
+    """The value of a std::atomic."""
     for name in ("_M_i", "_M_b", "__a_", "_M_p"):
         if any(f.name == name for f in value.type.strip_typedefs().fields()):
             inner = value[name]
@@ -119,17 +119,17 @@ def described_state(pointer):
         whole = dynamic(state)
         try:
             if holds == "error":
-                return "failed with " + described_exception(whole["room_"]["error"])
+                return "failed with " + described_exception(whole["storage_"]["error"])
             if holds == "value":
-                value = whole["room_"]["value"]
+                value = whole["storage_"]["value"]
                 return "ready" if "monostate" in str(value.type.strip_typedefs()) else "ready with %s" % described_value(value)
         except (gdb.error, gdb.MemoryError):
             pass
         return "ready" if holds != "none" else "ready, its result has been taken"
     by = int(atomic(state["begun_by"])) if has_field(state, "begun_by") else 0
-    activity = as_activity(pointer)
-    if activity is not None and int(frame_in(activity["leaf_"])) != 0:
-        return "pending, suspended in " + coroutine_name(frame_in(activity["leaf_"]))
+    coroutine_task = as_coroutine_task(pointer)
+    if coroutine_task is not None and int(frame_in(coroutine_task["leaf_"])) != 0:
+        return "pending, suspended in " + coroutine_name(frame_in(coroutine_task["leaf_"]))
     return "pending, begun by thread %d" % (by - 1) if by else "pending"
 
 
@@ -171,7 +171,7 @@ class TaskPrinter:
         self.value = value
 
     def to_string(self):
-        frame = frame_in(self.value["frame_"])
+        frame = frame_in(self.value["frame_"]["frame_"])
         if frame == 0:
             return short(self.value.type) + ": empty"
         return "%s: %s, %s" % (short(self.value.type), coroutine_name(frame),
@@ -185,7 +185,7 @@ def awaited_by(frame):
     return word & ~LOW_BITS, word & 1
 
 
-def as_activity(state):
+def as_coroutine_task(state):
     """The line of execution that brings a result, if a coroutine does; else null."""
     if int(state) == 0:
         return None
@@ -194,75 +194,75 @@ def as_activity(state):
         return whole
     # What it is may be known to the library alone. That is not so of its first base classes.
     virtual_functions = symbol_at(pointer_at(int(state))) or ""
-    if re.search(r"sibling_activity|coroutine_job|child_job", virtual_functions):
-        return state.cast(gdb.lookup_type("rubato::detail::activity").pointer()).dereference()
+    if re.search(r"group_member_task|coroutine_job|child_job", virtual_functions):
+        return state.cast(gdb.lookup_type("rubato::detail::coroutine_task").pointer()).dereference()
     return None
 
 
-def parent_of(activity):
+def parent_of(coroutine_task):
     """The coroutine whose when_all() or when_any() this line of execution belongs to. None: it does not, or that is unknown."""
     try:
-        return activity["of_"]["group_"].dereference()["of_"]
+        return coroutine_task["of_"]["group_"].dereference()["of_"]
     except gdb.error:
         return None
 
 
-def described_wait(activity):
+def described_wait(coroutine_task):
     """What a suspended coroutine waits for, and the state of that, if it is one."""
-    word = int(atomic(activity["waits_on_"]["word_"])) & ~1
+    word = int(atomic(coroutine_task["waits_on_"]["word_"])) & ~1
     if word == 0:
         return "ready, or awaits something foreign", None
-    wait = gdb.Value(word).cast(gdb.lookup_type("rubato::detail::suspension").pointer()).dereference()
+    wait = gdb.Value(word).cast(gdb.lookup_type("rubato::detail::wait_operation").pointer()).dereference()
     whole = dynamic(wait)
     name = short(whole.type)
-    awaiter = re.match(r"detail::future_awaiter<.*, *((?:shared_)?future<.*>) *>$", name)
+    awaiter = re.match(r"detail::future_awaiter<((?:shared_)?future<.*>) *>$", name)
     if awaiter:
         return "awaits a " + awaiter.group(1).strip(), state_of(whole["future_"])
-    known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its siblings"),
+    known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its fork_group"),
              ("send_awaiter", "awaits room in a channel"), ("receive_awaiter", "awaits a value of a channel"),
-             ("sibling_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"), ("permit", "awaits a lock or a semaphore"))
+             ("group_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"), ("permit", "awaits a lock or a semaphore"))
     for part, text in known:
         if part in name:
             return text, None
     return "awaits " + name.replace("detail::", ""), None
 
 
-def print_coroutine(activity, seen, indent=""):
+def print_coroutine(coroutine_task, seen, indent=""):
     """The coroutines of one line of execution, innermost first; then those of what it awaits."""
-    address = int(activity.address)
+    address = int(coroutine_task.address)
     if address in seen:
         print(indent + "  ... the line of execution at %#x, printed above" % address)
         return
     seen.add(address)
-    frame = frame_in(activity["leaf_"])
+    frame = frame_in(coroutine_task["leaf_"])
     if frame == 0:
         print(indent + "  runs, or has not begun")
         return
-    findable = int(activity["leaf_is_ours_"])
+    findable = int(coroutine_task["leaf_is_ours_"])
     number = 0
     while frame != 0:
         name = coroutine_name(frame)
-        if "sibling_group" in name:
+        if "fork_group" in name:
             name = "when_all(), when_any() or with_deadline()"
         print("%s  #%d %s" % (indent, number, name))
         if not findable:
             break
         frame, findable = awaited_by(frame)
         number += 1
-    parent = parent_of(activity)
+    parent = parent_of(coroutine_task)
     if parent is not None:
         print("%s  #%d when_all(), when_any() or with_deadline() of the coroutine at %#x" % (indent, number, int(parent.address)))
-    text, state = described_wait(activity)
+    text, state = described_wait(coroutine_task)
     print(indent + "  " + text)
     if state is not None:
         print_state(state, seen, indent + "    ")
 
 
 def print_state(state, seen, indent):
-    activity = as_activity(state)
-    if activity is not None and not is_done(state.dereference()):
+    coroutine_task = as_coroutine_task(state)
+    if coroutine_task is not None and not is_done(state.dereference()):
         print("%sof the coroutine at %#x:" % (indent, int(state)))
-        print_coroutine(activity, seen, indent)
+        print_coroutine(coroutine_task, seen, indent)
     else:
         print(indent + described_state(state))
 
@@ -274,13 +274,13 @@ def pools():
     """All that there are. Needs debug information of the library."""
     core = gdb.lookup_type("rubato::detail::pool_core").pointer()
     try:
-        first = gdb.parse_and_eval("'rubato::detail::(anonymous namespace)::state'.pools")
+        first = gdb.parse_and_eval("'rubato::detail::(anonymous namespace)::state'.pools.first_")
     except gdb.error:  # the type of that variable is not known
         state = gdb.parse_and_eval("(char*)&'rubato::detail::(anonymous namespace)::state'")
         first = (state + 8).cast(core.pointer()).dereference()
     while int(first) != 0:
         yield first.dereference()
-        first = first["next_pool"]
+        first = first["next_"]
 
 
 def member(value, base):
@@ -305,17 +305,17 @@ def elements(unique_pointer, count):
 def queued(core):
     """How many tasks are in the queues."""
     n = 0
-    node = core["entry"]["head_"]
-    stub = int(core["entry"]["stub_"].address)
+    node = core["queues"]["injector_"]["head_"]
+    stub = int(core["queues"]["injector_"]["stub_"].address)
     while int(node) != 0:
         n += int(node) != stub
         node = atomic(node.dereference()["next"])
-    for seat in elements(core["seats_"], int(atomic(core["seats_known_"]))):
+    for seat in elements(core["queues"]["seats_"], int(atomic(core["queues"]["known_"]))):
         if int(seat) == 0:
             continue
         s = seat.dereference()
         n += int(atomic(s["queue"]["tail_"])) - int(atomic(s["queue"]["head_"]))
-        n += int(atomic(s["slot"])) != 0
+        n += int(atomic(s["lifo_slot"])) != 0
         n += int(atomic(s["inbox"]["pushed_"])) - int(atomic(s["inbox"]["popped_"]))
     return n
 
@@ -326,8 +326,8 @@ def pool_name(core):
 
 
 def described_pool(core):
-    return 'pool "%s": size %d, queued %d, threads %d' % (pool_name(core), int(atomic(core["target_"])), queued(core),
-                                                              int(atomic(core["made_"])))
+    return 'pool "%s": size %d, queued %d, threads %d' % (pool_name(core), int(atomic(core["life"]["target_"])), queued(core),
+                                                              int(atomic(core["threads"]["made_"])))
 
 
 class PoolPrinter:
@@ -345,12 +345,12 @@ class PoolPrinter:
             return "pool: started; the library has no debug information (%s)" % error
 
 
-def residents(core):
+def owned_tasks(core):
     """The work that waits in a pool: coroutines that have been suspended, continuations."""
-    stripes = core["residing"]["stripes_"]["_M_elems"]
+    stripes = core["owned"]["stripes_"]["_M_elems"]
     kind = gdb.lookup_type("rubato::detail::future_state").pointer()
     for i in range(stripes.type.strip_typedefs().range()[1] + 1):
-        r = stripes[i]["first"]
+        r = stripes[i]["tasks"]["first_"]
         while int(r) != 0:
             offset = int(r["offset_"])
             if offset >= 1 << 30:  # 31 bits, and it may lie before the work
@@ -368,7 +368,7 @@ class ChannelPrinter:
         parts = ["%d of %d" % (int(core["buffer_"]["size_"]), int(core["capacity_"]))]
         for side in ("senders", "receivers"):
             n = 0
-            node = core[side + "_"]["first_"]
+            node = core[side + "_"]["nodes_"]["first_"]
             while int(node) != 0:
                 n += 1
                 node = node["next_"]
@@ -421,12 +421,12 @@ result of another coroutine, that one."""
         seen = set()
         for core in pools():
             print(described_pool(core))
-            for state in residents(core):
-                activity = as_activity(state)
-                if activity is None or is_done(state.dereference()) or int(activity.address) in seen:
+            for state in owned_tasks(core):
+                coroutine_task = as_coroutine_task(state)
+                if coroutine_task is None or is_done(state.dereference()) or int(coroutine_task.address) in seen:
                     continue
                 print("coroutine at %#x:" % int(state))
-                print_coroutine(activity, seen)
+                print_coroutine(coroutine_task, seen)
 
 
 def printers():

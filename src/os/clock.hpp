@@ -20,7 +20,7 @@ namespace detail {
 
 enum class tick_source : unsigned char { unknown, counter, steady_clock };
 
-/// Set once, by whoever asks first. Relaxed everywhere: every thread that looks finds out the same.
+/// Set by the first thread that asks. relaxed, everywhere: every thread finds out the same.
 inline constinit std::atomic<tick_source> source{tick_source::unknown};
 
 /// now() where the counter is not known to be usable: finds out, or reads steady_clock.
@@ -53,7 +53,7 @@ inline ticks now() noexcept {
 }
 
 namespace detail {
-/// To a whole number; what is too large becomes the largest.
+/// To a whole number; a value that is too large becomes the largest.
 constexpr std::int64_t saturate(double x) noexcept {
   constexpr double bound = 9.2e18; // a little inside the range
   return x >= bound    ? std::numeric_limits<std::int64_t>::max()

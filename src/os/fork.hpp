@@ -1,4 +1,4 @@
-// What has to happen around fork().
+// Handlers around fork().
 #pragma once
 
 namespace rubato::os {

@@ -10,6 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+
 namespace rubato::os {
 
 namespace {
@@ -27,12 +31,16 @@ bool sleep(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
                 FUTEX_BITSET_MATCH_ANY) == 0)
     return true;
   switch (errno) {
-  case EAGAIN:
   case EINTR:
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+    ::usleep(0); // ThreadSanitizer runs a signal's handler at the next call that it intercepts
+    [[fallthrough]];
+#endif
+  case EAGAIN:
     return true;
   case ETIMEDOUT:
     return false;
-  default: // a loop around it would spin for ever and nobody would know why
+  default: // a loop around it would spin for ever, without a word
     die("the kernel refuses to let a thread sleep (futex)");
   }
 }
@@ -56,7 +64,7 @@ bool wait_until(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
 
 unsigned wake(std::atomic<std::uint32_t> const& word, unsigned count) noexcept {
   if (count == 0) return 0; // the kernel would wake one
-  // It fails only on an address that was never the process's own: then nobody sleeps there.
+  // It fails only on an address that was never the process's own: then no thread sleeps there.
   auto const most = static_cast<int>(std::min<unsigned>(count, INT_MAX));
   long const woken = ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, most);
   return woken > 0 ? static_cast<unsigned>(woken) : 0;

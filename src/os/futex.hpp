@@ -7,7 +7,7 @@
 
 namespace rubato::os {
 
-/// Sleeps while `word == expected`. May return for no reason (a signal, a wake meant for someone else):
+/// Sleeps while `word == expected`. May return for no reason (a signal, a wake meant for another thread):
 /// recheck.
 void wait(std::atomic<std::uint32_t> const& word, std::uint32_t expected) noexcept;
 
@@ -17,7 +17,7 @@ bool wait_until(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
                 std::chrono::steady_clock::time_point deadline) noexcept;
 
 /// Wakes at most `count` of the sleepers on `word`; returns how many. Only the address is used, so the word
-/// may be gone already: then a stranger who sleeps at the same address wakes for no reason, as wait() allows.
+/// may be gone already: then another sleeper at the same address wakes for no reason, as wait() allows.
 unsigned wake(std::atomic<std::uint32_t> const& word, unsigned count) noexcept;
 
 } // namespace rubato::os

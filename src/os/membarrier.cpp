@@ -39,7 +39,7 @@ void membarrier() noexcept {
   if (errno == EPERM && command(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
       command(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
     return;
-  // Whoever relied on it has left out fences for its sake: to go on would be to corrupt memory.
+  // Threads that rely on it have left out fences: to go on would be to corrupt memory.
   die("the kernel has ceased to provide membarrier; run with RUBATO_NO_MEMBARRIER=1");
 }
 

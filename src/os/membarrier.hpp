@@ -18,7 +18,7 @@ void membarrier() noexcept;
 void refuse_membarrier(bool refuse) noexcept;
 
 namespace detail {
-/// What the first call of membarrier_available() does: reads the environment, registers, tries.
+/// The first call of membarrier_available(): reads the environment, registers, tries.
 [[nodiscard]] bool ask_for_membarrier() noexcept;
 } // namespace detail
 

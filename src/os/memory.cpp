@@ -21,8 +21,8 @@ void* map(std::size_t bytes) {
 
 void* reserve(std::size_t bytes) {
   void* const memory = map(bytes);
-  // A huge page would commit, and clear, 2 MiB at the first write. Where the kernel has none, it refuses: as
-  // well.
+  // A huge page would commit, and clear, 2 MiB at the first write. A kernel without huge
+  // pages refuses, which does no harm.
   ::madvise(memory, bytes, MADV_NOHUGEPAGE);
   return memory;
 }
@@ -30,7 +30,7 @@ void* reserve(std::size_t bytes) {
 void* reserve_huge(std::size_t bytes) {
   auto* const wide = static_cast<std::byte*>(map(bytes + huge_page));
   std::size_t const before = -reinterpret_cast<std::uintptr_t>(wide) % huge_page;
-  // What cannot be given back, for want of room in the kernel's tables, is address space and no more.
+  // If the kernel's tables have no room, only address space stays reserved.
   if (before != 0) ::munmap(wide, before);
   ::munmap(wide + before + bytes, huge_page - before);
   ::madvise(wide + before, bytes, MADV_HUGEPAGE); // where it fails, small pages do as well

@@ -1,8 +1,8 @@
 #include "os/thread.hpp"
 
-#include "os/affinity.hpp"
+#include "os/cpus/affinity.hpp"
 #include "os/die.hpp"
-#include "os/file.hpp"
+#include "os/io/file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -50,11 +50,11 @@ public:
   [[nodiscard]] pthread_attr_t* get() noexcept { return &value_; }
 };
 
-/// What a thread takes along to its beginning.
+/// The arguments of a new thread.
 struct start {
   void (*entry)(void*);
   void* arg;
-  std::array<char, 16> name; // what the kernel keeps, the final zero included
+  std::array<char, 16> name; // the kernel's limit, the final zero included
   cpu_mask cpus;             // empty: the creator's
 };
 
@@ -101,7 +101,8 @@ public:
 } // namespace
 
 thread::thread(thread_options const& options, void (*entry)(void*), void* arg) {
-  auto begin = std::make_unique<start>(start{entry, arg, {}, mask_before_pin()});
+  bool const told = options.cpus != nullptr && !options.cpus->empty();
+  auto begin = std::make_unique<start>(start{entry, arg, {}, told ? *options.cpus : mask_before_pin()});
   options.name.copy(begin->name.data(), begin->name.size() - 1);
 
   attributes attr;

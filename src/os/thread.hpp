@@ -1,4 +1,4 @@
-// Threads: start, name, pin, and what can be learnt about another thread from outside.
+// Threads: start, name, pin, and observe another thread.
 #pragma once
 
 #include <chrono>
@@ -10,17 +10,23 @@
 
 namespace rubato::os {
 
+class cpu_mask;
+
 struct thread_options {
   std::string name{};         ///< at most 15 bytes are kept; empty: the creator's
-  std::size_t stack_size = 0; ///< in bytes, rounded up to what the system needs; 0: the system's default
+  std::size_t stack_size = 0; ///< in bytes, rounded up to the system's unit; 0: the system's default
   /// All signals but those that a thread causes itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT,
   /// SIGSYS) are blocked there; false: the mask is the creator's.
   bool blocks_signals = false;
+  /// Where it may run; null or empty: where its creator may, or might before pin(). Read before the
+  /// constructor returns.
+  cpu_mask const* cpus = nullptr;
 };
 
-/// A thread of the system. Unlike std::thread it has a name and a stack size, and it starts on all the CPUs
-/// that its creator had before the creator was pinned by pin(). Its nice value and its scheduling class are
-/// the creator's. Like std::thread it must be joined or detached before it is destroyed or assigned to.
+/// A thread of the system. Unlike std::thread it has a name and a stack size, and unless told it starts on
+/// all the CPUs that its creator had before the creator was pinned by pin(). Its nice value and its
+/// scheduling class are the creator's. Like std::thread it must be joined or detached before it is destroyed
+/// or assigned to.
 class thread {
   pthread_t handle_{};
   bool joinable_ = false;
@@ -45,7 +51,8 @@ public:
 
 using thread_id = pid_t;
 
-/// What a thread passes on to those that it makes. Without privileges a nice value can only grow.
+/// The scheduling that a thread passes on to the threads that it makes. Without privileges a nice value can
+/// only grow.
 struct scheduling {
   bool ordinary = true; ///< SCHED_OTHER
   int nice = 0;

@@ -3,9 +3,9 @@
 // Source: D. Vyukov, "Intrusive MPSC node-based queue". Consumers take turns under a lock.
 #pragma once
 
-#include "rubato/detail/mutex.hpp"
-#include "rubato/detail/policy.hpp"
-#include "rubato/detail/queue_node.hpp"
+#include "rubato/detail/base/intrusive_list.hpp"
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/base/policy.hpp"
 
 #include <cstddef>
 
@@ -25,15 +25,13 @@ private:
 
 public:
   basic_injector() noexcept = default;
-  basic_injector(basic_injector const&) = delete;
-  basic_injector& operator=(basic_injector const&) = delete;
 
   void push(node* n) noexcept { push_chain(n, n); }
 
   /// Appends a chain that is linked already, in one step: nothing comes in between.
   void push_chain(node* first, node* last) noexcept {
     last->next.store(nullptr, std::memory_order_relaxed);
-    // seq_cst: the event of promise W. Whoever pushes reads the sleepers afterwards; a sleeper announces
+    // seq_cst: the event of guarantee W. The pusher reads the sleepers afterwards; a sleeper announces
     // itself and then calls empty(). acq_rel among producers: the link below is written to a node that is
     // there.
     node* const previous = tail_.exchange(last, std::memory_order_seq_cst);
@@ -41,8 +39,8 @@ public:
     previous->next.store(first, std::memory_order_release);
   }
 
-  /// False from the moment a push has begun until the node is popped. Exact for whoever has ordered itself
-  /// after the push, a push that is not finished included.
+  /// False from the moment a push has begun until the node is popped. Exact for a thread that has ordered
+  /// itself after the push, even if the push is not finished.
   [[nodiscard]] bool empty() const noexcept {
     // seq_cst: see push_chain().
     return tail_.load(std::memory_order_seq_cst) == &stub_;
@@ -59,9 +57,9 @@ public:
     if (head == &stub_) head_ = head = linked_after(head);
     node* next = head->next.load(std::memory_order_acquire);
     if (next == nullptr) {
-      // The last one. The stub takes its place, but only if nobody has come since: otherwise the queue would
-      // look empty with a node in it. release: pairs with a producer's exchange, because it will link to the
-      // stub. acquire on failure: what is there now is linked behind the head, or about to be.
+      // The last node. The stub takes its place, but only if no push has come since: otherwise the queue
+      // would look empty with a node in it. release: pairs with a producer's exchange, because it will link
+      // to the stub. acquire on failure: a node that is there now is linked behind the head, or about to be.
       stub_.next.store(nullptr, std::memory_order_relaxed);
       node* expected = head;
       if (tail_.compare_exchange_strong(expected, &stub_, std::memory_order_seq_cst,

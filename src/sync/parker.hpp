@@ -1,8 +1,12 @@
-// Where one thread sleeps until somebody wakes it. docs/design/parking.md
+// Where one thread sleeps until another wakes it. docs/design/parking.md
+//
+// States: none; notified, a wake has come; parked, the owner sleeps here; polling, it sleeps among the
+// kernel's events (event_key.hpp). The owner leaves `none` by a compare-exchange and comes back by an
+// exchange; a waker exchanges `notified`, and what it finds says how to end the sleep.
 #pragma once
 
-#include "rubato/detail/deadline.hpp"
-#include "rubato/detail/policy.hpp"
+#include "rubato/detail/base/deadline.hpp"
+#include "rubato/detail/base/policy.hpp"
 
 #include <chrono>
 
@@ -12,7 +16,7 @@ namespace rubato::detail {
 /// rechecks what it waits for after every return, so a stale wake does no harm.
 template<class Policy>
 class basic_parker {
-  static constexpr std::uint32_t none = 0, notified = 1, parked = 2;
+  static constexpr std::uint32_t none = 0, notified = 1, parked = 2, polling = 3;
   typename Policy::template atomic<std::uint32_t> word_{none};
 
 public:
@@ -30,7 +34,7 @@ public:
     static_cast<void>(word_.exchange(none, std::memory_order_acquire));
   }
 
-  /// The same until then at the latest; max(): without limit. True: unpark() has been called.
+  /// The same, until the deadline at the latest; max(): without limit. True: unpark() has been called.
   bool park_until(std::chrono::steady_clock::time_point deadline) noexcept {
     if (deadline == std::chrono::steady_clock::time_point::max()) {
       park();
@@ -46,14 +50,33 @@ public:
     return word_.exchange(none, std::memory_order_acquire) == notified; // acquire: as in park()
   }
 
-  /// Parked, and nobody has called unpark() since. A hint, for whoever looks again.
-  [[nodiscard]] bool sleeps() const noexcept { return word_.load(std::memory_order_relaxed) == parked; }
+  /// The same, but the owner sleeps elsewhere: `sleep()` returns when Policy::poke() has been called, or
+  /// earlier. Not called if unpark() has been called since the last return.
+  template<class Sleep>
+  void poll(Sleep sleep) noexcept {
+    std::uint32_t expected = none;
+    // release: pairs with unpark(), because a poke reaches a thread that looks at what the owner did before.
+    // The exchange below acquires what the waker did.
+    if (word_.compare_exchange_strong(expected, polling, std::memory_order_release,
+                                      std::memory_order_relaxed))
+      sleep();
+    static_cast<void>(word_.exchange(none, std::memory_order_acquire)); // acquire: as in park()
+  }
+
+  /// Asleep, and no thread has called unpark() since. A hint: the caller looks again.
+  [[nodiscard]] bool sleeps() const noexcept { return word_.load(std::memory_order_relaxed) >= parked; }
+  /// The same, among the kernel's events.
+  [[nodiscard]] bool polls() const noexcept { return word_.load(std::memory_order_relaxed) == polling; }
 
   /// From any thread.
   void unpark() noexcept {
     // acq_rel: release pairs with park(); acquire, so that wakers are ordered among themselves and the last
-    // one's notification carries the effects of those whose notification it replaced.
-    if (word_.exchange(notified, std::memory_order_acq_rel) == parked) Policy::futex_wake(word_, 1);
+    // one's notification carries the effects of the notifications that it replaced.
+    std::uint32_t const before = word_.exchange(notified, std::memory_order_acq_rel);
+    if (before == parked)
+      Policy::futex_wake(word_, 1);
+    else if (before == polling)
+      Policy::poke();
   }
 };
 

@@ -1,9 +1,9 @@
-// A seat's run queue: its worker pushes, anybody pops, oldest first. docs/design/queues.md
+// A seat's run queue: its occupant pushes, any thread pops, oldest first. docs/design/queues.md
 //
 // Source: the run queues of Go's scheduler and of tokio; a bounded ring with one producer.
 #pragma once
 
-#include "rubato/detail/policy.hpp"
+#include "rubato/detail/base/policy.hpp"
 
 #include <array>
 #include <cstddef>
@@ -24,8 +24,6 @@ class basic_run_queue {
 
 public:
   basic_run_queue() noexcept = default;
-  basic_run_queue(basic_run_queue const&) = delete;
-  basic_run_queue& operator=(basic_run_queue const&) = delete;
 
   /// For the worker on the seat. False: full.
   [[nodiscard]] bool push(Node* n) noexcept {
@@ -33,7 +31,7 @@ public:
     // acquire: pairs with the release in pop(), because the slot is written anew.
     if (tail - head_.load(std::memory_order_acquire) == Capacity) return false;
     ring_[tail % Capacity].store(n, std::memory_order_relaxed);
-    // seq_cst: the event of promise W, as in the injector. Its release half pairs with pop().
+    // seq_cst: the event of guarantee W, as in the injector. Its release half pairs with pop().
     tail_.store(tail + 1, std::memory_order_seq_cst);
     return true;
   }
@@ -66,8 +64,8 @@ public:
     }
   }
 
-  /// Moves up to half of it, at least one, to `mine`, which is the caller's and empty, but for the oldest,
-  /// which is returned. Null: there was nothing.
+  /// Steals up to half of the tasks, at least one: returns the oldest and moves the rest to `mine`, which is
+  /// the caller's and empty. Null: there was none.
   [[nodiscard]] Node* steal_into(basic_run_queue& mine) noexcept {
     std::uint64_t head = head_.load(std::memory_order_acquire);
     for (;;) {
@@ -77,7 +75,7 @@ public:
       std::uint64_t const end = mine.tail_.load(std::memory_order_relaxed);
       if (end - mine.head_.load(std::memory_order_acquire) + count > Capacity) return pop();
       Node* const first = ring_[head % Capacity].load(std::memory_order_relaxed);
-      // Written beyond the caller's tail, where nobody looks until it moves.
+      // Written beyond the caller's tail, where no thread looks until it moves.
       for (std::uint64_t i = 1; i < count; ++i)
         mine.ring_[(end + i - 1) % Capacity].store(
             ring_[(head + i) % Capacity].load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -95,7 +93,7 @@ public:
     std::uint64_t const tail = tail_.load(std::memory_order_seq_cst); // as in pop()
     return tail > head ? static_cast<std::size_t>(tail - head) : 0;
   }
-  /// How many have been pushed and popped in all; for whoever wants to know whether it moves.
+  /// How many have been pushed and popped in all: the progress monitor sees by them whether the queue moves.
   [[nodiscard]] std::uint64_t pushed() const noexcept { return tail_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t popped() const noexcept { return head_.load(std::memory_order_acquire); }
 };

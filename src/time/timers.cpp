@@ -1,11 +1,12 @@
-#include "work/timers.hpp"
+#include "sched/monitor/timers.hpp"
 
-#include "rubato/detail/mutex.hpp"
+#include "sched/worker/event_source.hpp"
+#include "time/timer_shards.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <utility>
-#include <vector>
+#include <atomic>
+#include <bit>
+#include <thread>
 
 namespace rubato::detail {
 
@@ -13,110 +14,65 @@ namespace {
 
 using time_point = std::chrono::steady_clock::time_point;
 
-/// A binary heap; every timer knows its place, so that it can be taken out.
-class heap {
-  std::vector<timer*> timers_;
-
-  void put(std::size_t i, timer* t) noexcept {
-    timers_[i] = t;
-    t->position = i;
-  }
-  void rise(std::size_t i, timer* t) noexcept {
-    for (; i != 0 && t->due < timers_[(i - 1) / 2]->due; i = (i - 1) / 2) put(i, timers_[(i - 1) / 2]);
-    put(i, t);
-  }
-  void sink(std::size_t i, timer* t) noexcept {
-    for (std::size_t child = 0; (child = 2 * i + 1) < timers_.size(); i = child) {
-      if (child + 1 < timers_.size() && timers_[child + 1]->due < timers_[child]->due) ++child;
-      if (t->due <= timers_[child]->due) break;
-      put(i, timers_[child]);
-    }
-    put(i, t);
-  }
-
-public:
-  [[nodiscard]] timer* first() const noexcept { return timers_.empty() ? nullptr : timers_.front(); }
-  void insert(timer& t) {
-    timers_.push_back(&t);
-    rise(timers_.size() - 1, &t);
-  }
-  void erase(timer& t) noexcept {
-    std::size_t const i = std::exchange(t.position, timer::idle);
-    timer* const last = timers_.back();
-    timers_.pop_back();
-    if (last == &t) return;
-    if (i != 0 && last->due < timers_[(i - 1) / 2]->due)
-      rise(i, last);
-    else
-      sink(i, last);
-  }
-  void clear() noexcept {
-    for (timer* t : timers_) t->position = timer::idle;
-    timers_.clear();
-  }
-};
-
-struct all_timers {
-  mutex guard;
-  heap timers;                            // guarded, as is the next
-  time_point planned = time_point::max(); ///< when the watch comes back by itself
-};
+constexpr unsigned most_shards = 64;
 
 union undying {
-  all_timers timers;
+  basic_timer_shards<std_policy, most_shards> shards;
   constexpr undying() noexcept
-      : timers() {}
-  ~undying() {} // NOLINT(modernize-use-equals-default): the watch may outlive static objects
+      : shards() {}
+  ~undying() {} // NOLINT(modernize-use-equals-default): the monitor may outlive static objects
 };
 constinit undying storage;
 
-all_timers& all() noexcept { return storage.timers; }
+/// One per CPU that the machine has, rounded up to a power of two.
+unsigned shards_in_use() noexcept {
+  static std::atomic<unsigned> known{0};
+  // relaxed: every thread finds the same number.
+  if (unsigned const n = known.load(std::memory_order_relaxed); n != 0) return n;
+  unsigned const n = std::bit_ceil(std::clamp(std::thread::hardware_concurrency(), 1U, most_shards));
+  known.store(n, std::memory_order_relaxed);
+  return n;
+}
+
+/// Threads take the shards in turn.
+unsigned shard_of_thread() noexcept {
+  static std::atomic<unsigned> last{0};
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = most_shards;
+  if (mine == most_shards) mine = last.fetch_add(1, std::memory_order_relaxed) % shards_in_use();
+  return mine;
+}
+
+time_point to_time_point(clock_ns t) noexcept {
+  using clock = std::chrono::steady_clock;
+  return t == never_ns ? time_point::max()
+                       : time_point(std::chrono::duration_cast<clock::duration>(std::chrono::nanoseconds(t)));
+}
+
+constexpr auto set_alarm = [](clock_ns due) { set_timer_alarm(to_time_point(due)); };
 
 } // namespace
 
-void arm(timer& t) {
-  all_timers& a = all();
-  bool earlier = false;
-  {
-    std::lock_guard const guard(a.guard);
-    a.timers.insert(t);
-    earlier = t.due < a.planned;
-    if (earlier) a.planned = t.due; // only one of several calls
-  }
-  if (earlier) wake_for_timer();
+void arm(timer& t) noexcept {
+  // Without a reactor the monitor fires: one wake more.
+  if (installed_events.load(std::memory_order_relaxed) == nullptr) try_to_start_events();
+  storage.shards.arm(t, shard_of_thread(), set_alarm);
 }
 
-bool disarm(timer& t) noexcept {
-  all_timers& a = all();
-  std::lock_guard const guard(a.guard);
-  if (t.position == timer::idle) return false;
-  a.timers.erase(t);
-  return true;
+bool disarm(timer& t) noexcept { return storage.shards.disarm(t); }
+
+void fire_timers() noexcept {
+  clock_ns const now = to_ns(std::chrono::steady_clock::now());
+  static_cast<void>(storage.shards.fire(shards_in_use(), now, never_ns, set_alarm));
 }
 
-time_point fire_timers(time_point latest) noexcept {
-  all_timers& a = all();
-  time_point const now = std::chrono::steady_clock::now();
-  for (;;) {
-    timer* t = nullptr;
-    {
-      std::lock_guard const guard(a.guard);
-      t = a.timers.first();
-      if (t == nullptr || t->due > now) {
-        a.planned = t != nullptr ? std::min(t->due, latest) : latest;
-        return a.planned;
-      }
-      a.timers.erase(*t);
-    }
-    t->fire(*t);
-  }
+time_point fire_timers_until(time_point latest) noexcept {
+  clock_ns const now = to_ns(std::chrono::steady_clock::now());
+  // The caller sleeps until the time that it gets: its alarm needs no setting.
+  return to_time_point(storage.shards.fire(shards_in_use(), now, to_ns(latest), [](clock_ns) {}));
 }
 
-void lock_timers() noexcept { all().guard.lock(); }
-void unlock_timers() noexcept { all().guard.unlock(); }
-void forget_timers() noexcept {
-  all().timers.clear();
-  all().planned = time_point::max();
-}
+void lock_timers() noexcept { storage.shards.lock_all(); }
+void unlock_timers() noexcept { storage.shards.unlock_all(); }
+void forget_timers() noexcept { storage.shards.clear(); }
 
 } // namespace rubato::detail

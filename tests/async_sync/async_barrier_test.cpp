@@ -1,5 +1,5 @@
-// async_barrier: nobody is in a phase that others have not begun.
-#include "async_sync/support.hpp"
+// async_barrier: no participant is in a phase that another has not begun.
+#include "support/async_sync.hpp"
 
 #include <stdexcept>
 #include <thread>
@@ -20,9 +20,9 @@ struct phases {
       , reached(n, 0) {}
 };
 
-rubato::task<> take_part(phases& p, std::size_t who, std::size_t rounds) {
+rubato::task<> take_part(phases& p, std::size_t participant, std::size_t rounds) {
   for (std::size_t round = 1; round <= rounds; ++round) {
-    p.reached[who] = round;
+    p.reached[participant] = round;
     co_await p.barrier.arrive_and_wait();
     for (std::size_t const r : p.reached)
       if (r != round) ++p.wrong;
@@ -40,14 +40,14 @@ TEST_P(async_barrier, keeps_its_participants_together) {
   }
 }
 
-TEST_P(async_barrier, goes_on_without_those_who_drop_out) {
+TEST_P(async_barrier, goes_on_without_participants_that_drop_out) {
   constexpr std::size_t participants = 6;
   rubato::async_barrier barrier(participants);
   std::vector<std::size_t> passed(participants, 0);
-  auto leaves_after = [&](std::size_t who) -> rubato::task<> {
-    for (std::size_t round = 0; round != who * 10; ++round) {
+  auto leaves_after = [&](std::size_t participant) -> rubato::task<> {
+    for (std::size_t round = 0; round != participant * 10; ++round) {
       co_await barrier.arrive_and_wait();
-      ++passed[who];
+      ++passed[participant];
     }
     barrier.arrive_and_drop();
   };

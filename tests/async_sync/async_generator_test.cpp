@@ -1,5 +1,5 @@
 // async_generator: values one after the other, from a coroutine that may wait.
-#include "async_sync/support.hpp"
+#include "support/async_sync.hpp"
 #include "support/stack_meter.hpp"
 #include "support/values.hpp"
 
@@ -188,7 +188,7 @@ TEST_P(async_generator, answers_one_next_at_a_time) {
   EXPECT_EQ(pool.block_on(next()), std::nullopt);
 }
 
-TEST_P(async_generator, is_stopped_with_whoever_awaits_it) {
+TEST_P(async_generator, is_stopped_with_its_awaiter) {
   rubato::channel<int> c(0);
   auto forwards = [&]() -> rubato::async_generator<int> {
     for (;;) {

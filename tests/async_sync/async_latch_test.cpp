@@ -1,5 +1,5 @@
 // async_latch: opens once, for all, and is out of the way then.
-#include "async_sync/support.hpp"
+#include "support/async_sync.hpp"
 
 #include <memory>
 #include <stdexcept>
@@ -53,8 +53,8 @@ TEST_P(async_latch, cannot_be_counted_below_zero) {
   EXPECT_TRUE(latch.try_wait());
 }
 
-/// The usual way to wait for children: the latch is in the frame of who waits and ends with it, at once.
-TEST_P(async_latch, may_be_destroyed_by_whoever_it_lets_through) {
+/// The usual way to wait for children: the latch is in the waiter's frame and ends with it, at once.
+TEST_P(async_latch, may_be_destroyed_by_a_released_waiter) {
   std::size_t const rounds = scaled(3'000);
   auto owns = [&](std::size_t round) -> rubato::task<> {
     auto done = std::make_unique<rubato::async_latch>(4);

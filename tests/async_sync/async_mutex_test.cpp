@@ -1,5 +1,5 @@
 // async_mutex: excludes, hands over in order, and can be used from anywhere.
-#include "async_sync/support.hpp"
+#include "support/async_sync.hpp"
 
 #include <memory>
 #include <stdexcept>
@@ -15,17 +15,17 @@ RUBATO_TEST_WITH_WORKERS(async_mutex, all_counts);
 struct guarded {
   rubato::async_mutex mutex;
   long count = 0; // not atomic: the mutex is what protects it
-  occupancy who;
+  occupancy inside;
 };
 
 rubato::task<> count_up(guarded& g, std::size_t rounds, bool yields) {
   for (std::size_t i = 0; i != rounds; ++i) {
     co_await g.mutex.lock();
-    g.who.enter();
+    g.inside.enter();
     long const before = g.count;
     if (yields && i % 8 == 0) co_await rubato::yield();
     g.count = before + 1;
-    g.who.leave();
+    g.inside.leave();
     g.mutex.unlock();
   }
 }
@@ -38,7 +38,7 @@ TEST_P(async_mutex, excludes_coroutines_from_each_other) {
     for (int i = 0; i != 8; ++i) all.push_back(pool.spawn(count_up(g, rounds, yields)));
     get_all(all);
     EXPECT_EQ(g.count, static_cast<long>(8 * rounds));
-    EXPECT_EQ(g.who.most(), 1);
+    EXPECT_EQ(g.inside.most(), 1);
     EXPECT_TRUE(g.mutex.try_lock());
     g.mutex.unlock();
   }
@@ -67,9 +67,9 @@ TEST_P(async_mutex, excludes_threads_that_only_try) {
   EXPECT_EQ(g.count, static_cast<long>(4 * rounds) + by_threads);
 }
 
-rubato::task<> lock_and_note(rubato::async_mutex& m, std::vector<int>& order, int who) {
+rubato::task<> lock_and_note(rubato::async_mutex& m, std::vector<int>& order, int name) {
   co_await m.lock();
-  order.push_back(who);
+  order.push_back(name);
   m.unlock();
 }
 
@@ -111,7 +111,7 @@ public:
   }
 };
 
-TEST_P(async_mutex, is_handed_to_whoever_was_overtaken) {
+TEST_P(async_mutex, is_handed_to_an_overtaken_waiter) {
   rubato::async_mutex m;
   ASSERT_TRUE(m.try_lock());
   std::vector<int> order;
@@ -240,7 +240,7 @@ TEST_P(async_mutex, lets_everybody_go_on_on_its_own_pool) {
     there.push_back(other.spawn(ping(m, other, strayed, rounds)));
     here.push_back(pool.spawn(ping(m, pool, strayed, rounds)));
   }
-  get_all(here); // first: a pool without workers is driven by whoever waits for it
+  get_all(here); // first: a thread that waits for a pool without workers drives it
   get_all(there);
   EXPECT_EQ(strayed, 0);
 }

@@ -1,5 +1,5 @@
-// async_semaphore: never more inside than permitted, nobody forgotten, in order.
-#include "async_sync/support.hpp"
+// async_semaphore: never more inside than permitted, no waiter forgotten, in order.
+#include "support/async_sync.hpp"
 
 #include <mutex>
 
@@ -37,14 +37,14 @@ TEST_P(async_semaphore, lets_in_no_more_than_permitted) {
   }
 }
 
-rubato::task<> acquire_and_note(rubato::async_semaphore& s, std::vector<int>& order, int who) {
+rubato::task<> acquire_and_note(rubato::async_semaphore& s, std::vector<int>& order, int name) {
   static std::mutex several; // a release of many lets them go at the same time
   co_await s.acquire();
   std::lock_guard const lock(several);
-  order.push_back(who);
+  order.push_back(name);
 }
 
-TEST_P(async_semaphore, gives_to_those_who_wait_and_keeps_the_rest) {
+TEST_P(async_semaphore, gives_to_waiters_and_keeps_the_rest) {
   rubato::async_semaphore s(0);
   std::vector<int> order;
   std::vector<rubato::future<void>> all;
@@ -96,8 +96,8 @@ TEST_P(async_semaphore, is_fed_from_outside) {
   EXPECT_FALSE(s.try_acquire());
 }
 
-/// A semaphore as the way to learn that all have ended: whoever has got the last permit destroys it.
-TEST_P(async_semaphore, may_be_destroyed_by_whoever_got_the_last_permit) {
+/// A semaphore as the way to learn that all have ended: the coroutine that gets the last permit destroys it.
+TEST_P(async_semaphore, may_be_destroyed_by_the_receiver_of_the_last_permit) {
   std::size_t const rounds = scaled(2'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     auto owns = [&]() -> rubato::task<> {

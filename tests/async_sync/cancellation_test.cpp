@@ -1,5 +1,5 @@
 // Waits that are stopped: they end early, and leave everything as if they had never begun.
-#include "async_sync/support.hpp"
+#include "support/async_sync.hpp"
 #include "support/tally.hpp"
 
 #include <optional>
@@ -136,7 +136,7 @@ TEST_P(cancellation, of_one_lets_the_next_have_its_turn) {
   all[3].get();
 }
 
-/// Who is stopped has not arrived: the others wait for it, until it comes again or drops out.
+/// A participant that is stopped has not arrived: the others wait for it, until it comes again or drops out.
 TEST_P(cancellation, takes_an_arrival_at_a_barrier_back) {
   rubato::async_barrier b(3);
   auto stopped = pool.spawn(arrive(b));
@@ -203,7 +203,7 @@ TEST_P(cancellation, racing_the_hand_over_of_a_lock) {
       let_all_wait(pool);
     }
     for (auto& f : all) ASSERT_NE(ending_of(f), ending::other);
-    ASSERT_TRUE(m.try_lock()) << "the lock was lost with somebody who was stopped";
+    ASSERT_TRUE(m.try_lock()) << "the lock was lost with a stopped waiter";
     m.unlock();
   });
   EXPECT_EQ(count, entered);
@@ -288,13 +288,13 @@ TEST_P(cancellation, racing_the_opening_of_a_latch) {
   });
 }
 
-/// Those who are stopped drop out; the others must not be held up.
+/// Participants that are stopped drop out; the others must not be held up.
 TEST_P(cancellation, racing_the_end_of_a_phase) {
   rounds_of(300, [&](std::size_t round) {
     constexpr std::size_t participants = 5;
     rubato::async_barrier b(participants);
     std::atomic<int> through{0};
-    rubato::async_latch go(1); // who is stopped before it has begun does not drop out
+    rubato::async_latch go(1); // a participant that is stopped before it has begun does not drop out
     auto take_part = [&]() -> rubato::task<> {
       bool stopped = false;
       try {
@@ -315,7 +315,7 @@ TEST_P(cancellation, racing_the_end_of_a_phase) {
     std::vector<rubato::future<void>> all;
     for (std::size_t i = 0; i != participants; ++i) all.push_back(pool.spawn(take_part()));
     {
-      // one is left alone, so that somebody goes through
+      // one is left alone, so that one goes through
       std::vector<rubato::future<void>> some;
       for (std::size_t i = 1; i != participants; ++i) some.push_back(std::move(all[i]));
       let_all_wait(pool);

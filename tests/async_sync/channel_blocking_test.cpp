@@ -127,4 +127,22 @@ TEST_P(channel_blocking, of_nothing_and_of_what_cannot_be_moved) {
   EXPECT_TRUE(s.receive_blocking());
 }
 
+/// A thread finds nothing, gets ready to wait, and then finds something. What it got ready goes: a leak is
+/// AddressSanitizer's to tell.
+TEST_P(channel_blocking, regression_leaves_nothing_behind_if_it_need_not_wait_after_all) {
+  std::size_t const rounds = scaled(20'000);
+  rubato::channel<std::size_t> there(1), back(1);
+  std::jthread const answers([&] {
+    for (std::size_t i = 0; i != rounds; ++i) {
+      std::optional<std::size_t> v;
+      while (!(v = there.try_receive())) std::this_thread::yield();
+      while (!back.try_send(*v)) std::this_thread::yield();
+    }
+  });
+  for (std::size_t i = 0; i != rounds; ++i) {
+    ASSERT_TRUE(there.send_blocking(i));
+    ASSERT_EQ(back.receive_blocking(), i);
+  }
+}
+
 } // namespace

@@ -1,5 +1,5 @@
 // channel: many at both ends; nothing lost, nothing twice.
-#include "async_sync/support.hpp"
+#include "support/async_sync.hpp"
 #include "support/tally.hpp"
 
 #include <optional>
@@ -119,7 +119,7 @@ TEST_P(channel_stress, closed_in_the_middle) {
   }
 }
 
-/// A ring of channels through which tokens go round: all workers at all ends, nobody idle for long.
+/// A ring of channels through which tokens go round: all workers at all ends, none idle for long.
 TEST_P(channel_stress, tokens_in_a_ring) {
   constexpr std::size_t stations = 6, tokens = 4;
   std::size_t const hops = scaled(2'000);

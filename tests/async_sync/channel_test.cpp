@@ -1,5 +1,5 @@
-// channel: what goes in comes out, in order, once; who waits at which end.
-#include "async_sync/support.hpp"
+// channel: what goes in comes out, in order, once; which end waits when.
+#include "support/async_sync.hpp"
 
 #include <memory>
 #include <optional>
@@ -93,9 +93,9 @@ TEST_P(channel, without_room_a_sender_waits_for_its_receiver) {
   expect_numbers(receiver.get(), 8, 10);
 }
 
-rubato::task<> receive_one(rubato::channel<int>& c, std::vector<int>& got, std::size_t who) {
+rubato::task<> receive_one(rubato::channel<int>& c, std::vector<int>& got, std::size_t receiver) {
   std::optional<int> const v = co_await c.receive();
-  got[who] = v.value_or(-1);
+  got[receiver] = v.value_or(-1);
 }
 
 TEST_P(channel, serves_receivers_in_order) {
@@ -184,8 +184,8 @@ TEST_P(channel, connects_pools_and_threads) {
   EXPECT_EQ(strayed, 0);
 }
 
-/// Whoever has received the value destroys the channel: the sender must be out of it.
-TEST_P(channel, may_be_destroyed_by_whoever_received_the_last_value) {
+/// The receiver of the value destroys the channel: the sender must be out of it.
+TEST_P(channel, may_be_destroyed_by_the_receiver_of_the_last_value) {
   std::size_t const rounds = scaled(3'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     auto c = std::make_unique<rubato::channel<int>>(i % 2);

@@ -1,6 +1,6 @@
 // What cannot be right ends the program, with a word of explanation.
-#include "async_sync/support.hpp"
-#include "pool/process.hpp"
+#include "support/async_sync.hpp"
+#include "support/process.hpp"
 
 #include <optional>
 
@@ -25,7 +25,7 @@ TEST_F(async_misuse, too_many_permits) {
   EXPECT_DEATH(rubato::async_semaphore(1).release(~std::size_t{0}), "rubato: an async_semaphore has at most");
 }
 
-TEST_F(async_misuse, destroyed_while_somebody_waits) {
+TEST_F(async_misuse, destroyed_while_a_coroutine_waits) {
   EXPECT_DEATH(
       {
         rubato::pool pool(1);

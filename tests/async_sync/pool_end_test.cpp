@@ -1,5 +1,5 @@
 // A pool ends while its coroutines wait: their frames are destroyed, and what they were given is not lost.
-#include "async_sync/support.hpp"
+#include "support/async_sync.hpp"
 
 #include <memory>
 #include <optional>
@@ -139,6 +139,33 @@ TEST_P(pool_end, locks_of_destroyed_coroutines_are_unlocked) {
   EXPECT_TRUE(m.try_lock());
 }
 
+/// The worker goes idle between the request and the end of the waits: it must not take them for stuck.
+TEST_P(pool_end, regression_a_discard_breaks_no_wait_before_all_were_asked_to_end) {
+  if (GetParam() == 0) return;
+  rubato::async_latch never(1);
+  std::atomic<int> cancelled{0};
+  auto wait = [&]() -> rubato::task<> {
+    try {
+      co_await never.wait();
+    } catch (rubato::cancelled const&) {
+      ++cancelled;
+    }
+  };
+  rubato::pool pool(GetParam());
+  auto waits = pool.spawn(wait());
+  let_all_wait(pool);
+  auto const of_pool = pool.run([] { return rubato::this_task_stop_token(); });
+  // Runs after the pool has begun to end, and before the first wait is ended.
+  std::stop_callback const on_stop(of_pool, [&] {
+    std::atomic<bool> ran{false};
+    pool.spawn([&] { ran = true; }).detach(); // dropped or run: a worker goes idle afterwards
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  pool.shutdown(rubato::discard);
+  EXPECT_NE(ending_of(waits), ending::broken);
+  EXPECT_EQ(cancelled, 1);
+}
+
 /// Given to coroutines that are ready when their pool discards: they have begun, and go on.
 TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
   if (GetParam() == 0) return;
@@ -173,7 +200,7 @@ TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
     let_all_wait(pool);
     gets_all = other.spawn(wait_elsewhere());
     let_all_wait(other);
-    // No thread runs it, so that what is ready stays queued until the pool discards.
+    // No thread runs it, so that ready work stays queued until the pool discards.
     pool.resize(0);
     m.unlock();
     s.release(5);
@@ -188,8 +215,8 @@ TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
   EXPECT_FALSE(s.try_acquire());
 }
 
-/// Somebody outside sends all the while.
-TEST_P(pool_end, racing_those_who_wake) {
+/// A thread outside sends all the while.
+TEST_P(pool_end, racing_threads_that_wake) {
   std::size_t const rounds = scaled(300);
   std::atomic<int> frames{0};
   jitter pauses(GetParam());

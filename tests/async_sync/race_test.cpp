@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "async/outcome.hpp"
+#include "support/outcome.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 

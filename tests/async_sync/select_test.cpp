@@ -1,4 +1,4 @@
-// select(): exactly one of several operations on channels, and what is called for it.
+// select(): exactly one of several operations on channels, and the callable of that operation is called.
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "async/outcome.hpp"
+#include "support/outcome.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 

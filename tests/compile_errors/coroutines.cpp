@@ -24,6 +24,13 @@ task<> in_time(task<int> t) {
   auto n = co_await rubato::with_deadline(t, std::chrono::seconds(1));
   // error: rubato: with_deadline(x, t): x must be a task, a future or something else that co_await takes
 }
+task<> selected(rubato::channel<int>& c) {
+  co_await rubato::select(c.receiving([](int) {}), c.sending(1, [](bool) {}));
+  // error: rubato: select(c.receiving(f), d.sending(value, g), ...): f must be callable as
+  // f(std::optional<value>), as receive() yields it, and g as g(bool)
+  co_await rubato::select(c.receiving([](auto&&) { return 1; }), c.sending(1, [](bool) {}));
+  // error: rubato: the callables of a select() return the same type
+}
 task<int> scopes() {
   co_await rubato::with_async_scope([](rubato::scope&) {});
   // error: rubato: with_async_scope(f, args...): f must be callable as f(scope&, args...) and return a task

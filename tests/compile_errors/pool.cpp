@@ -9,6 +9,7 @@
 
 struct other {};
 extern rubato::pool p;
+rubato::task<> nothing();
 
 int spawned() {
   return rubato::spawn([](int n) { return n; }).get();
@@ -49,6 +50,36 @@ void queued(std::unique_ptr<int> n) {
   // error: rubato: enqueue_bulk(n, f): f must be callable as f(index), any number of times
   p.enqueue_after(std::chrono::seconds(1), [](int) {});
   // error: rubato: enqueue(f): f must be callable as f()
+}
+// A lazy task that is dropped has done nothing.
+void lazily(rubato::scope& s, rubato::strand& in_order, rubato::channel<int>& c, rubato::async_mutex& m,
+            rubato::future<int> f) {
+  rubato::spawn([&c] { return c.send(9); }).get();
+  // error: rubato: the callable returns an awaitable that nothing awaits: write it as a coroutine and
+  // co_await it, or return a task
+  rubato::submit([] { return rubato::sleep_for(std::chrono::seconds(1)); }).get();
+  // error: rubato: the callable returns an awaitable that nothing awaits
+  p.spawn_on(0, [&m] { return m.lock(); }).get();
+  // error: rubato: the callable returns an awaitable that nothing awaits
+  p.enqueue([] { return rubato::when_all(nothing(), nothing()); });
+  // error: rubato: the callable returns an awaitable that nothing awaits
+  p.enqueue_bulk(2, [](std::size_t) { return rubato::yield(); });
+  // error: rubato: the callable returns an awaitable that nothing awaits
+  in_order.enqueue([&c] { return c.receive(); });
+  // error: rubato: the callable returns an awaitable that nothing awaits
+  s.spawn([&s] { return s.join(); });
+  // error: rubato: the callable returns an awaitable that nothing awaits
+  std::move(f).then([&c](int n) { return c.send(n); }).get();
+  // error: rubato: the callable returns an awaitable that nothing awaits
+}
+// These are awaited, or are values.
+void eagerly(rubato::scope& s, rubato::channel<int>& c) {
+  rubato::spawn([] { return nothing(); }).get();
+  rubato::spawn([] { return rubato::when_all(rubato::spawn([] { return 1; })); }).get();
+  s.spawn([] { return rubato::shielded(nothing()); });
+  s.spawn(nothing());
+  rubato::channel<int>& same = rubato::spawn([&c]() -> rubato::channel<int>& { return c; }).get();
+  static_cast<void>(same);
 }
 int run() {
   return p.run([](rubato::pool&) { return 1; });

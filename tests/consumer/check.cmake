@@ -24,6 +24,9 @@ function(check_pkgconfig how prefix)
   execute_process(
     COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${dir} ${pkgconfig} --cflags --libs ${ARGN} rubato
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT flags MATCHES "-I${prefix}/include ")
+    message(FATAL_ERROR "${prefix}/include is written otherwise: ${flags}")
+  endif()
   separate_arguments(flags UNIX_COMMAND "${flags}")
   cmake_path(GET dir PARENT_PATH libdir)
   run(${compiler} -std=c++20 ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${work_dir}/${how} ${flags} -Wl,-rpath,${libdir})
@@ -35,7 +38,7 @@ run(${CMAKE_COMMAND} --install ${build_dir} --prefix ${work_dir}/as_built)
 # It works wherever the tree is moved to.
 file(RENAME ${work_dir}/as_built ${work_dir}/prefix)
 check(installed -DCMAKE_PREFIX_PATH=${work_dir}/prefix)
-check_pkgconfig(by_pkgconfig ${work_dir}/prefix)
+check_pkgconfig(by_pkgconfig ${work_dir}/prefix --define-prefix)
 
 # Taken in as sources, it installs nothing unless it is asked to. A shared library, with CMake's own Release and its -O3.
 set(taken_in -DRUBATO_SOURCES=${source_dir} -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON)
@@ -47,5 +50,7 @@ if(installed)
 endif()
 check(subdirectory ${taken_in} -DRUBATO_INSTALL=ON)
 run(${CMAKE_COMMAND} --install ${work_dir}/subdirectory --prefix ${work_dir}/shared_prefix)
-check(installed_shared -DCMAKE_PREFIX_PATH=${work_dir}/shared_prefix)
+# A program that hides its own symbols shares with the library what both refer to.
+check(installed_shared -DCMAKE_PREFIX_PATH=${work_dir}/shared_prefix -DCMAKE_CXX_VISIBILITY_PRESET=hidden
+      -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON)
 check_pkgconfig(by_pkgconfig_shared ${work_dir}/shared_prefix)

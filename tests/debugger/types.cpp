@@ -1,12 +1,14 @@
 // The library's own types, for a debugger: the library itself may have been compiled without them.
-#include "rubato/detail/siblings.hpp"
-#include "work/pool_core.hpp"
+#include "rubato/detail/coro/fork_group.hpp"
+#include "sched/core/pool_core.hpp"
 
 namespace debugger_test {
 extern rubato::detail::pool_core* const some_pool;
 rubato::detail::pool_core* const some_pool = nullptr;
-bool has_residents(rubato::detail::pool_core const& c);
-bool has_residents(rubato::detail::pool_core const& c) { return c.residing.count() != 0 && c.slots() != 0; }
-bool is_first(rubato::detail::sibling_activity const& a);
-bool is_first(rubato::detail::sibling_activity const& a) { return a.flushes() == 0; }
+bool has_owned_tasks(rubato::detail::pool_core const& c);
+bool has_owned_tasks(rubato::detail::pool_core const& c) {
+  return c.owned.count() != 0 && c.threads.records.slots() != 0;
+}
+bool is_first(rubato::detail::group_member_task const& a);
+bool is_first(rubato::detail::group_member_task const& a) { return a.flushes() == 0; }
 } // namespace debugger_test

@@ -26,7 +26,7 @@ struct outcome {
 class child {
   using stream = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-  stream out_{std::tmpfile(), &std::fclose}; // files, not pipes: nobody has to read while it writes
+  stream out_{std::tmpfile(), &std::fclose}; // files, not pipes: the parent need not read while it writes
   stream err_{std::tmpfile(), &std::fclose};
   pid_t process_ = -1;
 
@@ -50,7 +50,7 @@ public:
     for (auto& argument : command) arguments.push_back(argument.data());
     arguments.push_back(nullptr);
     if (!out_ || !err_) throw std::runtime_error("cannot make a temporary file");
-    // By descriptor, for nobody may be unable to look up the path.
+    // By descriptor: a user without rights may be unable to look up the path.
     const int program = ::open(command.front().c_str(), O_RDONLY | O_CLOEXEC);
     if (program < 0) throw std::runtime_error("cannot open " + command.front());
 
@@ -75,8 +75,10 @@ public:
     if (process_ > 0) wait();
   }
 
+  pid_t process() const { return process_; }
+
   void send(int signal) const {
-    if (process_ > 0) ::kill(process_, signal); // -1 would be everybody
+    if (process_ > 0) ::kill(process_, signal); // -1 would be every process
   }
 
   outcome wait() {

@@ -162,7 +162,7 @@ TEST(identifiers_adversity, files_that_grow_shrink_vanish_and_change_their_kind_
     }
   });
 
-  // Listed as a file, opened as a FIFO that nobody ever writes to, or as a link.
+  // Listed as a file, opened as a FIFO that no process ever writes to, or as a link.
   aside.write("file", "turns");
   ASSERT_EQ(::mkfifo(aside.path("fifo").c_str(), 0600), 0);
   fs::create_symlink("/etc", aside.path("link"));

@@ -1,5 +1,5 @@
 // The program `pipeline` where files are missing, forbidden, corrupt, or change under its hands, and where
-// somebody presses Ctrl-C.
+// the user presses Ctrl-C.
 #include "examples/pipeline.hpp"
 #include "examples/temporary_tree.hpp"
 #include "support/scale.hpp"
@@ -173,7 +173,7 @@ TEST(pipeline_adversity, files_that_grow_shrink_vanish_and_change_their_kind_do_
       fs::remove(tree.path("moody/" + std::to_string(i * 7 % 50)));
     }
   });
-  // Listed as a file, opened as a FIFO that nobody ever writes to, or as a link.
+  // Listed as a file, opened as a FIFO that no process ever writes to, or as a link.
   aside.write("file", "turns");
   ASSERT_EQ(::mkfifo(aside.path("fifo").c_str(), 0600), 0);
   fs::create_symlink("/etc", aside.path("link"));
@@ -225,7 +225,7 @@ public:
   }
 };
 
-/// Files that take hours to read, and no room: the program is in their middle for as long as one likes.
+/// Files that take hours to read, and no disk space: the program is in their middle for as long as one likes.
 void write_endless_files(const temporary_tree& tree) {
   for (const char* name : {"a", "b", "c"}) {
     tree.write(name, "");

@@ -126,7 +126,7 @@ public:
 class axioms {
   program p_;
   std::size_t real_;              // events without those of the beginning
-  std::vector<std::size_t> from_; // whom each event reads from
+  std::vector<std::size_t> from_; // the event from which each one reads
   std::vector<std::vector<std::size_t>> modification_;
   std::set<outcome> allowed_;
 

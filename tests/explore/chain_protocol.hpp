@@ -4,8 +4,8 @@
 
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "rubato/detail/latent_chain.hpp"
-#include "rubato/detail/member.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/sync/latent_chain.hpp"
 #include "sync/parker.hpp"
 
 #include <array>
@@ -18,26 +18,26 @@ namespace explore_chain {
 
 using explore::policy;
 using latent_chain = rubato::detail::basic_latent_chain<policy>;
-using departure = rubato::detail::basic_departure<policy>;
+using stolen_job = rubato::detail::basic_stolen_job<policy>;
 using latent_job = rubato::detail::basic_latent_job<policy>;
 using latent_loop = rubato::detail::basic_latent_loop<policy>;
-using loot = rubato::detail::basic_loot<policy>;
-using mailbox = rubato::detail::basic_mailbox<policy>;
-using wish = rubato::detail::basic_wish<policy>;
-using rubato::detail::member;
+using steal_result = rubato::detail::basic_steal_result<policy>;
+using steal_request = rubato::detail::basic_steal_request<policy>;
+using steal_filter = rubato::detail::basic_steal_filter<policy>;
+using rubato::detail::thread_context;
 
 /// A thread's record: a member whose chain is the explorer's.
-struct actor : member {
+struct actor : thread_context {
   latent_chain forks;
   rubato::detail::basic_parker<policy> parker;
-  mailbox box;
-  std::array<latent_chain::slot, 5> slots;
+  steal_request box;
+  std::array<latent_chain::cell, 5> slots;
   std::vector<int> ran; ///< the jobs that this thread has run, in order
 
   explicit actor(bool asymmetric) { forks.attach(slots.data(), slots.size() - 2, asymmetric); }
 };
 
-inline actor& actor_of(member& m) { return static_cast<actor&>(m); }
+inline actor& actor_of(thread_context& m) { return static_cast<actor&>(m); }
 
 /// A job in its owner's frame, which dies with it. What it reads and writes there is checked for races.
 struct job : latent_job {
@@ -58,18 +58,19 @@ struct job : latent_job {
     if (body) body(on);
     result.set(argument.get() + 1);
   }
-  static void exec_elsewhere(latent_job& base, member& runner) {
+  static void exec_elsewhere(latent_job& base, thread_context& runner) {
     auto& self = static_cast<job&>(base);
-    EXPLORE_ASSERT(self.departure.value.runner == &runner);
-    EXPLORE_ASSERT(self.departure.value.token == self.token);
+    EXPLORE_ASSERT(self.stolen_job.value.runner == &runner);
+    EXPLORE_ASSERT(self.stolen_job.value.token == self.token);
     self.run(actor_of(runner));
-    actor& owner = actor_of(*self.departure.value.owner); // read before: the frame may be gone after finish()
-    if (self.departure.value.finish()) owner.parker.unpark();
+    actor& owner =
+        actor_of(*self.stolen_job.value.owner); // read before: the frame may be gone after finish()
+    if (self.stolen_job.value.finish()) owner.parker.unpark();
   }
 };
 
 /// As search does with what it has got. False: nothing.
-inline bool run(actor& me, loot const& l) {
+inline bool run(actor& me, steal_result const& l) {
   if (!l) return false;
   if (l.job != nullptr)
     l.job->exec.get()(*l.job, me);
@@ -78,14 +79,14 @@ inline bool run(actor& me, loot const& l) {
   return true;
 }
 
-inline bool take(actor& me, actor& victim, wish const& w = {}) {
+inline bool take(actor& me, actor& victim, steal_filter const& w = {}) {
   return run(me, victim.forks.take(&victim, &me, me.forks.mark(), w));
 }
 
 /// Asks, waits for no longer than it takes to look, and takes, as the pool does.
 inline bool ask_then_take(actor& me, actor& victim, bool takes = true) {
   if (!victim.forks.ask(me.box, &me, me.forks.mark(), {})) return false;
-  loot l;
+  steal_result l;
   bool answered = latent_chain::collect(me.box, l);
   if (!answered && !victim.forks.withdraw(me.box)) {
     while (!latent_chain::collect(me.box, l)) policy::pause();
@@ -94,8 +95,8 @@ inline bool ask_then_take(actor& me, actor& victim, bool takes = true) {
   return answered ? run(me, l) : takes && take(me, victim);
 }
 
-/// Waits for a departed job, running only what descends from it.
-inline void wait_for(actor& me, departure& d, bool helps = false) {
+/// Waits for a stolen job, running only what descends from it.
+inline void wait_for(actor& me, stolen_job& d, bool helps = false) {
   while (!d.done()) {
     if (helps && take(me, actor_of(*d.runner), {.descends_from = &d})) continue;
     if (d.await())
@@ -113,12 +114,12 @@ inline void join(actor& me, int id, std::function<void()> const& f, job::body_ty
                  bool helps = false) {
   explore::frame<job> const j(id, std::move(g), me.forks.token());
   me.forks.push(j.get());
-  if (me.forks.must_look()) me.forks.look(&me);
+  if (me.forks.must_poll()) me.forks.serve_request(&me);
   if (f) f();
   if (pop(me)) {
     j->run(me);
   } else {
-    wait_for(me, j->departure.value, helps);
+    wait_for(me, j->stolen_job.value, helps);
     EXPLORE_ASSERT(j->result.get() == id + 1);
   }
 }

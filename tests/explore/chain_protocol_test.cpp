@@ -1,8 +1,8 @@
-// Forks, taking, asking and waiting under the explorer: every job runs once, and nobody touches a frame that
-// has died.
+// Forks, taking, asking and waiting under the explorer: every job runs once, and no thread touches a frame
+// that has died.
 #include "explore/chain_protocol.hpp"
 
-#include "rubato/detail/loop.hpp"
+#include "rubato/detail/fork/loop.hpp"
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ void asks(execution& e) {
   e.finally([p] { p->check(2); });
 }
 
-/// Two that ask, one of them twice with the same mailbox.
+/// Two thieves ask, one of them twice with the same steal request.
 void two_ask(execution& e) {
   auto const p = std::make_shared<people>(true);
   e.thread([p] { join(p->a, 1, [p] { join(p->a, 2, {}); }); });
@@ -109,12 +109,12 @@ void two_ask(execution& e) {
 void request_is_kept(execution& e) {
   auto const p = std::make_shared<people>(true);
   e.thread([p] {
-    p->a.forks.look(&p->a);
-    p->a.forks.look(&p->a);
+    p->a.forks.serve_request(&p->a);
+    p->a.forks.serve_request(&p->a);
   });
   e.thread([p] { EXPLORE_ASSERT(p->a.forks.ask(p->b.box, &p->b, 0, {})); });
   e.finally([p] {
-    bool const flag = p->a.forks.must_look();
+    bool const flag = p->a.forks.must_poll();
     if (p->a.forks.withdraw(p->b.box)) EXPLORE_ASSERT(flag);
   });
 }
@@ -190,7 +190,7 @@ struct loop_share : latent_loop {
     out.hi = part.hi;
     return true;
   }
-  static void run_elsewhere(rubato::detail::loop_piece const& p, member& runner) {
+  static void run_elsewhere(rubato::detail::loop_piece const& p, thread_context& runner) {
     auto& r = *static_cast<loop_root*>(p.root);
     run(actor_of(runner), r, p.lo, p.hi);
     actor& owner = r.owner; // read before: the root may be gone
@@ -199,10 +199,10 @@ struct loop_share : latent_loop {
   static void run(actor& me, loop_root& r, std::uint32_t lo, std::uint32_t hi) {
     explore::frame<loop_share> const share(r, lo, hi);
     me.forks.push(share.get());
-    if (me.forks.must_look()) me.forks.look(&me);
+    if (me.forks.must_poll()) me.forks.serve_request(&me);
     for (auto part = share->range.take_front(1); part.size() != 0; part = share->range.take_front(1)) {
       r.done[part.lo].set(r.done[part.lo].get() + 1);
-      if (me.forks.must_look()) me.forks.look(&me);
+      if (me.forks.must_poll()) me.forks.serve_request(&me);
     }
     pop(me);
   }
@@ -245,7 +245,8 @@ void loop_split_again(execution& e) {
   e.thread([p] { take(p->b, p->a); });
   e.thread([p] { take(p->c, p->b); });
 }
-/// A job above a loop that is used up can be had; and whoever wants pieces of one loop gets none of another.
+/// A job above a loop that is used up can be had; and a thief that wants pieces of one loop gets none of
+/// another.
 void job_above_loop(execution& e) {
   auto const p = std::make_shared<people>(true);
   e.thread([p] {
@@ -378,7 +379,7 @@ TEST(chain_protocol, needs_every_order) {
   std::vector<explore::test> tests;
   for (named const& each : all) tests.push_back(each.test);
   explore::expect_every_weakening_fails({.max_executions = 3'000}, tests,
-                                        {// Who waits for a job asks done() again, which acquires:
+                                        {// A waiter for a job asks done() again, which acquires:
                                          // parker_protocol_test.cpp has what a wake brings.
                                          "parker.hpp", "[failure acquire -> relaxed] await",
                                          "[acquire -> relaxed] await",

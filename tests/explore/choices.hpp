@@ -1,4 +1,5 @@
-// The decisions that make one execution differ from another: who goes next, which write a load reads.
+// The decisions that make one execution differ from another: which thread goes next, which write a load
+// reads.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// The list of those who wait for a result under the explorer: each is told once or taken out, never both, and
+// The list of the waiters for a result under the explorer: each is told once or taken out, never both, and
 // sees the result.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "rubato/detail/completion.hpp"
+#include "rubato/detail/sync/completion.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using explore::verdict;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-/// A list that forgets its lock bit: whoever removes takes the word as it is.
+/// A list that forgets its lock bit: a removal takes the word as it is.
 template<class Policy>
 class without_a_lock {
 public:
@@ -67,7 +67,7 @@ template<template<class> class List = rubato::detail::basic_completion>
 struct state {
   using list = List<policy>;
   struct node : list::waiter {
-    policy::plain<int> written{0}; // by who waits, before
+    policy::plain<int> written{0}; // by the waiter, before
     policy::atomic<int> told{0};
     bool added = false, removed = false; // what add() and remove() said
   };
@@ -181,7 +181,7 @@ void coming_again(execution& e) {
   e.finally([s] { s->check(); });
 }
 
-/// Who was taken out is gone at once: nobody may touch it any more.
+/// A waiter that was taken out is gone at once: no thread may touch it any more.
 void dying(execution& e) {
   struct frames {
     state<>::list waiters;
@@ -228,7 +228,25 @@ void in_order(execution& e) {
   });
 }
 
-/// Who sees it closed sees the result.
+/// A removal that finds no waiter tells the thread that adds it afterwards: as a stop request does.
+void adding_after_a_removal(execution& e) {
+  struct stoppable : state<> {
+    policy::atomic<bool> stop{false};
+    bool removed = false, seen = false;
+  };
+  auto const s = std::make_shared<stoppable>();
+  e.thread([s] {
+    s->add(0);
+    s->seen = s->stop.load(relaxed);
+  });
+  e.thread([s] {
+    s->stop.store(true, relaxed);
+    s->removed = s->waiters.remove(s->nodes[0]);
+  });
+  e.finally([s] { EXPLORE_ASSERT(s->removed || s->seen); });
+}
+
+/// A thread that sees it closed sees the result.
 void looking(execution& e) {
   auto const s = std::make_shared<state<>>();
   e.thread([s] { s->close(); });
@@ -246,6 +264,7 @@ explore::test const all[] = {adding,
                              coming_again,
                              dying,
                              in_order,
+                             adding_after_a_removal,
                              looking};
 
 TEST(completion_protocol, tells_or_removes_each_once) {

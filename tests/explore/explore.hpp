@@ -26,7 +26,7 @@ struct options {
   unsigned stale = 3;
   /// How often a weak compare or a sleep may end for no reason.
   unsigned spurious = 1;
-  /// How many writes of a location are kept for those who read old ones.
+  /// How many writes of a location are kept for loads that read old ones.
   unsigned history = 8;
   /// More steps than this are taken for a livelock.
   unsigned max_steps = 5'000;
@@ -82,8 +82,8 @@ void expect_every_weakening_fails(options const& o, std::vector<test> const& tes
 
 void check(bool condition, char const* text, std::source_location where = std::source_location::current());
 
-/// An object whose end counts: whoever touches its atomics or plain data afterwards fails, even if they have
-/// no destructor, and nobody else gets its memory. For what would lie in a stack frame.
+/// An object whose end counts: a touch of its atomics or plain data afterwards fails, even if they have
+/// no destructor, and no other object gets its memory. For what would lie in a stack frame.
 template<class T>
 class frame;
 

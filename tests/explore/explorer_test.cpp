@@ -1,13 +1,15 @@
-// The explorer checked against itself: it finds what is planted, counts right, and repeats what it found.
+// The explorer checked against itself: it finds planted errors, counts right, and repeats a failure.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -22,9 +24,12 @@ using explore::policy;
 using explore::result;
 using explore::run;
 using explore::verdict;
+using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr auto acquire = std::memory_order_acquire;
@@ -208,7 +213,7 @@ TEST(sleep, is_ended_for_no_more_than_so_many_and_for_any) {
       });
     e.thread([s] {
       while (s->asleep.load() != 3) policy::pause();
-      s->word.store(1); // so that who is late does not sleep
+      s->word.store(1); // so that a late thread does not sleep
       policy::futex_wake(s->word, 1);
       policy::futex_wake(s->word, 2);
     });
@@ -343,6 +348,21 @@ void lent_frame(execution& e) {
   });
 }
 
+TEST(frames, regression_have_the_same_order_in_each_execution) {
+  std::vector<bool> ascending;
+  result const r = run({.max_executions = 100}, [&](execution& e) {
+    auto const x = std::make_shared<policy::atomic<int>>(0);
+    e.thread([&ascending, x] {
+      explore::frame<std::array<long, 50>> const one; // of a size that nothing else has
+      explore::frame<std::array<long, 50>> const two;
+      ascending.push_back(std::less<>()(one.get(), two.get()));
+      x->store(1);
+    });
+    e.thread([x] { x->store(2); });
+  });
+  EXPECT_TRUE(r.ok) << r.message;
+  EXPECT_THAT(ascending, AllOf(SizeIs(testing::Gt(1U)), Each(true)));
+}
 TEST(dead_frame, is_found) {
   EXPECT_TRUE(run({}, lent_frame<true, release>).ok);
   result const r = run({}, lent_frame<false, release>);

@@ -1,4 +1,4 @@
-// How an execution can end, and how whoever notices ends it.
+// How an execution can end, and how the thread that notices ends it.
 #pragma once
 
 #include <iosfwd>
@@ -11,7 +11,7 @@ enum class verdict {
   assertion,        ///< EXPLORE_ASSERT, or an exception that left a thread
   race,             ///< two accesses to plain data, or one and a birth or death, that nothing orders
   dead_frame,       ///< an object was used after its end
-  deadlock,         ///< threads sleep or spin and nobody is left to wake them
+  deadlock,         ///< threads sleep or spin and no thread is left to wake them
   livelock,         ///< more steps than any sensible schedule takes
   nondeterministic, ///< the same decisions led elsewhere
 };

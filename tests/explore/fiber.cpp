@@ -14,7 +14,7 @@
 namespace explore {
 
 namespace {
-// Who has just switched, and to whom. All fibers of a process run on one thread.
+// Which fiber has just switched, and to which. All fibers of a process run on one thread.
 fiber* leaving = nullptr;
 fiber* entering = nullptr;
 } // namespace
@@ -76,7 +76,7 @@ void fiber::switch_to(fiber& next) {
   __tsan_switch_to_fiber(next.tsan_, 0);
   swapcontext(&context_, &next.context_);
 #else
-  // swapcontext() makes a system call, to keep a signal mask that nobody has changed: ten times slower.
+  // swapcontext() makes a system call, to keep a signal mask that no fiber has changed: ten times slower.
   if (_setjmp(resume_) != 0) return;
   if (next.begun_) _longjmp(next.resume_, 1);
   next.begun_ = true;

@@ -103,7 +103,7 @@ void consumers(execution& e) {
   });
 }
 
-/// Promise W: who announces that it will sleep finds the item, or who pushes sees that. `Before`: an item
+/// Guarantee W: a thread that announces its sleep finds the item, or the pusher sees that. `Before`: an item
 /// that has come and gone, so that the stub is back in its place.
 template<bool Before>
 void sleeper(execution& e) {

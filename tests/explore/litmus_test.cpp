@@ -291,7 +291,7 @@ TEST(asymmetric_barrier, needs_both_sides) {
   EXPECT_THAT((asymmetric_dekker<true, false>()), Contains(outcome{0, 0}));
   EXPECT_THAT((asymmetric_dekker<false, true>()), Contains(outcome{0, 0}));
 }
-TEST(asymmetric_barrier, is_a_full_fence_for_who_executes_the_heavy_half) {
+TEST(asymmetric_barrier, is_a_full_fence_for_the_thread_that_executes_the_heavy_half) {
   EXPECT_THAT(outcomes(2, {[](state& s) {
                              s.x.store(1, seq_cst);
                              s.read[0] = s.y.load(seq_cst);

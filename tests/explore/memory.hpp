@@ -33,7 +33,7 @@ public:
   void clear() noexcept { at_.clear(); }
 };
 
-/// What a thread knows, or what a write tells whoever reads it: the front is about coherence, the clock about
+/// What a thread knows, or what a write tells its reader: the front is about coherence, the clock about
 /// happens-before.
 struct view {
   front seen;
@@ -105,14 +105,14 @@ private:
     stamp at = 0;
     std::uint64_t value = 0;
     bool modified = false; // read-modify-write: nothing may come between it and the write before
-    view carried;          // for whoever reads it with acquire
+    view carried;          // for a load that reads it with acquire
   };
   struct record {
     void const* address = nullptr;
     bool alive = false;
     std::vector<message> messages; // the first `count` in modification order; the rest is spare
     unsigned count = 0;
-    unsigned writer = 0; // birth or last plain write: who, and at what time of his
+    unsigned writer = 0; // birth or last plain write: which thread, and at what time of its clock
     std::uint32_t written = 0;
     clock_vector touched{}; // each thread's last access
   };

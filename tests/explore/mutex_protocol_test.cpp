@@ -1,7 +1,7 @@
 // The lock under the explorer: it excludes, it wakes, and it may be destroyed by the next owner.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "rubato/detail/mutex.hpp"
+#include "rubato/detail/base/mutex.hpp"
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ void trying(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->count.get() == 1 + s->tried); });
 }
 
-/// Whoever is last destroys the lock, as soon as it has it: the other may still be about to wake somebody.
+/// The last thread destroys the lock, as soon as it has it: the other may still be about to wake a thread.
 void dying(execution& e) {
   auto const shared =
       std::make_shared<std::unique_ptr<explore::frame<counter>>>(std::make_unique<explore::frame<counter>>());

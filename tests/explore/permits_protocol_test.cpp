@@ -1,8 +1,8 @@
-// Permits under the explorer: never more than there are, none lost, nobody forgotten, and nobody overtaken
+// Permits under the explorer: never more than there are, none lost, no waiter forgotten, and none overtaken
 // for ever.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "rubato/detail/permits.hpp"
+#include "rubato/detail/sync/permits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using permits = rubato::detail::basic_permits<policy>;
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
 
-/// Who waits, as a coroutine does: taken off the list, then told.
+/// A waiter, as a coroutine is: taken off the list, then told.
 struct waiter : wait_node {
   policy::atomic<int> told{0};
 };
@@ -126,7 +126,7 @@ void trying(execution& e) {
   });
 }
 
-/// Several at once, and one by one: whoever is called calls the next.
+/// Several at once, and one by one: a called waiter calls the next.
 template<int Together>
 void giving(execution& e) {
   auto const s = std::make_shared<shared>(0);
@@ -141,7 +141,7 @@ void giving(execution& e) {
 }
 
 /// One leaves the list while another waits and permits are given; or it is called and does not come, and the
-/// permit is for the other, who must be called.
+/// permit is for the other, which must be called.
 template<bool (shared::*Take)()>
 void leaving(execution& e) {
   auto const s = std::make_shared<shared>(0);
@@ -155,7 +155,7 @@ void leaving(execution& e) {
   e.finally([s, kept] { s->expect_free(1 - *kept); });
 }
 
-/// Whoever has got the last permit destroys them: who gave it must be out.
+/// The thread that gets the last permit destroys them: its giver must be out.
 void dying(execution& e) {
   struct object {
     std::unique_ptr<explore::frame<shared>> all = std::make_unique<explore::frame<shared>>(std::uint64_t{0});
@@ -170,7 +170,7 @@ void dying(execution& e) {
   });
 }
 
-/// What was done before a permit was given is seen by whoever gets it, by each of the ways.
+/// What was done before a permit was given is seen by its receiver, by each of the ways.
 template<bool Waits>
 void handing_on(execution& e) {
   auto const s = std::make_shared<shared>(0);
@@ -187,7 +187,7 @@ void handing_on(execution& e) {
   });
 }
 
-/// Who was called in vain is handed the next: others that run all the time overtake it once.
+/// A waiter that was called in vain is handed the next: threads that run all the time overtake it once.
 void overtaking(execution& e) {
   auto const s = std::make_shared<shared>(0);
   auto const w = std::make_shared<waiter>();

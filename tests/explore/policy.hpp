@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <source_location>
 #include <type_traits>
 
@@ -49,7 +50,7 @@ class atomic {
     return decode(scheduler::current().modify(this, f, operand, name, o, where));
   }
 
-  /// What is added to or subtracted from a T.
+  /// The type of the operand of fetch_add and fetch_sub on a T.
   using difference = std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t, T>;
   /// On the bits, without overflow: the bits of a pointer are its address.
   static constexpr std::uint64_t unit = [] {
@@ -164,6 +165,9 @@ struct policy {
   using plain = explore::plain<T>;
   using location = std::source_location;
 
+  static void fence(location const& where = location::current()) noexcept {
+    scheduler::current().fence(where);
+  }
   static void light_barrier(location const& where = location::current()) noexcept {
     scheduler::current().light_barrier(where);
   }
@@ -178,6 +182,9 @@ struct policy {
                          location const& where = location::current()) noexcept {
     scheduler::current().futex_wake(&word, count, where);
   }
+  /// What poke() does; the test says it. One test runs at a time.
+  static inline std::function<void()> poked;
+  static void poke() noexcept { poked(); }
   static void pause(location const& where = location::current()) noexcept {
     scheduler::current().pause(where);
   }

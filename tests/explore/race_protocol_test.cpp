@@ -2,9 +2,9 @@
 // each other, and no giver looks at a race that is gone. docs/design/races.md
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "rubato/detail/permits.hpp"
-#include "rubato/detail/race.hpp"
-#include "rubato/detail/wait_list.hpp"
+#include "rubato/detail/sync/permits.hpp"
+#include "rubato/detail/sync/race.hpp"
+#include "rubato/detail/sync/wait_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ using chain = rubato::detail::basic_wait_chain<policy>;
 using mutex = rubato::detail::basic_mutex<policy>;
 using permits = rubato::detail::basic_permits<policy>;
 
-/// What is left out, one at a time: the explorer must find what it was for.
-enum class mutant { none, no_claim, leaves_without_lock, no_own_claim };
+/// The steps that a mutant leaves out, one at a time: the explorer must find each.
+enum class mutant { none, no_claim, leaves_without_lock, no_own_claim, takes_first, looks_first };
 
 /// A race, and how its owner sleeps.
 struct party : race {
@@ -36,7 +36,7 @@ struct party : race {
   policy::plain<int> got{0}; // values, or answers; by the party that has claimed it
 };
 
-struct member : node {
+struct thread_context : node {
   party* of = nullptr;
 };
 
@@ -47,7 +47,7 @@ struct object {
   list waiting[2]; // senders, receivers
 
   enum class outcome { done, waits, lost };
-  outcome meet(int kind, member& own) {
+  outcome meet(int kind, thread_context& own) {
     party* told = nullptr;
     {
       std::lock_guard const guard(lock);
@@ -58,7 +58,7 @@ struct object {
         if (c.is_open()) {
           c.decide();
           others.take(*n);
-          told = static_cast<member*>(n)->of;
+          told = static_cast<thread_context*>(n)->of;
           told->got.set(told->got.get() + 1);
           break;
         }
@@ -73,7 +73,7 @@ struct object {
     told->told.store(1, std::memory_order_release); // as end_wait() does, and last
     return outcome::done;
   }
-  void leave(int kind, member& own) {
+  void leave(int kind, thread_context& own) {
     if constexpr (Mutant != mutant::leaves_without_lock) {
       std::lock_guard const guard(lock);
       static_cast<void>(waiting[kind].remove(own));
@@ -96,12 +96,12 @@ struct world {
   /// The owner of a race of two. False: it was stopped.
   bool run(step first, step second, bool stops) {
     explore::frame<party> const p;
-    explore::frame<member> const m[2];
+    explore::frame<thread_context> const m[2];
     step const steps[] = {first, second};
     std::uint32_t entered = 0;
     bool here = false;
     for (; entered != 2; ++entered) {
-      member& own = *m[entered];
+      thread_context& own = *m[entered];
       own.of = p.get();
       own.enter(*p, entered);
       auto const o = steps[entered].where->meet(steps[entered].kind, own);
@@ -126,7 +126,7 @@ struct world {
   }
   /// A party in no race, which meets the one that waits, or goes away.
   bool try_to_meet(step s) {
-    explore::frame<member> const m;
+    explore::frame<thread_context> const m;
     explore::frame<party> const p;
     m->of = p.get();
     auto const o = s.where->meet(s.kind, *m);
@@ -194,6 +194,104 @@ void against_itself(execution& e) {
     e.thread([w, given, kind] { given->fetch_add(w->try_to_meet({&w->x, kind}) ? 1 : 0); });
   e.finally([w] {
     EXPLORE_ASSERT(w->met.load() % 2 == 0);
+    w->expect_empty();
+  });
+}
+
+// Operations that take effect in a call, beside one that waits in a list
+
+/// What the kernel holds for one descriptor.
+struct pipe {
+  mutex lock;
+  policy::plain<int> bytes{0};
+  policy::atomic<int> events{0};
+
+  void put() {
+    {
+      std::lock_guard const guard(lock);
+      bytes.set(bytes.get() + 1);
+    }
+    events.store(1, std::memory_order_release);
+  }
+  bool take() {
+    std::lock_guard const guard(lock);
+    if (bytes.get() == 0) return false;
+    bytes.set(bytes.get() - 1);
+    return true;
+  }
+};
+
+template<mutant Mutant>
+struct world_of_calls : world<Mutant> {
+  party race;
+  pipe pipes[2];
+  policy::atomic<int> stopped{0}, running{0}, taken{0}, given{0};
+
+  /// False: the race is lost.
+  bool attempt(pipe& from, entry own, bool& got) {
+    if constexpr (Mutant == mutant::takes_first) {
+      got = from.take();
+      return !got || own.race->claim(own.index);
+    } else if constexpr (Mutant == mutant::looks_first) {
+      if (!claim(own).is_open()) return false;
+      got = from.take();
+      return !got || own.race->claim(own.index);
+    } else {
+      return rubato::detail::try_in_race(own, [&] { return got = from.take(); });
+    }
+  }
+  /// An operation in a coroutine of its own: it tries, and again after an event, until it is asked to stop.
+  void read(std::uint32_t index) {
+    pipe& from = pipes[index];
+    for (bool got = false; attempt(from, {&race, index}, got);) {
+      if (got) {
+        race.got.set(race.got.get() + 1);
+        race.told.store(1, std::memory_order_release);
+        break;
+      }
+      bool is_over = false;
+      while (!is_over && from.events.load(std::memory_order_acquire) == 0) {
+        is_over = stopped.load(std::memory_order_acquire) != 0;
+        policy::pause();
+      }
+      if (is_over) break;
+    }
+    taken.fetch_add(race.is_claimed_by(index) ? 1 : 0, std::memory_order_relaxed);
+    running.fetch_sub(1, std::memory_order_release);
+  }
+  /// The owner, which also waits at the object x.
+  void wait_for_one() {
+    constexpr std::uint32_t mine = 2;
+    explore::frame<thread_context> const m;
+    m->of = &race;
+    m->enter(race, mine);
+    bool const listed = this->x.meet(1, *m) == object<Mutant>::outcome::waits;
+    if (!listed && race.is_claimed_by(mine)) { // it has met the other one, or lost
+      race.got.set(race.got.get() + 1);
+      race.told.store(1, std::memory_order_release);
+    }
+    while (race.told.load(std::memory_order_acquire) == 0) policy::pause();
+    stopped.store(1, std::memory_order_release);
+    while (running.load(std::memory_order_acquire) != 0) policy::pause();
+    if (listed && !race.is_claimed_by(mine)) this->x.leave(1, *m);
+    EXPLORE_ASSERT(race.got.get() == 1);
+  }
+};
+
+/// One operation has taken effect: what the others could have taken is still there.
+template<mutant Mutant, int Pipes>
+void of_calls(execution& e) {
+  auto const w = std::make_shared<world_of_calls<Mutant>>();
+  w->running.store(Pipes);
+  e.thread([w] { w->wait_for_one(); });
+  for (std::uint32_t i = 0; i != Pipes; ++i) e.thread([w, i] { w->read(i); });
+  e.thread([w] {
+    w->given.fetch_add(w->try_to_meet({&w->x, 0}) ? 1 : 0);
+    for (int i = 0; i != Pipes; ++i) w->pipes[i].put();
+  });
+  e.finally([w] {
+    EXPLORE_ASSERT(w->taken.load() + w->given.load() == 1);
+    EXPLORE_ASSERT(w->pipes[0].bytes.get() + w->pipes[1].bytes.get() == Pipes - w->taken.load());
     w->expect_empty();
   });
 }
@@ -290,8 +388,8 @@ void of_permits_given_at_once(execution& e) {
 }
 
 template<mutant Mutant>
-explore::test const of_channels[] = {two_givers<Mutant>, two_races<Mutant>, three_races<Mutant>,
-                                     against_itself<Mutant>};
+explore::test const of_channels[] = {two_givers<Mutant>,     two_races<Mutant>,   three_races<Mutant>,
+                                     against_itself<Mutant>, of_calls<Mutant, 1>, of_calls<Mutant, 2>};
 explore::test const of_locks[] = {of_permits<false, false>, of_permits<true, false>, of_permits<false, true>,
                                   of_permits_given_at_once<false>, of_permits_given_at_once<true>};
 
@@ -322,6 +420,8 @@ void expect_found_out() {
 }
 TEST(race_protocol, needs_the_claim_before_the_hand_over) { expect_found_out<mutant::no_claim>(); }
 TEST(race_protocol, needs_the_claim_of_the_own_race) { expect_found_out<mutant::no_own_claim>(); }
+TEST(race_protocol, needs_the_claim_before_the_call) { expect_found_out<mutant::takes_first>(); }
+TEST(race_protocol, needs_the_claim_during_the_call) { expect_found_out<mutant::looks_first>(); }
 TEST(race_protocol, needs_its_owner_to_pass_through_the_locks) {
   expect_found_out<mutant::leaves_without_lock>();
 }

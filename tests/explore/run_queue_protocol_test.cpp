@@ -33,7 +33,7 @@ struct state {
     if (i != nullptr) i->runs.set(i->runs.get() + 1);
     return i != nullptr;
   }
-  /// Pushes one, or runs it if there is no room.
+  /// Pushes one, or runs it if the queue is full.
   void push() {
     item* const i = next();
     if (!mine.push(i)) run(i);
@@ -48,7 +48,7 @@ struct state {
 
 bool run(item* i) { return state<>::run(i); }
 
-/// The occupant pushes more than there is room for, others pop.
+/// The occupant pushes more than fits, other threads pop.
 void pops(execution& e) {
   auto const s = std::make_shared<state<>>();
   e.thread([s] {
@@ -59,7 +59,7 @@ void pops(execution& e) {
   e.finally([s] { s->check(); });
 }
 
-/// The oldest comes first, whoever pops.
+/// The oldest comes first, whichever thread pops.
 void in_order(execution& e) {
   struct ordered : state<> {
     std::vector<item*> popped;
@@ -78,7 +78,7 @@ void in_order(execution& e) {
   e.finally([s] { s->check(); });
 }
 
-/// A thief moves half to its own queue, from which others take.
+/// A thief moves half to its own queue, from which other threads take.
 void steals(execution& e) {
   auto const s = std::make_shared<state<4>>();
   e.thread([s] {
@@ -113,7 +113,7 @@ void mutual(execution& e) {
   });
 }
 
-/// The occupant fills its queue again and again, never beyond its room.
+/// The occupant fills its queue again and again, never beyond its size.
 void fills(execution& e) {
   auto const s = std::make_shared<state<>>();
   e.thread([s] {
@@ -128,7 +128,7 @@ void fills(execution& e) {
 
 enum class way { push, fill, steal };
 
-/// Promise W: who announces that it will sleep finds the item, or who makes it visible sees that.
+/// Guarantee W: a thread that announces its sleep finds the item, or the pusher sees the announcement.
 template<way How>
 void sleeper(execution& e) {
   struct announced : state<4> {
@@ -172,7 +172,7 @@ TEST(run_queue_protocol, loses_nothing_and_gives_nothing_twice) {
   }
 }
 TEST(run_queue_protocol, needs_every_order) {
-  // Whoever frees a slot has read it before, and whoever fills it knows that it is free. To see a slot's
+  // A thread that frees a slot has read it before, and the one that fills it knows it free. To see a slot's
   // value before it is written would be load buffering, which the explorer does not do.
   std::vector<std::string> const load_buffering{
       "[acquire -> relaxed] push: if (tail - head_", "[acquire -> relaxed] fill: Capacity -",

@@ -29,7 +29,7 @@ std::string shown(std::uint64_t bits) {
   return s.str();
 }
 
-/// Where it lives, LeakSanitizer ignores what is made: it cannot see what the stacks left behind refer to.
+/// While it lives, LeakSanitizer ignores allocations: it cannot see the references on abandoned stacks.
 struct leaks_ignored {
 #if defined(EXPLORE_ASAN)
   leaks_ignored() { __lsan_disable(); }
@@ -47,7 +47,7 @@ struct leaks_ignored {
 struct scheduler::remains {
   std::vector<std::unique_ptr<fiber>> stacks;
   execution bodies;
-  std::vector<loan> loans;
+  std::unique_ptr<std::byte[]> lent_memory;
 
   static std::vector<remains>& all() {
     static auto* const graveyard = new std::vector<remains>;
@@ -72,7 +72,7 @@ void* detail::lend(std::size_t size, std::align_val_t alignment) {
   return scheduler::current().lend(size, alignment);
 }
 void detail::bury(void const* address, std::size_t size) {
-  // After a failure nobody is interested any more.
+  // After a failure no result counts any more.
   if (scheduler* const s = scheduler::active()) s->bury(address, size);
 }
 
@@ -83,7 +83,7 @@ scheduler::scheduler(options const& o, test const& t, std::string const& schedul
   for (thread& each : threads_) each.owner = this;
 }
 
-scheduler::~scheduler() { return_loans(); }
+scheduler::~scheduler() = default;
 
 scheduler* scheduler::active() noexcept { return active_scheduler; }
 
@@ -103,7 +103,8 @@ void scheduler::execute(bool tracing) {
   outcome_ = verdict::ok;
   message_.clear();
   steps_ = changes_ = preemptions_ = stale_ = spurious_ = 0;
-  return_loans();
+  loans_.clear();
+  lent_ = 0;
   leaks_ignored const ignore_leaks;
   memory_.reset(std::min(options_.history, most_options));
   count_ = 1;
@@ -182,7 +183,7 @@ void scheduler::fail(verdict v, std::string message) {
   if (v == verdict::race || v == verdict::dead_frame || v == verdict::livelock)
     message_ += "\n  the last step of T" + std::to_string(self_) + ": " + describe(threads_[self_].where);
   threads_[self_].stack->switch_to(driver_);
-  std::abort(); // nobody comes back: see abandon()
+  std::abort(); // no fiber comes back: see abandon()
 }
 
 void scheduler::abandon() {
@@ -193,10 +194,10 @@ void scheduler::abandon() {
   }
   r.bodies = std::move(execution_);
   execution_ = {};
-  r.loans = std::exchange(loans_, {});
+  r.lent_memory = std::move(lent_memory_);
 }
 
-// Who goes next
+// Which thread goes next
 
 unsigned scheduler::choose(unsigned count, unsigned allowed) {
   if (count == 1) return 0;
@@ -242,7 +243,7 @@ void scheduler::step(location const& where) {
   me.fresh = false;
 }
 
-/// The running thread cannot go on, or leaves it open who does.
+/// The running thread cannot go on, or leaves it open which one does.
 void scheduler::reschedule() {
   std::array<unsigned, max_threads> next{};
   unsigned n = 0;
@@ -265,7 +266,7 @@ void scheduler::report_deadlock() {
   fail(verdict::deadlock, text);
 }
 
-/// A location has a new value: whoever spins may look again.
+/// A location has a new value: a thread that spins may look again.
 void scheduler::changed() noexcept {
   ++changes_;
   for (unsigned t = 0; t != count_; ++t)
@@ -439,6 +440,13 @@ bool scheduler::compare_exchange(void const* address, std::uint64_t& expected, s
   return exchanged;
 }
 
+void scheduler::fence(location const& where) {
+  if (passed({where, operation::fence}).order == order::relaxed) return;
+  step(where);
+  memory_.full_fence(self_);
+  if (tracing_) note(where, "fence");
+}
+
 void scheduler::light_barrier(location const& where) {
   if (passed({where, operation::light_barrier}).order == order::relaxed) return;
   step(where);
@@ -477,18 +485,20 @@ void scheduler::heavy_barrier(location const& where) {
 // Frames
 
 void* scheduler::lend(std::size_t size, std::align_val_t alignment) {
-  loans_.push_back({::operator new(size, alignment), size, alignment, false});
-  return loans_.back().address;
+  constexpr std::size_t most = std::size_t{1} << 18U;
+  if (lent_memory_ == nullptr) lent_memory_ = std::make_unique_for_overwrite<std::byte[]>(most);
+  void* place = lent_memory_.get() + lent_;
+  std::size_t left = most - lent_;
+  if (std::align(static_cast<std::size_t>(alignment), size, place, left) == nullptr)
+    fail(verdict::assertion, "the frames of an execution take too much memory");
+  lent_ = most - left + size;
+  loans_.push_back({place, size, false});
+  return place;
 }
 
 void scheduler::bury(void const* address, std::size_t size) {
   memory_.destroy_range(self_, address, size);
   for (loan& l : loans_) l.buried = l.buried || l.address == address;
-}
-
-void scheduler::return_loans() {
-  for (loan const& l : loans_) ::operator delete(l.address, l.size, l.alignment);
-  loans_.clear();
 }
 
 // Trace

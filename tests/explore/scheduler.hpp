@@ -1,4 +1,5 @@
-// One execution at a time: who runs, who sleeps, and what each access does. The policy's other side.
+// One execution at a time: which thread runs, which sleep, and what each access does. The policy's other
+// side.
 #pragma once
 
 #include "explore/choices.hpp"
@@ -59,6 +60,7 @@ public:
   bool compare_exchange(void const* address, std::uint64_t& expected, std::uint64_t desired, bool weak,
                         order success, order failure, location const& where);
 
+  void fence(location const& where);
   void light_barrier(location const& where);
   void heavy_barrier(location const& where);
   void futex_wait(void const* address, std::uint64_t expected, location const& where);
@@ -88,9 +90,8 @@ private:
     location where;
   };
   struct loan {
-    void* address;
+    void const* address;
     std::size_t size;
-    std::align_val_t alignment;
     bool buried;
   };
 
@@ -111,7 +112,6 @@ private:
   bool choose_spurious();
   site passed(site s);
   void abandon();
-  void return_loans();
   template<class... Parts>
   void note(location const& where, Parts const&... parts);
 
@@ -129,6 +129,10 @@ private:
   unsigned alive_ = 0; // threads beside the first that have not ended
   unsigned steps_ = 0, changes_ = 0, preemptions_ = 0, stale_ = 0, spurious_ = 0;
   std::vector<loan> loans_;
+  // Frames, one behind the other: their addresses have the same order in each execution, and code under test
+  // may lock in that order.
+  std::unique_ptr<std::byte[]> lent_memory_;
+  std::size_t lent_ = 0;
 
   bool tracing_ = false;
   std::vector<std::string> trace_;

@@ -93,6 +93,7 @@ std::vector<weakening> weakenings(site const& s) {
     add(weaker_modify(s.order));
     add(weaker_load(s.failure), true);
     break;
+  case operation::fence:
   case operation::light_barrier:
   case operation::heavy_barrier:
     add({order::relaxed});
@@ -111,7 +112,7 @@ std::string describe(std::source_location const& where) {
 
 std::string describe(weakening const& w) {
   std::string change = " [left out] ";
-  if (w.where.what != operation::light_barrier && w.where.what != operation::heavy_barrier)
+  if (w.where.what < operation::fence)
     change = std::string(w.of_failure ? " [failure " : " [") +
              name_of(w.of_failure ? w.where.failure : w.where.order) + " -> " + name_of(w.to) + "] ";
   std::string const place = describe(w.where.where);

@@ -12,7 +12,7 @@
 
 namespace explore {
 
-enum class operation : std::uint8_t { load, store, modify, compare, light_barrier, heavy_barrier };
+enum class operation : std::uint8_t { load, store, modify, compare, fence, light_barrier, heavy_barrier };
 
 /// One call in the source that accesses shared memory.
 struct site {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -68,12 +69,20 @@ void expect_blocks(std::size_t per_round, std::function<void()> const& round) {
 
 class allocations : public testing::Test {
 protected:
-  rubato::pool pool{rubato::no_workers}; // who waits runs the work: all on one thread
+  rubato::pool pool{rubato::no_workers}; // the waiter runs the work: all on one thread
 };
 
 TEST_F(allocations, of_an_enqueued_task_are_one) {
   expect_blocks(1, [&] {
     pool.enqueue([] {});
+    pool.wait_idle();
+  });
+}
+
+// Each chunk of a larger one that leaves indices to other workers queues a task of its own.
+TEST_F(allocations, regression_of_a_bulk_are_one) {
+  expect_blocks(1, [&] {
+    pool.enqueue_bulk(1, [](std::size_t) {});
     pool.wait_idle();
   });
 }
@@ -120,7 +129,22 @@ TEST_F(allocations, of_forks_are_none) {
   });
 }
 
-/// What is given back by another thread serves again, too.
+TEST_F(allocations, of_a_routine_are_none) {
+  rubato::routine r([](rubato::routine&) {});
+  expect_blocks(0, [&] {
+    r.post(pool);
+    pool.wait_idle();
+    r.post_wait(pool);
+    r.wake();
+    pool.wait_idle();
+    r.post_after(pool, std::chrono::hours(1));
+    r.signal();
+    pool.wait_idle();
+    EXPECT_TRUE(r.receive_signal());
+  });
+}
+
+/// Memory that another thread gives back is used again, too.
 TEST(allocations_of_workers, are_given_back) {
   rubato::pool pool(2);
   auto const some = [&] {

@@ -5,12 +5,15 @@
 
 #include "memory/failing.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -18,7 +21,7 @@ namespace {
 using rubato_test::failing_allocations;
 using task = rubato::task<>;
 
-/// Whatever it throws: what counts is what is destroyed meanwhile.
+/// Ignores exceptions: the test looks at the destructors that run meanwhile.
 template<class F>
 void attempt(F f) {
   try {
@@ -27,7 +30,7 @@ void attempt(F f) {
   }
 }
 
-TEST(regression, a_broken_promise_needs_no_memory) {
+TEST(failing_allocations, regression_a_broken_promise_needs_no_memory) {
   for (int i = 0; i != 50; ++i) {
     std::optional<rubato::promise<int>> promise(std::in_place);
     rubato::future<int> f = promise->get_future();
@@ -39,7 +42,7 @@ TEST(regression, a_broken_promise_needs_no_memory) {
   }
 }
 
-TEST(regression, a_group_ends_though_there_is_no_memory_for_a_while) {
+TEST(failing_allocations, regression_a_group_ends_though_there_is_no_memory_for_a_while) {
   rubato::pool pool(1);
   for (int i = 0; i != 50; ++i) {
     std::atomic<int> ran{0};
@@ -50,6 +53,46 @@ TEST(regression, a_group_ends_though_there_is_no_memory_for_a_while) {
     });
     EXPECT_LE(ran, 5);
   }
+}
+
+TEST(failing_channel, a_value_that_finds_no_memory_stays_with_the_sender) {
+  struct large { // too large for the slab
+    std::unique_ptr<int> value;
+    std::array<char, 16'384> rest{};
+  };
+  rubato::channel<large> c(2);
+  large value{std::make_unique<int>(1)};
+  {
+    failing_allocations const all(100);
+    EXPECT_THROW(static_cast<void>(c.try_send(std::move(value))), std::bad_alloc);
+    EXPECT_THROW(static_cast<void>(c.send_blocking(std::move(value))), std::bad_alloc); // NOLINT
+  }
+  EXPECT_NE(value.value, nullptr); // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(c.try_send(std::move(value)));
+  EXPECT_EQ(*c.try_receive()->value, 1);
+}
+
+TEST(failing_channel, a_value_for_which_the_buffer_finds_no_memory_stays_with_the_sender) {
+  rubato::channel<std::string> c(200); // the buffer grows by 128 of them
+  std::string value = "7";
+  {
+    failing_allocations const all(100);
+    EXPECT_THROW(static_cast<void>(c.try_send(std::move(value))), std::bad_alloc);
+  }
+  EXPECT_EQ(value, "7"); // NOLINT(bugprone-use-after-move)
+  for (int i = 0; i != 200; ++i) EXPECT_TRUE(c.try_send("before"));
+  for (int i = 0; i != 56; ++i) EXPECT_TRUE(c.try_receive() && c.try_send("before"));
+  rubato::pool pool(rubato::no_workers);
+  auto send = [&]() -> rubato::task<bool> { co_return co_await c.send(std::move(value)); };
+  auto sender = pool.spawn(send());
+  EXPECT_TRUE(pool.wait_idle());
+  {
+    failing_allocations const all(100); // the sender's value would be the first of a chunk
+    EXPECT_TRUE(c.try_receive());
+  }
+  EXPECT_THROW(static_cast<void>(sender.get()), std::bad_alloc);
+  EXPECT_EQ(value, "7");
+  EXPECT_TRUE(c.try_send(std::move(value)));
 }
 
 class failing : public testing::TestWithParam<unsigned> {};

@@ -1,5 +1,5 @@
 #include "made_up_root.hpp"
-#include "os/cpus.hpp"
+#include "os/cpus/cpus.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,13 +45,13 @@ public:
   }
 };
 
-TEST(CgroupQuota, EmptyMachineHasNone) {
+TEST(cgroup_quota, empty_machine_has_none) {
   rubato::test::made_up_root const root;
   EXPECT_EQ(cgroup_quota(root.path()), none);
   EXPECT_EQ(cgroup_quota(root.path() / "missing"), none);
 }
 
-TEST(CgroupQuota, V2) {
+TEST(cgroup_quota, v2) {
   v2_machine const m;
   EXPECT_EQ(m.quota(), none);
   m.v2("/sys/fs/cgroup/app", "50000 100000\n");
@@ -64,7 +64,7 @@ TEST(CgroupQuota, V2) {
   EXPECT_THAT(m.quota(), Optional(3.0));
 }
 
-TEST(CgroupQuota, V2LeastOfAllAncestors) {
+TEST(cgroup_quota, v2_least_of_all_ancestors) {
   v2_machine const m("/a/b/c");
   m.v2("/sys/fs/cgroup/a/b/c", "800000 100000\n");
   EXPECT_THAT(m.quota(), Optional(8.0));
@@ -78,7 +78,7 @@ TEST(CgroupQuota, V2LeastOfAllAncestors) {
   EXPECT_THAT(m.quota(), Optional(0.7));
 }
 
-TEST(CgroupQuota, OtherGroupsDoNotCount) {
+TEST(cgroup_quota, other_groups_do_not_count) {
   v2_machine const m("/a/b");
   m.v2("/sys/fs/cgroup/a/b/child", "10000 100000\n");
   m.v2("/sys/fs/cgroup/a/sibling", "10000 100000\n");
@@ -86,14 +86,14 @@ TEST(CgroupQuota, OtherGroupsDoNotCount) {
   EXPECT_EQ(m.quota(), none);
 }
 
-TEST(CgroupQuota, V2InTheRootGroup) {
+TEST(cgroup_quota, v2_in_the_root_group) {
   v2_machine const m("/");
   EXPECT_EQ(m.quota(), none);
   m.v2("/sys/fs/cgroup", "400000 100000\n");
   EXPECT_THAT(m.quota(), Optional(4.0));
 }
 
-TEST(CgroupQuota, Garbage) {
+TEST(cgroup_quota, garbage) {
   v2_machine const m;
   for (auto const* const garbage :
        {"", "\n", " ", "max", "max max\n", "50000", "50000 ", "50000 0\n", "50000 -1\n", "0 100000\n",
@@ -106,7 +106,7 @@ TEST(CgroupQuota, Garbage) {
   EXPECT_THAT(m.quota(), Optional(2.0));
 }
 
-TEST(CgroupQuota, DirectoriesInPlaceOfFiles) {
+TEST(cgroup_quota, directories_in_place_of_files) {
   v2_machine const m;
   m.write("/sys/fs/cgroup/app/cpu.max/x", "");
   EXPECT_EQ(m.quota(), none);
@@ -116,7 +116,7 @@ TEST(CgroupQuota, DirectoriesInPlaceOfFiles) {
   EXPECT_THAT(n.quota(), Optional(2.0));
 }
 
-TEST(CgroupQuota, GarbageInProc) {
+TEST(cgroup_quota, garbage_in_proc) {
   for (auto const* const garbage :
        {"", "\n\n\n", "nonsense", ":::::", "0:", "0::", "1:cpu", "0:x:/app\n", "\xff\0"}) {
     cgroups const m(garbage);
@@ -130,7 +130,7 @@ TEST(CgroupQuota, GarbageInProc) {
   }
 }
 
-TEST(CgroupQuota, V1) {
+TEST(cgroup_quota, v1) {
   for (auto const* const point : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/somewhere/else"}) {
     cgroups m("11:memory:/m\n4:cpu,cpuacct:/app\n3:cpuset:/other\n1:name=systemd:/s\n");
     m.mount("cgroup", "/", "/sys/fs/cgroup/memory", "rw,memory");
@@ -151,7 +151,7 @@ TEST(CgroupQuota, V1) {
   }
 }
 
-TEST(CgroupQuota, V1LeastOfAllAncestors) {
+TEST(cgroup_quota, v1_least_of_all_ancestors) {
   cgroups m("4:cpuacct,cpu:/a/b/c\n");
   m.mount("cgroup", "/", "/cg", "rw,cpuacct,cpu");
   m.v1("/cg/a/b/c", "-1\n");
@@ -164,7 +164,7 @@ TEST(CgroupQuota, V1LeastOfAllAncestors) {
   EXPECT_THAT(m.quota(), Optional(1.0));
 }
 
-TEST(CgroupQuota, V1Garbage) {
+TEST(cgroup_quota, v1_garbage) {
   cgroups m("4:cpu:/app\n");
   m.mount("cgroup", "/", "/cg", "rw,cpu");
   struct {
@@ -181,7 +181,7 @@ TEST(CgroupQuota, V1Garbage) {
   EXPECT_EQ(half.quota(), none);
 }
 
-TEST(CgroupQuota, OnlyTheCpuControllerOfV1Counts) {
+TEST(cgroup_quota, only_the_cpu_controller_of_v1_counts) {
   cgroups m("5:cpuset:/app\n4:cpuacct:/app\n");
   m.mount("cgroup", "/", "/cpuset", "rw,cpuset");
   m.mount("cgroup", "/", "/cpuacct", "rw,cpuacct");
@@ -190,7 +190,7 @@ TEST(CgroupQuota, OnlyTheCpuControllerOfV1Counts) {
   EXPECT_EQ(m.quota(), none);
 }
 
-TEST(CgroupQuota, HybridWithTheControllerInV1) {
+TEST(cgroup_quota, hybrid_with_the_controller_in_v1) {
   cgroups m("4:cpu,cpuacct:/app\n1:name=systemd:/app.slice\n0::/app.slice\n");
   m.mount("cgroup2", "/", "/sys/fs/cgroup/unified");
   m.mount("cgroup", "/", "/sys/fs/cgroup/systemd", "rw,xattr,name=systemd");
@@ -201,7 +201,7 @@ TEST(CgroupQuota, HybridWithTheControllerInV1) {
   EXPECT_THAT(m.quota(), Optional(1.5));
 }
 
-TEST(CgroupQuota, HybridWithTheControllerInV2) {
+TEST(cgroup_quota, hybrid_with_the_controller_in_v2) {
   cgroups m("11:memory:/m\n0::/app.slice\n");
   m.mount("cgroup", "/", "/sys/fs/cgroup/memory", "rw,memory");
   m.mount("cgroup2", "/", "/sys/fs/cgroup/unified");
@@ -209,7 +209,7 @@ TEST(CgroupQuota, HybridWithTheControllerInV2) {
   EXPECT_THAT(m.quota(), Optional(1.5));
 }
 
-TEST(CgroupQuota, LeastOfBothVersions) {
+TEST(cgroup_quota, least_of_both_versions) {
   cgroups m("4:cpu:/one\n0::/two\n");
   m.mount("cgroup", "/", "/v1", "rw,cpu");
   m.mount("cgroup2", "/", "/v2");
@@ -221,7 +221,7 @@ TEST(CgroupQuota, LeastOfBothVersions) {
 }
 
 // A container without a cgroup namespace: its own group is mounted, and both files name it as the host does.
-TEST(CgroupQuota, ContainerWithHostNames) {
+TEST(cgroup_quota, container_with_host_names) {
   cgroups m("4:cpu,cpuacct:/docker/1234/inner\n");
   m.mount("cgroup", "/docker/1234", "/sys/fs/cgroup/cpu,cpuacct", "ro,cpu,cpuacct");
   m.v1("/sys/fs/cgroup/cpu,cpuacct", "200000\n");
@@ -231,7 +231,7 @@ TEST(CgroupQuota, ContainerWithHostNames) {
 }
 
 // A container that sees the host's name of its group, while the mount shows that group as the root.
-TEST(CgroupQuota, GroupThatIsNotBelowTheMount) {
+TEST(cgroup_quota, group_that_is_not_below_the_mount) {
   for (auto const* const group : {"/docker/1234", "/../1234", "/..", "/docker/12345"}) {
     cgroups v2("0::"s.append(group).append("\n"));
     v2.mount("cgroup2", "/docker/1234/x", "/sys/fs/cgroup");
@@ -250,7 +250,7 @@ TEST(CgroupQuota, GroupThatIsNotBelowTheMount) {
   }
 }
 
-TEST(CgroupQuota, NeverLeavesTheMountUpwards) {
+TEST(cgroup_quota, never_leaves_the_mount_upwards) {
   v2_machine const m("/../../app");
   m.v2("/sys/app", "10000 100000\n");
   m.v2("/sys", "10000 100000\n");
@@ -259,7 +259,7 @@ TEST(CgroupQuota, NeverLeavesTheMountUpwards) {
 }
 
 // Mounts made outside the namespace are named relative to it as well.
-TEST(CgroupQuota, MountFromOutsideTheNamespace) {
+TEST(cgroup_quota, mount_from_outside_the_namespace) {
   cgroups m("0::/../sibling/app\n");
   m.mount("cgroup2", "/..", "/cg");
   m.v2("/cg/sibling", "70000 100000\n");
@@ -267,7 +267,7 @@ TEST(CgroupQuota, MountFromOutsideTheNamespace) {
 }
 
 // A container runtime's host sees the containers' groups mounted all over the place.
-TEST(CgroupQuota, OtherPeoplesMountsDoNotCount) {
+TEST(cgroup_quota, other_peoples_mounts_do_not_count) {
   cgroups m("0::/user\n");
   m.mount("cgroup2", "/docker/a", "/var/lib/a/cgroup");
   m.mount("cgroup2", "/", "/sys/fs/cgroup");
@@ -279,7 +279,7 @@ TEST(CgroupQuota, OtherPeoplesMountsDoNotCount) {
   EXPECT_THAT(m.quota(), Optional(1.0));
 }
 
-TEST(CgroupQuota, WithoutMountinfo) {
+TEST(cgroup_quota, without_mountinfo) {
   for (auto const* const point : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
     cgroups const m("0::/a/b\n");
     m.v2(std::string(point) + "/a", "250000 100000\n");
@@ -293,7 +293,7 @@ TEST(CgroupQuota, WithoutMountinfo) {
   }
 }
 
-TEST(CgroupQuota, WithoutProc) {
+TEST(cgroup_quota, without_proc) {
   cgroups const m("");
   std::filesystem::remove_all(m.path() / "proc");
   EXPECT_EQ(m.quota(), none);
@@ -301,7 +301,7 @@ TEST(CgroupQuota, WithoutProc) {
   EXPECT_THAT(m.quota(), Optional(2.5));
 }
 
-TEST(CgroupQuota, AwkwardNames) {
+TEST(cgroup_quota, awkward_names) {
   cgroups m("0::/a:b/with blank \\ (deleted)\n");
   m.mount("cgroup2", "/a:b", "/c\\040g\\134");
   m.v2("/c g\\/with blank \\ (deleted)", "50000 100000\n");
@@ -317,7 +317,7 @@ TEST(CgroupQuota, AwkwardNames) {
   EXPECT_THAT(odd.quota(), Optional(0.5));
 }
 
-TEST(CgroupQuota, LongMountinfo) {
+TEST(cgroup_quota, long_mountinfo) {
   cgroups const m("0::/x\n");
   std::string mountinfo;
   for (int i = 0; i < 2'000; ++i)
@@ -327,7 +327,7 @@ TEST(CgroupQuota, LongMountinfo) {
   EXPECT_THAT(m.quota(), Optional(0.5));
 }
 
-TEST(CgroupQuota, ThisMachine) {
+TEST(cgroup_quota, this_machine) {
   if (auto const quota = cgroup_quota()) {
     EXPECT_GT(*quota, 0);
   }

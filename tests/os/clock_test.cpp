@@ -31,7 +31,7 @@ double disagreement(nanoseconds span) {
   return least;
 }
 
-TEST(Clock, NeverGoesBackOnOneThread) {
+TEST(clock, never_goes_back_on_one_thread) {
   auto last = os::now();
   for (int i = 0; i < 100'000; ++i) {
     auto const next = os::now();
@@ -40,17 +40,17 @@ TEST(Clock, NeverGoesBackOnOneThread) {
   }
 }
 
-TEST(Clock, AgreesWithSteadyClock) {
+TEST(clock, agrees_with_steady_clock) {
   EXPECT_LT(disagreement(100us), 0.05);
   EXPECT_LT(disagreement(5ms), 0.05);
 }
 
-TEST(Clock, AFirstMeasurementIsGoodEnough) { // and every other
+TEST(clock, afirst_measurement_is_good_enough) { // and every other
   for (int i = 0; i < 50; ++i)
     EXPECT_NEAR(os::detail::measure_ns_per_tick() / os::detail::ns_per_tick(), 1, 0.05);
 }
 
-TEST(Clock, ThereAndBack) {
+TEST(clock, there_and_back) {
   for (auto const d : {0ns, 1'000ns, 50'000ns, 1'000'000ns, nanoseconds(1h)})
     EXPECT_NEAR(static_cast<double>(os::to_ns(os::ticks_from(d)).count()), static_cast<double>(d.count()),
                 static_cast<double>(d.count()) * 1e-9 + 100);
@@ -58,7 +58,7 @@ TEST(Clock, ThereAndBack) {
   EXPECT_LT(os::to_ns(-1'000'000), 0ns);
 }
 
-TEST(Clock, Saturates) {
+TEST(clock, saturates) {
   using os::detail::saturate;
   EXPECT_EQ(saturate(1e19), std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(saturate(-1e19), std::numeric_limits<std::int64_t>::min());

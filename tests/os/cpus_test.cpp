@@ -1,5 +1,5 @@
 #include "made_up_root.hpp"
-#include "os/cpus.hpp"
+#include "os/cpus/cpus.hpp"
 #include "os/thread.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace rubato::os;
 
-TEST(UsableCpus, FromBothLimits) {
+TEST(usable_cpus, from_both_limits) {
   struct {
     std::size_t cpus;
     std::optional<double> quota;
@@ -41,7 +41,7 @@ TEST(UsableCpus, FromBothLimits) {
     EXPECT_EQ(usable_cpus(cpus, quota), usable) << cpus << ' ' << quota.value_or(-7);
 }
 
-TEST(UsableCpus, OfMadeUpMachines) {
+TEST(usable_cpus, of_made_up_machines) {
   auto const cpus = static_cast<unsigned>(affinity_cpus().size());
   rubato::test::made_up_root const root;
   EXPECT_EQ(usable_cpus(root.path()), cpus);
@@ -56,12 +56,12 @@ TEST(UsableCpus, OfMadeUpMachines) {
   EXPECT_EQ(usable_cpus(root.path()), cpus);
 }
 
-TEST(UsableCpus, ThisMachine) {
+TEST(usable_cpus, this_machine) {
   EXPECT_GE(usable_cpus(), 1U);
   EXPECT_LE(usable_cpus(), affinity_cpus().size());
 }
 
-TEST(AffinityCpus, AreDistinctAndAscending) {
+TEST(affinity_cpus, are_distinct_and_ascending) {
   auto const cpus = affinity_cpus();
   ASSERT_FALSE(cpus.empty());
   EXPECT_GE(cpus.front(), 0);
@@ -69,7 +69,7 @@ TEST(AffinityCpus, AreDistinctAndAscending) {
   EXPECT_EQ(std::ranges::adjacent_find(cpus), cpus.end());
 }
 
-TEST(AffinityCpus, FollowTheMaskOfTheThread) {
+TEST(affinity_cpus, follow_the_mask_of_the_thread) {
   auto const all = affinity_cpus();
   std::thread([&] {
     auto const last = all.back();
@@ -81,7 +81,7 @@ TEST(AffinityCpus, FollowTheMaskOfTheThread) {
   }).join();
 }
 
-TEST(AffinityCpus, ArePinnedOnesFromBeforeThePin) {
+TEST(affinity_cpus, are_pinned_ones_from_before_the_pin) {
   auto const all = affinity_cpus();
   std::thread([&] {
     ASSERT_TRUE(pin(all.front()));

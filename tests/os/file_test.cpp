@@ -1,5 +1,5 @@
 #include "made_up_root.hpp"
-#include "os/file.hpp"
+#include "os/io/file.hpp"
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@ using testing::Optional;
 
 constexpr auto none = std::nullopt;
 
-TEST(File, ReadsAll) {
+TEST(file, reads_all) {
   rubato::test::made_up_root const root;
   for (std::size_t const size : {0U, 1U, 4'095U, 4'096U, 4'097U, 100'000U}) {
     std::string const text(size, 'x');
@@ -25,7 +25,7 @@ TEST(File, ReadsAll) {
   EXPECT_THAT(read_file("/proc/self/status"), Optional(testing::HasSubstr("Name:")));
 }
 
-TEST(File, WhatCannotBeRead) {
+TEST(file, what_cannot_be_read) {
   rubato::test::made_up_root const root;
   EXPECT_EQ(read_file(root.path() / "missing"), none);
   EXPECT_EQ(read_file(root.path()), none);
@@ -33,7 +33,7 @@ TEST(File, WhatCannotBeRead) {
   EXPECT_THAT(read_file(root.path() / "pipe"), Optional(std::string())); // and does not wait for a writer
 }
 
-TEST(File, ReadsTheBeginning) {
+TEST(file, reads_the_beginning) {
   rubato::test::made_up_root const root;
   root.write("/f", "0123456789");
   std::array<char, 4> buffer;
@@ -43,7 +43,7 @@ TEST(File, ReadsTheBeginning) {
   EXPECT_EQ(read_start((root.path() / "missing").c_str(), large), "");
 }
 
-TEST(File, Numbers) {
+TEST(file, numbers) {
   EXPECT_THAT(parse_number<int>("7"), Optional(7));
   EXPECT_THAT(parse_number<int>(" \t-7\n"), Optional(-7));
   EXPECT_THAT(parse_number<int>("0"), Optional(0));
@@ -53,7 +53,7 @@ TEST(File, Numbers) {
     EXPECT_EQ(parse_number<std::int64_t>(text), none) << text;
 }
 
-TEST(File, Cut) {
+TEST(file, cut) {
   std::string_view text = "a,,b";
   EXPECT_EQ(cut(text, ','), "a");
   EXPECT_EQ(cut(text, ','), "");

@@ -10,7 +10,7 @@ namespace {
 // Registered for good, so they must not disturb the other tests' forks.
 std::string calls; // NOLINT(cert-err58-cpp)
 
-TEST(Fork, HandlersRunInOrder) {
+TEST(fork, handlers_run_in_order) {
   rubato::os::register_fork_handlers([] { calls += "p1 "; }, [] { calls += "a1 "; }, [] { calls += "c1 "; });
   rubato::os::register_fork_handlers([] { calls += "p2 "; }, [] { calls += "a2 "; }, [] { calls += "c2 "; });
   rubato::os::register_fork_handlers(nullptr, nullptr, nullptr);

@@ -15,18 +15,18 @@ using namespace rubato;
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-TEST(Futex, WaitReturnsAtOnceIfTheWordDiffers) {
+TEST(futex, wait_returns_at_once_if_the_word_differs) {
   std::atomic<std::uint32_t> word{1};
   os::wait(word, 0);
   EXPECT_TRUE(os::wait_until(word, 0, steady_clock::now() + 1h));
 }
 
-TEST(Futex, AWordThatDiffersIsNotATimeout) {
+TEST(futex, aword_that_differs_is_not_atimeout) {
   std::atomic<std::uint32_t> word{1};
   EXPECT_TRUE(os::wait_until(word, 0, steady_clock::now() - 1s));
 }
 
-TEST(Futex, WaitUntilTimesOutNeverEarly) {
+TEST(futex, wait_until_times_out_never_early) {
   std::atomic<std::uint32_t> word{0};
   for (auto const delay : {0us, 1us, 100us, 2'000us}) {
     auto const deadline = steady_clock::now() + delay;
@@ -36,14 +36,14 @@ TEST(Futex, WaitUntilTimesOutNeverEarly) {
   }
 }
 
-TEST(Futex, DeadlinesBeforeTheBeginningOfTime) {
+TEST(futex, deadlines_before_the_beginning_of_time) {
   std::atomic<std::uint32_t> word{0};
   EXPECT_FALSE(os::wait_until(word, 0, steady_clock::time_point{}));
   EXPECT_FALSE(os::wait_until(word, 0, steady_clock::time_point{-5s}));
   EXPECT_FALSE(os::wait_until(word, 0, steady_clock::time_point::min()));
 }
 
-TEST(Futex, WakeEndsASleepWithoutEnd) {
+TEST(futex, wake_ends_asleep_without_end) {
   for (bool const timed : {false, true}) {
     std::atomic<std::uint32_t> word{0};
     std::thread sleeper([&] {
@@ -61,14 +61,14 @@ TEST(Futex, WakeEndsASleepWithoutEnd) {
   }
 }
 
-TEST(Futex, WakesAtMostAsManyAsAsked) {
+TEST(futex, wakes_at_most_as_many_as_asked) {
   std::atomic<std::uint32_t> word{0};
   EXPECT_EQ(os::wake(word, 1), 0U);
   std::vector<std::thread> sleepers;
   std::atomic<int> awake{0};
   for (int i = 0; i < 4; ++i)
     sleepers.emplace_back([&] {
-      os::wait(word, 0); // once: whoever returns was woken, or returned for no reason
+      os::wait(word, 0); // once: a thread that returns was woken, or returned for no reason
       ++awake;
     });
   // All sleep as soon as as many can be woken; a wake of none counts nothing, so look at the clock instead.
@@ -84,14 +84,14 @@ TEST(Futex, WakesAtMostAsManyAsAsked) {
   EXPECT_EQ(awake.load(), 4);
 }
 
-TEST(Futex, WakeOfAWordThatIsGone) {
+TEST(futex, wake_of_aword_that_is_gone) {
   auto* const page = os::reserve(4'096);
   auto const& word = *new (page) std::atomic<std::uint32_t>(0);
   os::release(page, 4'096);
   EXPECT_EQ(os::wake(word, 1), 0U);
 }
 
-TEST(Futex, HandsABatonBackAndForth) {
+TEST(futex, hands_abaton_back_and_forth) {
   std::atomic<std::uint32_t> turn{0};
   constexpr std::uint32_t rounds = 2'000;
   auto const player = [&](std::uint32_t parity) {

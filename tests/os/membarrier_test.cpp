@@ -19,13 +19,13 @@ namespace {
 
 using namespace rubato;
 
-TEST(Membarrier, TheAnswerNeverChanges) {
+TEST(membarrier, the_answer_never_changes) {
   bool const first = os::membarrier_available();
   std::thread([&] { EXPECT_EQ(os::membarrier_available(), first); }).join();
   EXPECT_EQ(os::membarrier_available(), first);
 }
 
-TEST(Membarrier, Works) {
+TEST(membarrier, works) {
   if (!os::membarrier_available()) GTEST_SKIP() << "not here";
   std::atomic<bool> stop{false};
   std::thread other([&] {
@@ -37,7 +37,7 @@ TEST(Membarrier, Works) {
   other.join();
 }
 
-TEST(Membarrier, CanBeRefusedForTests) {
+TEST(membarrier, can_be_refused_for_tests) {
   bool const real = os::membarrier_available();
   os::refuse_membarrier(true);
   EXPECT_FALSE(os::membarrier_available());
@@ -45,7 +45,7 @@ TEST(Membarrier, CanBeRefusedForTests) {
   EXPECT_EQ(os::membarrier_available(), real);
 }
 
-TEST(Membarrier, GoesOnInTheChildOfAFork) {
+TEST(membarrier, goes_on_in_the_child_of_afork) {
   if (!os::membarrier_available()) GTEST_SKIP() << "not here";
   auto const child = ::fork();
   ASSERT_GE(child, 0);
@@ -78,12 +78,12 @@ testing::ExitedWithCode const yes(0);
 
 [[noreturn]] void exit_with(bool ok) { std::_Exit(ok ? 0 : 1); }
 
-TEST(MembarrierDeathTest, TheEnvironmentCanForbidIt) {
+TEST(membarrier_death_test, the_environment_can_forbid_it) {
   EXPECT_EXIT((::setenv("RUBATO_NO_MEMBARRIER", "1", 1), exit_with(!os::detail::ask_for_membarrier())), yes,
               "");
 }
 
-TEST(MembarrierDeathTest, EmptyAndZeroForbidNothing) {
+TEST(membarrier_death_test, empty_and_zero_forbid_nothing) {
   auto const same_as_unset = [](char const* no) {
     ::unsetenv("RUBATO_NO_MEMBARRIER");
     bool const without = os::detail::ask_for_membarrier();
@@ -93,7 +93,7 @@ TEST(MembarrierDeathTest, EmptyAndZeroForbidNothing) {
   for (auto const* const no : {"", "0"}) EXPECT_EXIT(exit_with(same_as_unset(no)), yes, "");
 }
 
-TEST(MembarrierDeathTest, TheEnvironmentIsReadOnce) {
+TEST(membarrier_death_test, the_environment_is_read_once) {
   EXPECT_EXIT(
       {
         bool const before = os::membarrier_available();
@@ -103,12 +103,12 @@ TEST(MembarrierDeathTest, TheEnvironmentIsReadOnce) {
       yes, "");
 }
 
-TEST(MembarrierDeathTest, ASandboxCanForbidIt) {
+TEST(membarrier_death_test, asandbox_can_forbid_it) {
   for (int const error : {EPERM, ENOSYS})
     EXPECT_EXIT(exit_with(!forbid_membarrier(error) || !os::detail::ask_for_membarrier()), yes, "");
 }
 
-TEST(MembarrierDeathTest, ASandboxThatComesTooLateIsTheEnd) {
+TEST(membarrier_death_test, asandbox_that_comes_too_late_is_the_end) {
   EXPECT_DEATH(
       {
         if (!os::membarrier_available() || !forbid_membarrier(EPERM)) os::die("membarrier is not here");

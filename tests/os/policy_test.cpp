@@ -1,5 +1,5 @@
 #include "os/membarrier.hpp"
-#include "rubato/detail/policy.hpp"
+#include "rubato/detail/base/policy.hpp"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -63,18 +63,18 @@ void real_fence() {
 #endif
 }
 
-TEST(Policy, HeavyBarrierPairsWithLightBarrier) {
+TEST(policy, heavy_barrier_pairs_with_light_barrier) {
   if (!rubato::os::membarrier_available()) GTEST_SKIP() << "not here";
   EXPECT_EQ(both_saw_nothing(rounds, policy::light_barrier, policy::heavy_barrier), 0);
 }
 
-TEST(Policy, HeavyBarrierPairsWithAFenceWhereMembarrierIsRefused) {
+TEST(policy, heavy_barrier_pairs_with_afence_where_membarrier_is_refused) {
   rubato::os::refuse_membarrier(true);
   EXPECT_EQ(both_saw_nothing(rounds, real_fence, policy::heavy_barrier), 0);
   rubato::os::refuse_membarrier(false);
 }
 
-TEST(Policy, SleepAndWake) {
+TEST(policy, sleep_and_wake) {
   std::atomic<std::uint32_t> word{0};
   std::thread sleeper([&] {
     while (word.load() == 0) policy::futex_wait(word, 0);

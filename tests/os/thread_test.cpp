@@ -1,4 +1,4 @@
-#include "os/cpus.hpp"
+#include "os/cpus/cpus.hpp"
 #include "os/thread.hpp"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ bool in_child(Check check) {
   return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(Thread, RunsItsEntryWithItsArgument) {
+TEST(thread, runs_its_entry_with_its_argument) {
   int answer = 0;
   os::thread t({}, [](void* arg) { *static_cast<int*>(arg) = 42; }, &answer);
   EXPECT_TRUE(t.joinable());
@@ -76,21 +76,21 @@ TEST(Thread, RunsItsEntryWithItsArgument) {
   EXPECT_EQ(answer, 42);
 }
 
-TEST(Thread, NameIsThereFromTheBeginning) {
+TEST(thread, name_is_there_from_the_beginning) {
   run({.name = "rubato/7"}, [] { EXPECT_EQ(own_name(), "rubato/7"); });
 }
 
-TEST(Thread, NameIsCutAfter15Bytes) {
+TEST(thread, name_is_cut_after15_bytes) {
   run({.name = "a-very-long-name/12"}, [] { EXPECT_EQ(own_name(), "a-very-long-nam"); });
   run({.name = "exactly-15-char"}, [] { EXPECT_EQ(own_name(), "exactly-15-char"); });
 }
 
-TEST(Thread, WithoutANameItHasItsCreators) {
+TEST(thread, without_aname_it_has_its_creators) {
   auto const mine = own_name();
   run([&] { EXPECT_EQ(own_name(), mine); });
 }
 
-TEST(Thread, StackSize) {
+TEST(thread, stack_size) {
   for (std::size_t const size : {std::size_t{256} << 10, std::size_t{1'000'001}, std::size_t{16} << 20})
     run({.name = {}, .stack_size = size}, [&] {
       EXPECT_GE(os::stack_bytes(), size);
@@ -98,18 +98,18 @@ TEST(Thread, StackSize) {
     });
 }
 
-TEST(Thread, TooSmallAStackIsMadeLargeEnough) {
+TEST(thread, too_small_astack_is_made_large_enough) {
   int x = 0;
   run({.name = {}, .stack_size = 1}, [&] { x = 1; });
   EXPECT_EQ(x, 1);
 }
 
-TEST(Thread, FailureToStartIsThrown) {
+TEST(thread, failure_to_start_is_thrown) {
   for (std::size_t const size : {SIZE_MAX, SIZE_MAX / 2})
     EXPECT_THROW(os::thread({.name = {}, .stack_size = size}, [](void*) {}, nullptr), std::system_error);
 }
 
-TEST(Thread, Moves) {
+TEST(thread, moves) {
   std::atomic<int> runs{0};
   std::function<void()> body = [&] { ++runs; };
   auto a = start(body);
@@ -127,7 +127,7 @@ TEST(Thread, Moves) {
   EXPECT_EQ(runs.load(), 2);
 }
 
-TEST(Thread, Detached) {
+TEST(thread, detached) {
   std::atomic<bool> go{false};
   std::atomic<bool> done{false};
   std::function<void()> body = [&] {
@@ -143,7 +143,7 @@ TEST(Thread, Detached) {
   EXPECT_TRUE(eventually([&] { return done.load(); }));
 }
 
-TEST(Thread, MisuseIsThrown) {
+TEST(thread, misuse_is_thrown) {
   os::thread none;
   EXPECT_EQ(error_of([&] { none.join(); }), std::errc::invalid_argument);
   EXPECT_EQ(error_of([&] { none.detach(); }), std::errc::invalid_argument);
@@ -160,7 +160,7 @@ TEST(Thread, MisuseIsThrown) {
   EXPECT_EQ(error, std::errc::resource_deadlock_would_occur);
 }
 
-TEST(ThreadDeathTest, NeitherJoinedNorDetached) {
+TEST(thread_death_test, neither_joined_nor_detached) {
   auto const forever = [](void*) { std::this_thread::sleep_for(1h); };
   EXPECT_DEATH(os::thread({}, forever, nullptr), "rubato: .*neither joined nor detached");
   EXPECT_DEATH(
@@ -171,7 +171,7 @@ TEST(ThreadDeathTest, NeitherJoinedNorDetached) {
       "rubato: .*neither joined nor detached");
 }
 
-TEST(Thread, SignalsAreLeftAsTheyAre) {
+TEST(thread, signals_are_left_as_they_are) {
   sigset_t usr2, before, inside;
   sigemptyset(&usr2);
   sigaddset(&usr2, SIGUSR2);
@@ -182,14 +182,14 @@ TEST(Thread, SignalsAreLeftAsTheyAre) {
   EXPECT_EQ(sigismember(&inside, SIGUSR1), sigismember(&before, SIGUSR1));
 }
 
-TEST(Thread, Ids) {
+TEST(thread, ids) {
   auto const mine = os::this_thread_id();
   EXPECT_EQ(mine, os::this_thread_id());
   run([&] { EXPECT_NE(os::this_thread_id(), mine); });
   EXPECT_TRUE(in_child([] { return os::this_thread_id() == ::getpid(); }));
 }
 
-TEST(Pin, TiesTheThreadToOneCpu) {
+TEST(pin, ties_the_thread_to_one_cpu) {
   auto const all = os::affinity_cpus();
   run([&] {
     for (int const cpu : all) {
@@ -204,7 +204,7 @@ TEST(Pin, TiesTheThreadToOneCpu) {
   });
 }
 
-TEST(Pin, RefusedForCpusThatAreNotThere) {
+TEST(pin, refused_for_cpus_that_are_not_there) {
   run([] {
     for (int const cpu : {-1, 1 << 19, (1 << 20) - 1, INT32_MAX, INT32_MIN})
       EXPECT_FALSE(os::pin(cpu)) << cpu;
@@ -217,7 +217,7 @@ TEST(Pin, RefusedForCpusThatAreNotThere) {
   });
 }
 
-TEST(Pin, UnpinGivesBackWhatWasThereBefore) {
+TEST(pin, unpin_gives_back_what_was_there_before) {
   auto const all = os::affinity_cpus();
   run([&] {
     auto const last = all.back();
@@ -230,7 +230,7 @@ TEST(Pin, UnpinGivesBackWhatWasThereBefore) {
   });
 }
 
-TEST(Pin, AThreadStartedByAPinnedOneIsNotPinned) {
+TEST(pin, athread_started_by_apinned_one_is_not_pinned) {
   auto const all = os::affinity_cpus();
   run([&] {
     ASSERT_TRUE(os::pin(all.front()));
@@ -243,12 +243,12 @@ TEST(Pin, AThreadStartedByAPinnedOneIsNotPinned) {
   });
 }
 
-TEST(StackBytes, OfTheMainThread) {
+TEST(stack_bytes, of_the_main_thread) {
   EXPECT_GE(os::stack_bytes(), std::size_t{64} << 10);
   EXPECT_LE(os::stack_bytes(), std::size_t{1} << 30);
 }
 
-TEST(StackBytes, FollowTheLimitOfTheMainThread) {
+TEST(stack_bytes, follow_the_limit_of_the_main_thread) {
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_STACK, &limit), 0);
   auto const with_limit = [&](rlim_t bytes, std::size_t least, std::size_t most) {
@@ -271,7 +271,7 @@ TEST(StackBytes, FollowTheLimitOfTheMainThread) {
   }
 }
 
-TEST(StackBytes, AfterAForkByAnotherThread) {
+TEST(stack_bytes, after_afork_by_another_thread) {
   run({.name = {}, .stack_size = std::size_t{3} << 20}, [] {
     auto const mine = os::stack_bytes();
     EXPECT_TRUE(in_child([&] { return os::stack_bytes() == mine; }));
@@ -307,7 +307,7 @@ public:
   }
 };
 
-TEST(BlockedInKernel, SleepingThenComputingThenGone) {
+TEST(blocked_in_kernel, sleeping_then_computing_then_gone) {
   for (auto const* const name : {"", "x) R 1 (", ")", ") S ) ) S ) ) S", "\\\\\\\\\\\\\\\\\\\\\\\\\\\\"}) {
     subject s(name);
     EXPECT_TRUE(eventually([&] { return os::blocked_in_kernel(s.id()); })) << name;
@@ -319,12 +319,12 @@ TEST(BlockedInKernel, SleepingThenComputingThenGone) {
   }
 }
 
-TEST(BlockedInKernel, NotTheCallerNorNobody) {
+TEST(blocked_in_kernel, not_the_caller_nor_nobody) {
   EXPECT_FALSE(os::blocked_in_kernel(os::this_thread_id()));
   for (os::thread_id const id : {0, -1, 1 << 30}) EXPECT_FALSE(os::blocked_in_kernel(id));
 }
 
-TEST(CpuTime, GrowsWhileTheThreadComputesOnly) {
+TEST(cpu_time, grows_while_the_thread_computes_only) {
   subject s;
   auto asleep = os::cpu_time(s.id());
   EXPECT_TRUE(eventually([&] { // on its way to sleep it computes a little
@@ -338,14 +338,14 @@ TEST(CpuTime, GrowsWhileTheThreadComputesOnly) {
   s.end();
 }
 
-TEST(CpuTime, OfNobody) {
+TEST(cpu_time, of_nobody) {
   subject s;
   s.end();
   EXPECT_TRUE(eventually([&] { return os::cpu_time(s.id()) == 0ns; })); // the kernel lets go a little later
   EXPECT_EQ(os::cpu_time(1 << 28), 0ns);
 }
 
-TEST(TimerSlack, IsSet) {
+TEST(timer_slack, is_set) {
   run([] {
     auto const get = [] { return ::prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL); };
     os::set_timer_slack(1us);

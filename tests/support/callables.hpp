@@ -35,7 +35,7 @@ private:
   F f_;
 };
 
-/// Neither copied nor moved: whoever calls it calls this very object.
+/// Neither copied nor moved: every call is one of this very object.
 class pinned_call {
 public:
   pinned_call() = default;

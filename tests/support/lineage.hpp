@@ -1,4 +1,4 @@
-// Who runs on whose stack: a piece of work that begins on top of another must descend from it.
+// What runs on which stack: a piece of work that begins on top of another must descend from it.
 #pragma once
 
 #include <atomic>

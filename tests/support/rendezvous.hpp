@@ -17,7 +17,7 @@ inline constexpr std::chrono::seconds patience{30};
 class milestone {
 public:
   void reach() {
-    std::lock_guard const lock(mutex_); // during the notification too: who wakes up may destroy this
+    std::lock_guard const lock(mutex_); // during the notification too: a woken thread may destroy this
     reached_ = true;
     changed_.notify_all();
   }
@@ -76,14 +76,14 @@ private:
   std::size_t count_ = 0;
 };
 
-/// Lets nobody pass before `parties` threads are inside at the same time; afterwards everybody.
-/// Who waits in it occupies a thread, so the parties run at once or never meet.
+/// Lets no thread pass before `parties` threads are inside at the same time; afterwards all.
+/// A task that waits in it occupies a thread, so the parties run at once or never meet.
 class rendezvous {
 public:
   explicit rendezvous(std::size_t parties)
       : parties_(parties) {}
 
-  /// False: they never met. After the first such failure nobody waits any more.
+  /// False: they never met. After the first such failure no thread waits any more.
   [[nodiscard]] bool meet() {
     std::unique_lock lock(mutex_);
     ++inside_;

@@ -10,9 +10,9 @@ namespace rubato_test {
 
 class telling_mutex {
 public:
-  /// Throws if the calling thread holds it: then somebody else's work runs on the stack of the holder.
+  /// Throws if the calling thread holds it: then foreign work runs on the stack of the holder.
   void lock() {
-    // relaxed: only this thread can have stored its own id, and nobody else stores it
+    // relaxed: only this thread can have stored its own id, and no other thread stores it
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
       throw std::logic_error("a thread that waits under a lock ran a stranger that needs the lock");
     }

@@ -1,5 +1,11 @@
 // A program that uses much of the library, compiled with warnings that others have and we do not, and without
 // RTTI.
+
+// Names of a program that the headers' enumerators have too.
+extern int done, closed, waits, lost, no, again, nowhere, listed, urgent, taken, called, own_decided,
+    same_race;
+int done, closed, waits, lost, no, again, nowhere, listed, urgent, taken, called, own_decided, same_race;
+
 #include <rubato/rubato.hpp>
 
 #include <chrono>

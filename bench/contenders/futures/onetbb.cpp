@@ -1,4 +1,4 @@
-// oneTBB has no futures: what is enqueued into an arena keeps a std::promise.
+// oneTBB has no futures: a task enqueued into an arena keeps a std::promise.
 #include "../../harness/futures.hpp"
 
 #include <oneapi/tbb/global_control.h>
@@ -12,7 +12,7 @@ namespace {
 
 class onetbb {
   tbb::global_control threads_;
-  tbb::task_arena arena_; ///< no place reserved for a caller who never comes
+  tbb::task_arena arena_; ///< no place reserved for a caller that never comes
 
 public:
   static constexpr const char* name = "onetbb";

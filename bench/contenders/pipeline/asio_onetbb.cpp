@@ -32,7 +32,7 @@ struct channel : asio::experimental::concurrent_channel<void(error_code, std::un
 };
 
 // What can be had without waiting is: it saves the way through the pool's queue. A null pointer is the end:
-// close() of some versions of Asio forgets what is in the buffer.
+// close() of some versions of Asio forgets the buffered values.
 
 template<class T>
 awaitable<std::unique_ptr<T>> receive(channel<T>& from) {

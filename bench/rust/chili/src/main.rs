@@ -28,7 +28,7 @@ impl Runtime for Chili {
         RA: Send,
         RB: Send,
     {
-        // the caller runs the second closure and leaves the first to whoever wants it
+        // the caller runs the second closure and leaves the first to any thread that wants it
         let (b, a) = fork.join(second, first);
         (a, b)
     }

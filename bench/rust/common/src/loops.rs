@@ -20,12 +20,12 @@ pub fn halve<R: Runtime, F: Fn(usize) + Sync>(fork: &mut R::Fork<'_>, lo: usize,
     }
 }
 
-/// An array whose items are written by whoever got their index, each index by one.
+/// An array whose items are written by the threads that got their index, each index by one.
 struct Shared<T>(*mut T);
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// Safe as long as nobody else has `i` and the array lives.
+    /// Safe as long as no other thread has `i` and the array lives.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     unsafe fn at(&self, i: usize) -> &mut T {

@@ -30,7 +30,7 @@ impl Runtime for Forte {
         RA: Send,
         RB: Send,
     {
-        // the caller runs the second closure and leaves the first to whoever wants it
+        // the caller runs the second closure and leaves the first to any thread that wants it
         let (b, a) = fork.join(|mut w| second(&mut w), |mut w| first(&mut w));
         (a, b)
     }

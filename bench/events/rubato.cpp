@@ -1,0 +1,319 @@
+// bench-events SCENARIO WORKERS SIZE [MICROSECONDS]: timers, routines and descriptors, beside the bare means
+// of the kernel in the same process. Prints a line per contender: its name and its figures. bench/events.py
+#include <rubato/rubato.hpp>
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+double microseconds_since(clock_type::time_point t) {
+  return std::chrono::duration<double, std::micro>(clock_type::now() - t).count();
+}
+
+double cpu_microseconds() {
+  rusage u{};
+  ::getrusage(RUSAGE_SELF, &u);
+  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+         static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+double resident_bytes() {
+  std::ifstream f("/proc/self/statm");
+  double all = 0, resident = 0;
+  f >> all >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+void print_percentiles(char const* contender, std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  std::printf("%s %.1f %.1f\n", contender, v[v.size() / 2], v[v.size() * 99 / 100]);
+}
+
+/// A byte sent to a thread or a coroutine that has slept for a while, and how long it took to get there.
+struct letters {
+  int ends[2] = {-1, -1};
+  std::atomic<clock_type::time_point> sent{};
+  std::vector<double> took;
+
+  letters() {
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) throw std::runtime_error("no socket pair");
+  }
+  letters(letters const&) = delete;
+  letters& operator=(letters const&) = delete;
+  ~letters() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  void send(std::size_t count, microseconds pause) {
+    for (std::size_t i = 0; i != count; ++i) {
+      std::this_thread::sleep_for(pause);
+      sent = clock_type::now();
+      if (::write(ends[1], "x", 1) != 1) throw std::runtime_error("the pair is full");
+    }
+  }
+  void receive() {
+    took.push_back(microseconds_since(sent));
+    char c = 0;
+    if (::read(ends[0], &c, 1) != 1) throw std::runtime_error("a wake without a byte");
+  }
+};
+
+rubato::task<void> receive_all(letters& l, std::size_t count) {
+  for (std::size_t i = 0; i != count; ++i) {
+    co_await rubato::readable(l.ends[0]);
+    l.receive();
+  }
+}
+
+void event(unsigned workers, std::size_t count, microseconds pause) {
+  {
+    letters l;
+    rubato::pool pool(workers);
+    auto received = pool.spawn(receive_all(l, count));
+    l.send(count, pause);
+    received.get();
+    rubato::forget(l.ends[0]);
+    print_percentiles("rubato", l.took);
+  }
+  letters l;
+  std::jthread receiver([&] {
+    int const set = ::epoll_create1(EPOLL_CLOEXEC);
+    epoll_event e{};
+    e.events = EPOLLIN;
+    ::epoll_ctl(set, EPOLL_CTL_ADD, l.ends[0], &e);
+    for (std::size_t i = 0; i != count; ++i) {
+      ::epoll_wait(set, &e, 1, -1);
+      l.receive();
+    }
+    ::close(set);
+  });
+  l.send(count, pause);
+  receiver.join();
+  print_percentiles("epoll", l.took);
+}
+
+rubato::task<void> sleep_often(std::vector<double>& late, std::size_t count, microseconds d) {
+  for (std::size_t i = 0; i != count; ++i) {
+    auto const due = clock_type::now() + d;
+    co_await rubato::sleep_until(due);
+    late.push_back(microseconds_since(due));
+  }
+}
+
+void timer(unsigned workers, std::size_t count, microseconds d) {
+  std::vector<double> late;
+  {
+    rubato::pool pool(workers);
+    pool.spawn(sleep_often(late, count, d)).get();
+  }
+  print_percentiles("rubato", late);
+  late.clear();
+  std::jthread sleeper([&] {
+    int const fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    for (std::size_t i = 0; i != count; ++i) {
+      auto const due = clock_type::now() + d;
+      auto const ns = due.time_since_epoch().count();
+      itimerspec at{};
+      at.it_value.tv_sec = ns / 1'000'000'000;
+      at.it_value.tv_nsec = ns % 1'000'000'000;
+      ::timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, nullptr);
+      std::uint64_t fired = 0;
+      if (::read(fd, &fired, sizeof fired) != sizeof fired) std::abort();
+      late.push_back(microseconds_since(due));
+    }
+    ::close(fd);
+  });
+  sleeper.join();
+  print_percentiles("timerfd", late);
+}
+
+rubato::task<void> sleep_for_a_while(microseconds d) { co_await rubato::sleep_for(d); }
+
+/// Sleeping coroutines: resident bytes of each, CPU time in percent of a core while they sleep.
+void sleepers(unsigned workers, std::size_t count) {
+  rubato::pool pool(workers);
+  pool.spawn(sleep_for_a_while(microseconds(10))).get(); // the pool's own memory is there
+  double const before = resident_bytes();
+  rubato::future<void> all = pool.spawn([](std::size_t n) -> rubato::task<void> {
+    co_await rubato::with_async_scope([&](rubato::scope& s) -> rubato::task<void> {
+      for (std::size_t i = 0; i != n; ++i) s.spawn(sleep_for_a_while(std::chrono::hours(1)));
+      co_return;
+    });
+  }(count));
+  std::this_thread::sleep_for(std::chrono::seconds(1)); // all are asleep
+  double const each = (resident_bytes() - before) / static_cast<double>(count);
+  double const used = cpu_microseconds();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  std::printf("rubato %.0f %.4f\n", each, (cpu_microseconds() - used) / 2e6 * 100);
+  std::fflush(stdout);
+  pool.request_shutdown(rubato::discard);
+}
+
+std::uint64_t next_random(std::uint64_t& s) {
+  s ^= s << 13U, s ^= s >> 7U, s ^= s << 17U;
+  return s;
+}
+
+/// Arm and cancel on `threads` threads beside `count` pending deadlines: ns of CPU time of each pair. Then:
+/// the same to cancel a random pending one and to arm it anew.
+void arm(unsigned threads, std::size_t count) {
+  rubato::pool pool(1);
+  std::vector<rubato::timer_handle> pending(count);
+  std::uint64_t seed = 88172645463325252ULL;
+  auto const some_time = [](std::uint64_t& s) {
+    return std::chrono::seconds(60) + microseconds(next_random(s) % 600'000'000);
+  };
+  for (auto& p : pending) p = pool.enqueue_after(some_time(seed), [] {});
+  std::size_t const rounds = 300'000;
+  auto const timed = [&](auto body) {
+    std::atomic<bool> go{false};
+    std::vector<std::jthread> all;
+    for (unsigned t = 0; t != threads; ++t)
+      all.emplace_back([&, t] {
+        std::uint64_t s = 88172645463325252ULL + t * 7919;
+        while (!go) std::this_thread::yield();
+        for (std::size_t i = 0; i != rounds; ++i) body(t, s);
+      });
+    double const used = cpu_microseconds();
+    go = true;
+    all.clear(); // joined
+    return (cpu_microseconds() - used) * 1e3 / static_cast<double>(rounds * threads);
+  };
+  double const pair =
+      timed([&](unsigned, std::uint64_t& s) { pool.enqueue_after(some_time(s), [] {}).cancel(); });
+  double const again = timed([&](unsigned t, std::uint64_t& s) {
+    std::size_t const share = count / threads;
+    auto& p = pending[t * share + next_random(s) % share];
+    p.cancel();
+    p = pool.enqueue_after(some_time(s), [] {});
+  });
+  std::printf("rubato %.0f %.0f\n", pair, again);
+  std::fflush(stdout);
+  pool.request_shutdown(rubato::discard);
+}
+
+/// `count` routines posted from outside, each run `times` times: millions of runs per second.
+struct repeated {
+  rubato::pool* pool = nullptr;
+  unsigned left = 0;
+  rubato::routine routine{[this](rubato::routine& r) {
+    if (--left != 0) r.post(*pool);
+  }};
+};
+
+struct counted { // as large as a routine: the pointers in the queue lead to as much memory
+  unsigned left = 0;
+  char padding[sizeof(repeated) - sizeof(unsigned)] = {};
+};
+
+void routine(unsigned workers, std::size_t count, unsigned times) {
+  double const runs = static_cast<double>(count) * times;
+  {
+    rubato::pool pool(workers);
+    std::vector<repeated> all(count);
+    for (auto& r : all) r.pool = &pool, r.left = times;
+    auto const begin = clock_type::now();
+    for (auto& r : all) r.routine.post(pool);
+    pool.wait_idle();
+    std::printf("rubato %.2f\n", runs / microseconds_since(begin));
+  }
+  std::mutex m;
+  std::condition_variable ready;
+  std::deque<counted*> queue;
+  bool closed = false;
+  std::atomic<std::size_t> done{0};
+  std::vector<counted> all(count, counted{times});
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i != workers; ++i)
+    threads.emplace_back([&] {
+      for (;;) {
+        counted* mine = nullptr;
+        {
+          std::unique_lock hold(m);
+          ready.wait(hold, [&] { return closed || !queue.empty(); });
+          if (queue.empty()) return;
+          mine = queue.front();
+          queue.pop_front();
+        }
+        if (--mine->left == 0) {
+          if (++done == count) done.notify_one();
+          continue;
+        }
+        {
+          std::lock_guard const hold(m);
+          queue.push_back(mine);
+        }
+        ready.notify_one();
+      }
+    });
+  auto const begin = clock_type::now();
+  for (auto& one : all) {
+    {
+      std::lock_guard const hold(m);
+      queue.push_back(&one);
+    }
+    ready.notify_one();
+  }
+  for (std::size_t n = done; n != count; n = done) done.wait(n);
+  std::printf("mutex-queue %.2f\n", runs / microseconds_since(begin));
+  {
+    std::lock_guard const hold(m);
+    closed = true;
+  }
+  ready.notify_all();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    std::fputs("usage: bench-events SCENARIO WORKERS SIZE MICROSECONDS-OR-TIMES\n", stderr);
+    return 2;
+  }
+  try {
+    std::string_view const what = argv[1];
+    auto const workers = static_cast<unsigned>(std::atoi(argv[2]));
+    std::size_t const size = std::strtoull(argv[3], nullptr, 10);
+    int const extra = std::atoi(argv[4]);
+    if (what == "event")
+      event(workers, size, microseconds(extra));
+    else if (what == "timer")
+      timer(workers, size, microseconds(extra));
+    else if (what == "sleepers")
+      sleepers(workers, size);
+    else if (what == "arm")
+      arm(workers, size);
+    else if (what == "routine")
+      routine(workers, size, static_cast<unsigned>(extra));
+    else
+      return 3;
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "bench-events: %s\n", e.what());
+    return 1;
+  }
+}

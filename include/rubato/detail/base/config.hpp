@@ -1,0 +1,34 @@
+// The library's requirements on a compiler, checked with one-line messages. Every public header includes this
+// header first.
+#pragma once
+
+#if defined(__clang__)
+#if __clang_major__ < 16
+#error "rubato: this compiler is too old: Clang 16 or newer is needed"
+#endif
+#elif !defined(__GNUC__) || __GNUC__ < 12
+#error "rubato: this compiler is too old or unknown: GCC 12 or newer, or Clang 16 or newer, is needed"
+#endif
+
+#if __cplusplus < 202002L
+#error "rubato: C++20 is needed: compile with -std=c++20 or newer"
+#else
+
+#if !defined(__linux__)
+#error "rubato: Linux is needed"
+#endif
+
+#if !defined(__cpp_exceptions)
+#error "rubato: exceptions are needed, since they carry failures of tasks: compile without -fno-exceptions"
+#endif
+
+#include <version>
+#if !defined(__cpp_lib_jthread)
+#if defined(_LIBCPP_VERSION)
+#error "rubato: std::stop_token is needed: compile with -fexperimental-library, or use libc++ 20 or newer"
+#else
+#error "rubato: std::stop_token is needed, which this standard library lacks"
+#endif
+#endif
+
+#endif

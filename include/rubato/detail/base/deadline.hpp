@@ -1,0 +1,36 @@
+// Conversion of any duration to the clock's range.
+#pragma once
+
+#include <chrono>
+
+namespace rubato::detail {
+
+/// A point in time, as a type that can be declared without <chrono>.
+struct deadline {
+  std::chrono::steady_clock::time_point at;
+  deadline(std::chrono::steady_clock::time_point t) noexcept
+      : at(t) {}
+};
+
+/// Rounded up, saturating.
+template<class Rep, class Period>
+[[nodiscard]] std::chrono::steady_clock::duration to_clock(std::chrono::duration<Rep, Period> d) {
+  using result = std::chrono::steady_clock::duration;
+  // Compared as floating point: the duration may be far beyond what the clock can express.
+  std::chrono::duration<long double> const wide(d);
+  if (wide >= std::chrono::duration<long double>(result::max())) return result::max();
+  if (wide <= std::chrono::duration<long double>(result::min())) return result::min();
+  return std::chrono::ceil<result>(d);
+}
+
+/// now + d, saturating; not before now.
+template<class Rep, class Period>
+[[nodiscard]] std::chrono::steady_clock::time_point deadline_after(std::chrono::duration<Rep, Period> d) {
+  using clock = std::chrono::steady_clock;
+  auto const now = clock::now();
+  clock::duration const wait = to_clock(d);
+  if (wait <= wait.zero()) return now;
+  return clock::time_point::max() - now > wait ? now + wait : clock::time_point::max();
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,439 @@
+// The common part of all coroutines of Rubato, and the awaiters of co_await. docs/design/coroutines.md
+#pragma once
+
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/coro/coroutine_task.hpp"
+#include "rubato/future.hpp"
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+namespace detail {
+
+template<class F>
+class coroutine_job;
+template<class T>
+class task_awaiter;
+
+/// A type with await_ready(), await_suspend() and await_resume(), or one that converts to such a type.
+template<class A>
+decltype(auto) awaiter_of(A&& a) {
+  if constexpr (requires { std::forward<A>(a).operator co_await(); })
+    return std::forward<A>(a).operator co_await();
+  else if constexpr (requires { operator co_await(std::forward<A>(a)); })
+    return operator co_await(std::forward<A>(a));
+  else
+    return static_cast<A&&>(a);
+}
+
+/// True if co_await accepts it in a coroutine of Rubato.
+template<class A, class Type = std::remove_cvref_t<A>>
+concept awaitable =
+    is_task<Type>::value || is_future<Type>::value || is_shared_future<Type>::value ||
+    std::derived_from<Type, awaited_in_place> || std::derived_from<Type, own_awaitable> || requires(A&& a) {
+      awaiter_of(static_cast<A&&>(a)).await_ready();
+      awaiter_of(static_cast<A&&>(a)).await_resume();
+    };
+
+/// Passes control to the awaiting coroutine when a coroutine ends. Empty, because every frame contains it.
+struct final_awaiter {
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  template<class P>
+  void await_suspend(std::coroutine_handle<P> ended) const noexcept {
+    std::coroutine_handle<> const continuation = ended.promise().continuation();
+    trampoline& t = this_trampoline();
+    t.next = continuation;
+    t.finished = continuation == nullptr; // h was the coroutine task's outermost coroutine
+  }
+  void await_resume() const noexcept {}
+};
+
+template<class A>
+auto make_awaiter(A&& a);
+
+/// Stands in place of a frame that coroutine_task::destroy() has destroyed, until its owner, which does not
+/// know, destroys it too. So a suspended recursion is destroyed from the innermost frame outwards; by its
+/// owners it would take stack for each level. The mark stands where a frame has the address of its code,
+/// which never has this value.
+class tombstone {
+  [[maybe_unused]] void const* mark_; // read through the address of a frame
+  std::size_t bytes_;
+  [[gnu::visibility("default")]] static constexpr char is_one = 0;
+
+public:
+  /// The frame that the calling thread is destroying in this way.
+  [[gnu::tls_model("initial-exec"),
+    gnu::visibility("default")]] static inline thread_local constinit void const* wanted_for = nullptr;
+
+  explicit tombstone(std::size_t frame_bytes) noexcept
+      : mark_(&is_one)
+      , bytes_(frame_bytes) {}
+  /// True if that coroutine has been destroyed.
+  [[nodiscard]] static bool stands_for(std::coroutine_handle<> h) noexcept {
+    void const* first = nullptr;
+    std::memcpy(static_cast<void*>(&first), h.address(), sizeof(first));
+    return first == &is_one;
+  }
+  /// For the owner of a coroutine.
+  static void destroy_frame(std::coroutine_handle<> h) noexcept {
+    if (!stands_for(h)) [[likely]]
+      h.destroy();
+    else
+      deallocate(h.address(), static_cast<tombstone*>(h.address())->bytes_);
+  }
+};
+
+/// Owns a coroutine, or nothing.
+template<class Promise>
+class frame_owner {
+  std::coroutine_handle<Promise> frame_;
+
+public:
+  frame_owner() noexcept = default;
+  explicit frame_owner(std::coroutine_handle<Promise> h) noexcept
+      : frame_(h) {}
+  frame_owner(frame_owner&& other) noexcept
+      : frame_(other.let_go()) {}
+  frame_owner& operator=(frame_owner other) noexcept {
+    std::swap(frame_, other.frame_);
+    return *this;
+  }
+  ~frame_owner() {
+    if (frame_ != nullptr) tombstone::destroy_frame(frame_);
+  }
+  [[nodiscard]] std::coroutine_handle<Promise> get() const noexcept { return frame_; }
+  [[nodiscard]] std::coroutine_handle<Promise> let_go() noexcept { return std::exchange(frame_, nullptr); }
+};
+
+/// Frames come from the slabs.
+struct coroutine_frame {
+  static void* operator new(std::size_t bytes) { return allocate(bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept {
+    if (frame == tombstone::wanted_for) [[unlikely]]
+      ::new (frame) tombstone(bytes);
+    else
+      deallocate(frame, bytes);
+  }
+};
+
+class join_point;
+
+/// The promise of a coroutine that runs within a coroutine task.
+class own_promise : public coroutine_frame {
+  // An aligned address. Its lowest bit says that the coroutine there owns this one; the next two hold the
+  // outcome. This saves eight bytes in every frame.
+  static constexpr std::uintptr_t owned = 1, outcome_bits = 6, low_bits = owned | outcome_bits;
+  static constexpr std::uintptr_t unstoppable = outcome_bits; // before it begins; no outcome has this value
+  std::uintptr_t awaited_by_ = 0;
+
+public:
+  /// Null: this is the coroutine task's outermost coroutine.
+  [[nodiscard]] std::coroutine_handle<> continuation() const noexcept {
+    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(awaited_by_ & ~low_bits));
+  }
+  void awaited_by(std::coroutine_handle<> h) noexcept {
+    awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address());
+  }
+  /// The same, for an awaiting coroutine whose frame contains this one's owner.
+  template<class P>
+  void owned_by(std::coroutine_handle<P> h) noexcept {
+    awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address()) | (is_found_in<P> ? owned : 0);
+  }
+  void owned_by(join_point& j) noexcept;
+  /// True if the continuation is such a coroutine, so that its promise can be found.
+  [[nodiscard]] bool is_owned() const noexcept { return (awaited_by_ & owned) != 0; }
+
+  /// What the result storage holds.
+  [[nodiscard]] outcome holds() const noexcept {
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): initialised with the frame
+    return static_cast<outcome>((awaited_by_ & outcome_bits) >> 1U);
+  }
+  /// Before it begins: as a group member it begins even if the group was stopped.
+  void begin_though_stopped() noexcept { awaited_by_ |= unstoppable; }
+  [[nodiscard]] bool begins_though_stopped() const noexcept {
+    return (awaited_by_ & outcome_bits) == unstoppable;
+  }
+  void holds(outcome o) noexcept {
+    awaited_by_ = (awaited_by_ & ~outcome_bits) | static_cast<std::uintptr_t>(o) << 1U;
+  }
+
+  /// True if the promise can be found in the frame without knowing its type. False if it is aligned more
+  /// strictly.
+  template<class P>
+  static constexpr bool is_found_in = alignof(P) <= 2 * sizeof(void*);
+  [[nodiscard]] static own_promise& in(std::coroutine_handle<> h) noexcept {
+    return std::coroutine_handle<own_promise>::from_address(h.address()).promise();
+  }
+
+  [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
+  [[nodiscard]] static final_awaiter final_suspend() noexcept { return {}; }
+
+  template<class A>
+  auto await_transform(A&& a) {
+    constexpr bool fits = awaitable<A>; // not the concept: a compiler would explain its parts
+    static_assert(fits, "rubato: co_await x: x must be a task, a future, something of Rubato's that is to "
+                        "be awaited, or have operator co_await or the members of an awaiter");
+    if constexpr (std::derived_from<std::remove_cvref_t<A>, refused>)
+      return std::remove_cvref_t<A>();
+    else if constexpr (!fits)
+      return refused();
+    else
+      return make_awaiter(std::forward<A>(a));
+  }
+};
+
+/// Takes the place of an awaiting coroutine, and is resumed instead of one. It begins as both compilers lay
+/// out a frame: the function that resumes it, the function that destroys it, its promise.
+class join_point {
+  [[maybe_unused]] void (*resume_)(void*) noexcept;
+  [[maybe_unused]] void (*destroy_)(void*) noexcept = [](void*) noexcept {
+  }; // the frame around it destroys it
+  own_promise promise_;
+
+protected:
+  /// `resumed` gets the join point's address.
+  explicit join_point(void (*resumed)(void*) noexcept) noexcept
+      : resume_(resumed) {}
+  ~join_point() = default;
+  [[nodiscard]] own_promise& promise() noexcept { return promise_; }
+
+public:
+  join_point(join_point const&) = delete;
+  join_point& operator=(join_point const&) = delete;
+};
+
+inline void own_promise::owned_by(join_point& j) noexcept {
+  awaited_by_ = reinterpret_cast<std::uintptr_t>(&j) | owned;
+}
+
+/// The same with storage for a result.
+template<class T>
+class result_promise : public own_promise, public result_access<result_promise<T>, T> {
+  friend class result_access<result_promise<T>, T>;
+  result_storage<T> storage_;
+
+  [[nodiscard]] result_storage<T>& storage() noexcept { return storage_; }
+  [[nodiscard]] result_storage<T> const& storage() const noexcept { return storage_; }
+
+protected:
+  result_promise() noexcept = default;
+  ~result_promise() { this->reset(); }
+
+public:
+  /// The place of an exception, if there is one.
+  [[nodiscard]] std::exception_ptr const& stored_error() const noexcept { return storage_.error; }
+  // The coroutine may throw after co_return, from a destructor, and may catch that and return again.
+  void unhandled_exception() noexcept { this->fail(std::current_exception()); }
+};
+
+template<class T>
+class task_promise : public result_promise<T> {
+public:
+  template<class U = T>
+    requires std::convertible_to<U&&, T>
+  void return_value(U&& value) {
+    this->reset();
+    this->emplace(std::forward<U>(value));
+  }
+};
+template<class T>
+class task_promise<T&> : public result_promise<T&> {
+public:
+  void return_value(T& value) noexcept { this->emplace(value); }
+};
+template<>
+class task_promise<void> : public result_promise<void> {
+public:
+  void return_void() noexcept { this->emplace(); }
+};
+
+/// Access to a task's coroutine, for the code that runs it.
+struct task_access {
+  template<class T>
+  [[nodiscard]] static auto frame(rubato::task<T> const& t) noexcept {
+    return t.frame_.get();
+  }
+  /// The same for a task that is about to begin. Throws if there is no coroutine, or if it has begun.
+  template<class T>
+  [[nodiscard]] static auto unbegun(rubato::task<T> const& t) {
+    if (!t.valid()) throw_no_state("rubato: an empty task cannot be run");
+    auto const h = t.frame_.get();
+    if (h.promise().continuation() != nullptr || h.done())
+      throw std::logic_error("rubato: a task is run again that has been awaited before");
+    return h;
+  }
+  template<class T>
+  [[nodiscard]] static auto let_go(rubato::task<T>& t) noexcept {
+    return t.frame_.let_go();
+  }
+};
+
+// The awaiters of co_await, by the type of the awaited object.
+
+/// The wait of a coroutine for a result.
+class result_wait : public wait_operation, future_waiter {
+  future_state& state_;
+
+  static void fire(future_waiter& base, completions& /*more*/) noexcept {
+    static_cast<result_wait&>(base).end_wait();
+  }
+  [[nodiscard]] bool insert() noexcept final { return state_.waiters.add(*this); }
+  [[nodiscard]] bool remove() noexcept final { return state_.waiters.remove(*this); }
+
+protected:
+  explicit result_wait(future_state& s, ends e = ends::early) noexcept
+      : wait_operation(e)
+      , future_waiter(&fire)
+      , state_(s) {}
+  ~result_wait() = default;
+
+public:
+  [[nodiscard]] bool await_ready() const noexcept { return state_.done(); }
+};
+
+/// Awaits a future or a shared future.
+template<class Future>
+class future_awaiter final : public result_wait {
+  Future future_;
+
+  [[nodiscard]] static future_state& state_of(Future& f) {
+    if (!f.valid()) throw_no_state("rubato: co_await of a future that has no state");
+    return *future_access::state(f).get();
+  }
+
+public:
+  explicit future_awaiter(Future f)
+      : result_wait(state_of(f))
+      , future_(std::move(f)) {}
+  ~future_awaiter() { retire(); } // before the future goes
+  auto await_resume() -> decltype(future_.get()) {
+    if (retire()) throw cancelled();
+    return future_.get();
+  }
+};
+
+/// A coroutine that awaits an awaitable of another library and then brings the coroutine task back to its
+/// pool.
+struct hop {
+  struct promise_type : coroutine_frame {
+    struct ender {
+      [[nodiscard]] static bool await_ready() noexcept { return false; }
+      void await_suspend(std::coroutine_handle<promise_type> h) const noexcept { h.promise().end(); }
+      void await_resume() const noexcept {}
+    };
+
+    coroutine_task* back = nullptr;
+    std::atomic<bool> first_over{
+        false}; // the hop has ended, or the coroutine task is suspended: the first of the two
+
+    hop get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
+    [[nodiscard]] static ender final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept {} // it throws nothing
+
+    /// acq_rel: pairs with itself, because the second thread offers the task that the first prepared.
+    [[nodiscard]] bool is_second() noexcept { return first_over.exchange(true, std::memory_order_acq_rel); }
+    void end() noexcept {
+      coroutine_task& a = *back;
+      if (is_second()) offer(a);
+    }
+  };
+  std::coroutine_handle<promise_type> frame;
+};
+
+/// Awaits any other awaitable: on whatever thread it completes, the coroutine resumes on its own pool.
+template<class A>
+class foreign_awaiter {
+  using inner_type = decltype(awaiter_of(std::declval<A>()));
+  using result_type = decltype(std::declval<inner_type>().await_resume());
+
+  A&& awaitable_;
+  result_slot<result_type> result_;
+  std::coroutine_handle<hop::promise_type> hop_;
+
+  static hop run(foreign_awaiter& self) {
+    try {
+      if constexpr (std::is_void_v<result_type>) {
+        co_await static_cast<A&&>(self.awaitable_);
+        self.result_.emplace();
+      } else {
+        decltype(auto) value = co_await static_cast<A&&>(self.awaitable_);
+        self.result_.emplace(static_cast<decltype(value)&&>(value));
+      }
+    } catch (...) {
+      self.result_.fail(std::current_exception());
+    }
+  }
+
+public:
+  explicit foreign_awaiter(A&& a) noexcept
+      : awaitable_(static_cast<A&&>(a)) {}
+  ~foreign_awaiter() {
+    if (hop_ != nullptr) hop_.destroy();
+  }
+
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<> h) {
+    hop_ = run(*this).frame;
+    coroutine_task& a = *this_trampoline().running;
+    auto const frame = hop_;
+    frame.promise().back = &a;
+    a.suspend_elsewhere(h);
+    frame.resume();
+    return !frame.promise().is_second();
+  }
+  result_type await_resume() { return static_cast<result_type>(result_.take()); }
+};
+
+/// An awaiter of Rubato, by reference: g++ 12 copies what await_transform passes through as an rvalue.
+template<class A>
+struct awaiter_ref {
+  A* awaiter;
+  [[nodiscard]] bool await_ready() const { return awaiter->await_ready(); }
+  template<class P>
+  auto await_suspend(std::coroutine_handle<P> h) const {
+    return awaiter->await_suspend(h);
+  }
+  decltype(auto) await_resume() const { return awaiter->await_resume(); }
+};
+
+template<class A>
+auto make_awaiter(A&& a) {
+  using type = std::remove_cvref_t<A>;
+  if constexpr (is_task<type>::value)
+    return task_awaiter<typename type::value_type>(a);
+  else if constexpr (is_future<type>::value)
+    return future_awaiter<type>(static_cast<type&&>(a)); // an lvalue is consumed too
+  else if constexpr (is_shared_future<type>::value)
+    return future_awaiter<type>(a);
+  else if constexpr (std::derived_from<type, awaited_in_place>)
+    return a.awaiter();
+  else if constexpr (std::derived_from<type, own_awaitable>)
+    return awaiter_ref<std::remove_reference_t<A>>{std::addressof(a)};
+  else
+    return foreign_awaiter<A>(static_cast<A&&>(a));
+}
+
+/// Converts any awaitable, which must outlive the task, to a task.
+template<class A>
+struct awaiting {
+  using result = decltype(make_awaiter(std::declval<A>()).await_resume());
+  static rubato::task<result> make(A&& a) { co_return co_await static_cast<A&&>(a); }
+};
+
+} // namespace detail
+
+} // namespace rubato

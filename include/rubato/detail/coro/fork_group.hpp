@@ -1,0 +1,308 @@
+// Tasks that a coroutine awaits together. They are in its frame, and are parts of it unless another worker is
+// free: forks as cheap as those of join(). docs/design/coroutines.md
+#pragma once
+
+#include "rubato/detail/base/value_in_std.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/coro/coroutine_task.hpp"
+#include "rubato/detail/future/job.hpp"
+#include "rubato/detail/sync/race.hpp"
+#include "rubato/task.hpp"
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace rubato::detail {
+
+class group_member;
+class fork_group;
+class group_race; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
+
+/// The coroutine task of a group member that does not run as a part of the awaiting coroutine.
+class group_member_task final : link_holder, public coroutine_task {
+  group_member& of_;
+
+  [[nodiscard]] std::coroutine_handle<> begin(thread_context& runner) noexcept override;
+  void end(bool finished) noexcept override;
+
+public:
+  group_member_task(group_member& s, stop_scope& around) noexcept;
+  /// No future refers to it.
+  [[nodiscard]] void* result() noexcept override { return nullptr; }
+  [[nodiscard]] race_entry entry() const noexcept override;
+  void fail(std::exception_ptr e) noexcept override;
+  /// The last reference is gone: tells the group.
+  void dispose() noexcept override;
+};
+
+/// One task of a group. Its result stays in its own frame.
+class group_member final : public latent_job {
+  friend class group_member_task;
+  friend class fork_group;
+  fork_group* group_ = nullptr;
+  own_promise* promise_ = nullptr;
+  std::coroutine_handle<> frame_;
+  std::exception_ptr const* error_ = nullptr; ///< the place of the task's own exception, if there is one
+  std::exception_ptr broken_;                 ///< the exception of a task that never began or was destroyed
+
+  static void run_elsewhere(latent_job& base, thread_context& runner);
+  [[nodiscard]] coroutine_task* go_away(pool_core& where) noexcept;
+  void never_ends(std::exception_ptr why) noexcept;
+
+public:
+  group_member() noexcept
+      : latent_job(&run_elsewhere) {}
+  ~group_member() {
+    if (frame_ != nullptr) tombstone::destroy_frame(frame_);
+  }
+
+  /// Queues it as a coroutine task of its own.
+  void queue() noexcept;
+
+  /// Called once.
+  template<class T>
+  void adopt(fork_group& g, rubato::task<T>&& t) {
+    group_ = &g;
+    auto const h = task_access::unbegun(t);
+    static_cast<void>(task_access::let_go(t));
+    frame_ = h;
+    promise_ = &h.promise();
+    error_ = &h.promise().stored_error();
+  }
+  [[nodiscard]] bool has_failed() const noexcept {
+    return broken_ != nullptr || promise_->holds() == outcome::error; // unless broken, its frame exists
+  }
+  /// For one that has not begun: it has to begin even if the group was stopped.
+  [[nodiscard]] bool begins_though_stopped() const noexcept { return promise_->begins_though_stopped(); }
+  /// Its exception; empty: it has not failed.
+  [[nodiscard]] std::exception_ptr error() const noexcept {
+    return broken_ != nullptr ? broken_ : has_failed() ? *error_ : std::exception_ptr();
+  }
+  /// After it has ended without an exception.
+  template<class T>
+  [[nodiscard]] result_promise<T>& result() noexcept {
+    return static_cast<result_promise<T>&>(*promise_);
+  }
+};
+
+/// All members of a group, and the join point at which the awaiting coroutine is resumed: each time a member
+/// that ran in its place has ended.
+class fork_group : join_point {
+  friend class group_member;
+  friend class group_member_task;
+
+public:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+private:
+  /// The wait of the coroutine when no member is left to run in its place.
+  class wait_for_rest final : public wait_operation {
+    fork_group& group_;
+    friend class fork_group;
+    [[nodiscard]] bool insert() noexcept override;
+    [[nodiscard]] bool remove() noexcept override { return false; }
+
+  public:
+    explicit wait_for_rest(fork_group& g) noexcept
+        : wait_operation(ends::with_children)
+        , group_(g) {}
+    void await_resume() noexcept { static_cast<void>(retire()); }
+  };
+  coroutine_task& of_;
+  stop_scope& around_;      ///< the scope that the members stop with
+  stop_scope* const outer_; ///< in force again when the coroutine resumes; null: not forked
+  group_member* const all_;
+  std::uint32_t const count_;
+  std::uint32_t next_ = 0; ///< the next member to run here; from first_latent_ on they are forked
+  std::uint32_t first_latent_ = 0;
+  std::uint32_t stayed_ = 0;        ///< the number of members that have run here
+  std::uint32_t flushes_ = 0;       ///< the coroutine's count when they were forked
+  bool rested_ = false;             ///< the coroutine has waited for the rest
+  group_member* here_ = nullptr;    ///< the member that runs as a part of the coroutine
+  std::atomic<std::uint32_t> left_; ///< members that have not ended, plus one for the coroutine
+  std::atomic<std::uint32_t> first_failed_{none};
+  group_race* const race_;
+  uninitialized<wait_for_rest> rest_; ///< built when it is awaited
+
+  /// Its members are forked by begin(), or queued by start_all().
+  fork_group(coroutine_task& of, stop_scope& around, stop_scope* outer, group_member* all, std::size_t count,
+             group_race* race) noexcept
+      : join_point(&one_has_ended)
+      , of_(of)
+      , around_(around)
+      , outer_(outer)
+      , all_(all)
+      , count_(static_cast<std::uint32_t>(count))
+      , left_(count_ + 1)
+      , race_(race) {}
+
+  [[nodiscard]] bool find_next() noexcept;
+  [[nodiscard]] bool settle_next() noexcept;
+  void pass_over() noexcept;
+  void wait_for_others() noexcept;
+  void pass_on() noexcept;
+  void note(group_member const& s) noexcept;
+  void ended(group_member const& s) noexcept;
+  void start(group_member& s) noexcept;
+  void fork() noexcept;
+  void go_on() noexcept;
+  static void one_has_ended(void* group) noexcept;
+
+public:
+  /// In the awaiting coroutine, for start_all(), which queues the members.
+  fork_group(group_member* all, std::size_t count, stop_scope& around, group_race* race) noexcept
+      : fork_group(*this_trampoline().running, around, nullptr, all, count, race) {}
+  /// The same for begin(), which forks them. The first failure stops `limit`, which is in the same frame.
+  fork_group(group_member* all, std::size_t count, coroutine_task& of, nested_scope& limit) noexcept
+      : fork_group(of, limit.own, &limit.around, all, count, nullptr) {}
+
+  /// From await_suspend of the coroutine, which resumes when all members have ended. The first member runs in
+  /// its place, and so do the others unless another thread steals them.
+  template<class P>
+  void begin(std::coroutine_handle<P> h) noexcept {
+    promise().owned_by(h);
+    fork();
+    go_on();
+  }
+  /// When the coroutine resumes: throws the first failure in time.
+  void finish() {
+    if (rested_) static_cast<void>(rest_.value.retire());
+    if (std::uint32_t const i = first_failed_.load(std::memory_order_relaxed); i != none)
+      std::rethrow_exception(all_[i].error());
+  }
+
+  // Instead of begin() and finish(): queues all, and the coroutine goes on.
+  void start_all() noexcept;
+  /// To be awaited once: waits until all members have ended.
+  [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
+};
+
+/// Decides which member was the first to succeed, or was claimed before it could. The coroutine awaits it:
+/// until that member has ended, or all have failed. docs/design/races.md
+class group_race final : public wait_operation, public race {
+  enum class state : unsigned char { open, awaited, decided };
+  std::atomic<state> state_{state::open};
+  std::atomic<std::uint32_t> undecided_; ///< members that may still succeed
+  std::atomic<std::uint32_t> last_failed_{none};
+
+  [[nodiscard]] bool insert() noexcept override;
+  [[nodiscard]] bool remove() noexcept override { return false; }
+  void decide() noexcept;
+
+public:
+  explicit group_race(std::size_t count) noexcept
+      : wait_operation(ends::with_children)
+      , undecided_(static_cast<std::uint32_t>(count)) {}
+  void note(std::uint32_t index, bool success) noexcept;
+
+  [[nodiscard]] bool await_ready() const noexcept {
+    return state_.load(std::memory_order_acquire) == state::decided; // acquire: pairs with decide()
+  }
+  void await_resume() noexcept { static_cast<void>(retire()); }
+
+  /// Called after all have ended.
+  [[nodiscard]] std::uint32_t last_failed() const noexcept {
+    return last_failed_.load(std::memory_order_relaxed);
+  }
+};
+
+/// A group of the tasks in a tuple or a vector. `around` and `how`: as for fork_group.
+template<class Tasks>
+class fork_group_of;
+
+template<class... Ts>
+class fork_group_of<std::tuple<rubato::task<Ts>...>> {
+  group_member all_[sizeof...(Ts)];
+
+public:
+  using values_type = std::tuple<value_of<Ts>...>;
+  using value_type = std::variant<value_in_std<Ts>...>;
+  fork_group group;
+
+  template<class Around, class How>
+  fork_group_of(Around& around, How&& how, std::tuple<rubato::task<Ts>...>&& tasks)
+      : group(all_, sizeof...(Ts), around, how) {
+    std::apply(
+        [this, i = std::size_t{0}](auto&... t) mutable { (all_[i++].adopt(group, std::move(t)), ...); },
+        tasks);
+  }
+  [[nodiscard]] group_member& operator[](std::size_t i) noexcept { return all_[i]; }
+
+  // After they have ended without exceptions.
+  [[nodiscard]] values_type values() {
+    return [this]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      return values_type{all_[I].template result<Ts>().take()...};
+    }(std::index_sequence_for<Ts...>());
+  }
+  [[nodiscard]] value_type value(std::size_t index) {
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      using function = value_type (*)(group_member&);
+      static constexpr function table[] = {[](group_member& s) {
+        return value_type(std::in_place_index<I>, s.template result<Ts>().take());
+      }...};
+      return table[index](all_[index]);
+    }(std::index_sequence_for<Ts...>());
+  }
+};
+
+template<class T>
+class fork_group_of<std::vector<rubato::task<T>>> {
+  // From the slabs.
+  struct deleter {
+    std::size_t count;
+    void operator()(group_member* all) const noexcept {
+      std::destroy_n(all, count);
+      deallocate(all, count * sizeof(group_member));
+    }
+  };
+  std::unique_ptr<group_member[], deleter> all_;
+
+  [[nodiscard]] static group_member* make(std::size_t count) {
+    auto* const all = static_cast<group_member*>(allocate(count * sizeof(group_member)));
+    std::uninitialized_default_construct_n(all, count);
+    return all;
+  }
+
+public:
+  using values_type = std::vector<value_in_std<T>>;
+  using value_type = value_in_std<T>;
+  fork_group group;
+
+  template<class Around, class How>
+  fork_group_of(Around& around, How&& how, std::vector<rubato::task<T>>&& tasks)
+      : all_(make(tasks.size()), {tasks.size()})
+      , group(all_.get(), tasks.size(), around, how) {
+    for (std::size_t i = 0; i != tasks.size(); ++i) all_[i].adopt(group, std::move(tasks[i]));
+  }
+  [[nodiscard]] group_member& operator[](std::size_t i) noexcept { return all_[i]; }
+
+  [[nodiscard]] values_type values() {
+    std::size_t const count = all_.get_deleter().count;
+    values_type all;
+    all.reserve(count);
+    for (std::size_t i = 0; i != count; ++i) all.push_back(value(i));
+    return all;
+  }
+  [[nodiscard]] value_type value(std::size_t i) { return all_[i].template result<T>().take(); }
+};
+
+/// A group of one task, for start_all().
+template<class T>
+class group_of_one : public fork_group_of<std::tuple<rubato::task<T>>> {
+public:
+  group_of_one(stop_scope& around, rubato::task<T>&& t)
+      : fork_group_of<std::tuple<rubato::task<T>>>(around, nullptr, std::tuple(std::move(t))) {}
+  [[nodiscard]] std::exception_ptr error() noexcept { return (*this)[0].error(); }
+  decltype(auto) take() { return (*this)[0].template result<T>().take(); }
+};
+
+} // namespace rubato::detail

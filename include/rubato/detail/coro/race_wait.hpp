@@ -1,0 +1,222 @@
+// A coroutine's wait for several one-step operations, of which one takes effect. docs/design/races.md
+#pragma once
+
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/coro/as_task.hpp"
+#include "rubato/detail/coro/waiter.hpp"
+#include "rubato/detail/future/when_state.hpp"
+#include "rubato/detail/sync/race.hpp"
+#include "rubato/task.hpp"
+
+#include <array>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace rubato::detail {
+
+/// An operation that another thread completes in one step, under the lock of the object that it waits for.
+template<class A>
+concept one_step = requires { typename std::remove_cvref_t<A>::raced_type; };
+
+/// The type that takes part in a race for an A.
+template<one_step A>
+using racer_of = typename std::remove_cvref_t<A>::raced_type;
+
+/// Yields the index of the operation that has taken effect. The operations are in the coroutine's frame.
+class race_wait final : public wait_operation, race {
+  waiter* const* const all_;
+  std::uint32_t const count_;
+  std::uint32_t const first_;
+  std::uint32_t entered_ = 0; ///< number of operations put into lists, from first_ on
+
+  [[nodiscard]] static race_wait& of(race& r) noexcept { return static_cast<race_wait&>(r); }
+  [[nodiscard]] std::uint32_t nth(std::uint32_t n) const noexcept { return (first_ + n) % count_; }
+
+  [[nodiscard]] bool insert() override {
+    for (; entered_ != count_; ++entered_) {
+      std::uint32_t const i = nth(entered_);
+      // If the operation ended here, no other thread ends the wait; if it lost, the thread that claimed the
+      // race does.
+      if (!all_[i]->begin_race()) return winner() != i;
+    }
+    return true;
+  }
+  [[nodiscard]] bool remove() noexcept override { return claim(stopped); }
+  /// Takes the losers out of their lists. It takes the lock of each list, under which other threads look at
+  /// this.
+  void leave() noexcept {
+    for (; entered_ != 0; --entered_)
+      if (std::uint32_t const i = nth(entered_ - 1); i != winner()) all_[i]->leave_race();
+  }
+
+public:
+  race_wait(waiter* const* all, std::size_t count, std::size_t first) noexcept
+      : race([](race& r) noexcept { of(r).end_wait(); })
+      , all_(all)
+      , count_(static_cast<std::uint32_t>(count))
+      , first_(static_cast<std::uint32_t>(first)) {
+    for (std::uint32_t i = 0; i != count_; ++i) all_[i]->enter(*this, i);
+  }
+  ~race_wait() {
+    static_cast<void>(retire());
+    leave();
+  }
+  [[nodiscard]] std::size_t await_resume() {
+    bool const was_stopped = retire();
+    leave();
+    if (was_stopped) throw cancelled();
+    return winner();
+  }
+};
+
+/// Operations of different types.
+template<one_step... As>
+class racers {
+  std::tuple<racer_of<As>...> all_;
+  std::array<waiter*, sizeof...(As)> waiters_;
+
+  template<std::size_t... I>
+  [[nodiscard]] std::array<waiter*, sizeof...(As)> addresses(std::index_sequence<I...> /*all*/) noexcept {
+    return {&std::get<I>(all_)...};
+  }
+
+public:
+  static constexpr std::size_t count = sizeof...(As), none = count;
+
+  explicit racers(As&&... steps)
+      : all_(static_cast<As&&>(steps)...)
+      , waiters_(addresses(std::index_sequence_for<As...>())) {}
+  racers(racers const&) = delete;
+  racers& operator=(racers const&) = delete;
+  [[nodiscard]] waiter* const* waiters() const noexcept { return waiters_.data(); }
+
+  /// Calls f with the operation of that index.
+  template<class F>
+  void with(std::size_t index, F f) {
+    [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      static_cast<void>(((index == I && (f.template operator()<I>(std::get<I>(all_)), true)) || ...));
+    }(std::index_sequence_for<As...>());
+  }
+  /// The first operation, from index `first` on, that need not wait: it has taken effect.
+  [[nodiscard]] std::size_t find_ready(std::size_t first) {
+    for (std::size_t n = 0; n != count; ++n) {
+      std::size_t const i = (first + n) % count;
+      bool ready = false;
+      with(i, [&]<std::size_t>(auto& a) { ready = a.await_ready(); });
+      if (ready) return i;
+    }
+    return none;
+  }
+};
+
+/// The result of an operation that has taken effect, in a type that std types can hold.
+template<class Racer>
+[[nodiscard]] auto stored_result(Racer& a) {
+  using type = decltype(a.await_resume());
+  if constexpr (std::is_void_v<type>) {
+    a.await_resume();
+    return std::monostate();
+  } else {
+    return a.await_resume();
+  }
+}
+
+/// when_any() of one-step operations alone.
+template<one_step... As>
+rubato::task<any_result<std::variant<value_in_std<awaited_t<As>>...>>> any_step(As... steps) {
+  using value = std::variant<value_in_std<awaited_t<As>>...>;
+  racers<As...> all(std::move(steps)...);
+  std::size_t winner = all.find_ready(0);
+  if (winner == all.none) {
+    race_wait wait(all.waiters(), all.count, 0);
+    winner = co_await wait;
+  }
+  std::optional<value> made;
+  all.with(winner, [&]<std::size_t I>(auto& a) { made.emplace(std::in_place_index<I>, stored_result(a)); });
+  co_return any_result<value>{winner, std::move(*made)};
+}
+template<one_step A>
+rubato::task<any_result<value_in_std<awaited_t<A>>>> any_step_of(std::vector<A> steps) {
+  std::size_t const count = steps.size();
+  auto const all = std::make_unique<std::optional<racer_of<A>>[]>(count);
+  std::vector<waiter*> waiters;
+  waiters.reserve(count);
+  std::size_t winner = count;
+  for (std::size_t i = 0; i != count; ++i) waiters.push_back(&all[i].emplace(std::move(steps[i])));
+  for (std::size_t i = 0; i != count && winner == count; ++i)
+    if (all[i]->await_ready()) winner = i;
+  if (winner == count) {
+    race_wait wait(waiters.data(), count, 0);
+    winner = co_await wait;
+  }
+  co_return any_result<value_in_std<awaited_t<A>>>{winner, stored_result(*all[winner])};
+}
+template<class Range>
+[[nodiscard]] auto steps_of(Range&& range) {
+  using element = std::ranges::range_value_t<Range>;
+  std::vector<element> all;
+  for (auto&& a : range) all.push_back(static_cast<element&&>(a));
+  return all;
+}
+
+// Beside tasks
+
+/// Awaits an operation that shares its race with tasks that it does not know. Throws cancelled if it has
+/// lost.
+template<class Racer>
+class shared_racer final : public own_awaitable {
+  Racer& racer_;
+  race& race_;
+  std::uint32_t index_;
+
+public:
+  shared_racer(Racer& a, race& r, std::size_t index) noexcept
+      : racer_(a)
+      , race_(r)
+      , index_(static_cast<std::uint32_t>(index)) {
+    racer_.enter(r, index_);
+  }
+  [[nodiscard]] static bool await_ready() noexcept { return false; }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+    return racer_.await_suspend(h);
+  }
+  decltype(auto) await_resume() {
+    if (!race_.is_claimed_by(index_)) throw cancelled(); // its destructor ends its part in the wait
+    return racer_.await_resume();
+  }
+};
+
+/// A task, or an awaitable that converts to one, as when_any() keeps it: a one-step operation stays as it is.
+template<class A>
+[[nodiscard]] auto as_part(A&& a) {
+  if constexpr (one_step<A>)
+    return std::decay_t<A>(std::forward<A>(a));
+  else
+    return as_task(std::forward<A>(a));
+}
+
+template<class T>
+[[nodiscard]] rubato::task<T> as_racer(rubato::task<T>&& t, race& /*among*/, std::size_t /*index*/) {
+  return std::move(t);
+}
+template<one_step A>
+[[nodiscard]] rubato::task<awaited_t<A>> as_racer(A&& a, race& among, std::size_t index) {
+  return [](A own, race& r, std::size_t i) -> rubato::task<awaited_t<A>> {
+    racer_of<A> racer(std::move(own));
+    shared_racer<racer_of<A>> wait(racer, r, i);
+    co_return co_await wait;
+  }(std::forward<A>(a), among, index);
+}
+
+} // namespace rubato::detail

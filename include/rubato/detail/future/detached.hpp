@@ -1,0 +1,105 @@
+// Work without a future: its exceptions go to on_unhandled. docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/future/job.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/task.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace rubato::detail {
+
+/// Reports an exception to a pool in a task of its own, because the thread that completes the work may hold
+/// locks.
+class failure_report final : task, public future_waiter {
+  future_state& job_;
+  pool_core* where_ = nullptr; // the pool may be gone
+  std::uint64_t serial_ = 0;
+  std::exception_ptr error_;
+
+  static void ended(future_waiter& base, completions& more) noexcept;
+  static void tell(task& base, thread_context* runner) noexcept;
+  /// Called once. Reports to the pool `where_`; if that is gone, to the pool that the job has moved to, if
+  /// any. Releases a reference to the job.
+  void send(std::exception_ptr e) noexcept;
+
+public:
+  bool dropped = false; ///< it never runs to its end, which is no failure of its own
+
+  explicit failure_report(future_state& j) noexcept;
+  /// Reports to that pool if the job ends with an exception. Called once, before the job can begin.
+  void watch(pool_core& c) noexcept;
+};
+
+/// A job that reports its own failure.
+template<class F>
+class detached_job : public job_for<F>::type {
+  using base = typename job_for<F>::type;
+  failure_report report_{*this};
+
+public:
+  /// Two references: the second is its own.
+  template<class G>
+  detached_job(std::uint32_t holders, stop_link* around, G&& g)
+      : base(holders, around, std::forward<G>(g)) {}
+  void watch(pool_core& c) noexcept { report_.watch(c); }
+  void drop() noexcept override {
+    report_.dropped = true;
+    base::drop();
+  }
+  void dispose() noexcept override { dispose_state(this); }
+
+  template<class G>
+  static void start(pool_core& c, bool holds_capacity, G&& g) {
+    auto* const made = make_in_slab<detached_job>(2U, nullptr, std::forward<G>(g));
+    made->holds_capacity = holds_capacity;
+    made->watch(c);
+    spawn_state(c, *made);
+  }
+};
+
+/// True if it goes on after the call has returned.
+template<class F>
+inline constexpr bool goes_on = flattened<call_result_t<std::decay_t<F>>>::is_task ||
+                                flattened<call_result_t<std::decay_t<F>>>::is_future;
+
+/// True if pool::enqueue() accepts it; otherwise an assertion fails with a message.
+template<class F>
+[[nodiscard]] consteval bool can_be_queued() {
+  static_assert(can_be_kept<F>, "rubato: enqueue(f): f is copied unless it is passed as an rvalue: std::move "
+                                "what cannot be copied");
+  constexpr bool called = fits<std::decay_t<F>>;
+  if constexpr (can_be_kept<F>) static_assert(called, "rubato: enqueue(f): f must be callable as f()");
+  if constexpr (can_be_kept<F> && called)
+    return can_be_returned<call_result_t<std::decay_t<F>>>();
+  else
+    return false;
+}
+
+/// Queues it; counted as one queued task if it holds capacity.
+template<class F>
+void queue_detached(pool_core& c, bool holds_capacity, F&& f) {
+  if constexpr (goes_on<F>) {
+    detached_job<std::decay_t<F>>::start(c, holds_capacity, std::forward<F>(f));
+  } else {
+    detail::task* const made = make_task(std::forward<F>(f));
+    made->holds_capacity = holds_capacity;
+    queue(c, made);
+  }
+}
+
+/// The same with capacity that was acquired; gives it back if it throws.
+template<class F>
+void queue_within_capacity(pool_core& c, F&& f) {
+  try {
+    queue_detached(c, true, std::forward<F>(f));
+  } catch (...) {
+    release_capacity(c);
+    throw;
+  }
+}
+
+} // namespace rubato::detail

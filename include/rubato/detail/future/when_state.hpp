@@ -1,0 +1,326 @@
+// The states of when_all() and when_any(). docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/base/value_in_std.hpp"
+#include "rubato/detail/future/continuation.hpp"
+#include "rubato/detail/sched/future_state.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace rubato::detail {
+
+class when_base;
+
+/// One input: a result that the state waits for.
+struct when_input : relay_waiter {
+  when_base* owner = nullptr;
+  std::size_t index = 0;
+  state_ref source;
+  bool owned = true; ///< of a future; false: of a shared future
+  when_input() noexcept;
+  [[nodiscard]] std::exception_ptr error() noexcept { return owned ? source->take_error() : source->error(); }
+};
+
+/// The common base of when_all() and when_any() states.
+class when_base {
+protected:
+  ~when_base() = default;
+
+public:
+  /// An input has ended. If this gives the state its result, the state goes to `more`.
+  virtual void arrived(when_input& g, completions& more) noexcept = 0;
+
+  static void input_ended(future_waiter& base, completions& more) noexcept {
+    auto& g = static_cast<when_input&>(base);
+    g.owner->arrived(g, more);
+  }
+};
+
+inline when_input::when_input() noexcept
+    : relay_waiter(&when_base::input_ended, nullptr) {}
+
+template<class T>
+using in_tuple = value_of<T>;
+
+/// The value of an input: moved out of a future, copied out of a shared future.
+template<class T>
+value_of<T> value_from(when_input& g) {
+  auto slot = result_of<T>(*g.source.get());
+  // Only copyable values are shared here: see put_input().
+  if constexpr (!std::is_void_v<T> && (std::is_reference_v<T> || std::is_copy_constructible_v<T>))
+    if (!g.owned) return static_cast<value_of<T>>(slot.look());
+  return slot.take();
+}
+
+/// Inputs of different types.
+template<class... Ts>
+struct tuple_inputs {
+  template<class I>
+  using type_at = std::tuple_element_t<I::value, std::tuple<std::type_identity<Ts>...>>;
+  using all_type = std::tuple<in_tuple<Ts>...>;
+  using any_type = std::variant<value_in_std<Ts>...>;
+
+  when_input all[sizeof...(Ts)];
+
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return sizeof...(Ts); }
+  [[nodiscard]] when_input& operator[](std::size_t i) noexcept { return all[i]; }
+
+  [[nodiscard]] all_type values() {
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      return all_type{value_from<Ts>(all[I])...};
+    }(std::index_sequence_for<Ts...>());
+  }
+  [[nodiscard]] any_type value(std::size_t i) {
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+      using function = any_type (*)(when_input&);
+      static constexpr function table[] = {
+          [](when_input& g) { return any_type(std::in_place_index<I>, value_from<Ts>(g)); }...};
+      return table[i](all[i]);
+    }(std::index_sequence_for<Ts...>());
+  }
+};
+
+/// Any number of inputs of one type.
+template<class T>
+struct range_inputs {
+  using all_type = std::vector<value_in_std<T>>;
+  using any_type = value_in_std<T>;
+
+  std::unique_ptr<when_input[]> all;
+  std::size_t count = 0;
+
+  [[nodiscard]] std::size_t size() const noexcept { return count; }
+  [[nodiscard]] when_input& operator[](std::size_t i) noexcept { return all[i]; }
+
+  [[nodiscard]] all_type values() {
+    all_type made;
+    made.reserve(count);
+    for (std::size_t i = 0; i != count; ++i) made.push_back(value_from<T>(all[i]));
+    return made;
+  }
+  [[nodiscard]] any_type value(std::size_t i) { return value_from<T>(all[i]); }
+};
+
+/// The common handling of inputs.
+template<class Result, class Inputs>
+class when_state : public state_of<Result>, public when_base {
+  future_state* next_to_ask_ = nullptr;
+
+protected:
+  Inputs inputs_;
+
+  explicit when_state(Inputs&& in) noexcept
+      : state_of<Result>(2)
+      , inputs_(std::move(in)) {
+    for (std::size_t i = 0; i != inputs_.size(); ++i) {
+      when_input& g = inputs_[i];
+      g.owner = this;
+      g.target = this;
+      g.index = i;
+      if (this->home() == nullptr) this->settle(g.source->home()); // its likely pool
+    }
+  }
+
+  /// It was cancelled, and stops waiting for one of its inputs, as if that input had failed.
+  virtual void forsake() noexcept = 0;
+
+public:
+  void cancel_inputs(cancellation& all) noexcept override {
+    // The newest waiter first: many copies of one shared future are many waiters in one list.
+    for (std::size_t i = inputs_.size(); i-- != 0;) {
+      when_input& g = inputs_[i];
+      state_ref const input = g.source;
+      if (g.owned) all.add(*input.get());
+      if (ends_without(*input.get(), g.owned) && input->waiters.remove(g)) forsake();
+    }
+  }
+  [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
+  [[nodiscard]] bool is_work() const noexcept override { return false; }
+  [[nodiscard]] future_state* pending_input(std::size_t& index) noexcept override {
+    while (index < inputs_.size())
+      if (state_ref const& source = inputs_[index++].source; !source->done())
+        return state_ref(source).let_go();
+    return nullptr;
+  }
+};
+
+/// All values, or the first failure in time, once all awaited inputs have ended. The first failure asks the
+/// other inputs to stop; the state then waits only for inputs whose work it owns.
+template<class Inputs>
+class when_all_state final : public when_state<typename Inputs::all_type, Inputs> {
+  static constexpr std::size_t none = ~std::size_t{0}, forsaken = none - 1;
+  std::atomic<std::size_t> failed_{none};
+  std::atomic<std::size_t> left_;
+
+  /// True if the state does not wait for this input after a failure: it has other owners, or no work runs for
+  /// it.
+  [[nodiscard]] static bool may_leave(when_input const& g) noexcept {
+    return ends_without(*g.source.get(), g.owned);
+  }
+
+  void arrived(when_input& g, completions& more) noexcept override {
+    note(g);
+    if (count_down()) more.push(g); // else the state may be gone
+  }
+
+  void note(when_input& g) noexcept {
+    if (g.source->has_failed() && note_failure(g.index)) stop_others(g.index);
+  }
+  /// True: it is the first failure. Its own input is not counted down yet, so the state cannot complete
+  /// meanwhile.
+  [[nodiscard]] bool note_failure(std::size_t index) noexcept {
+    std::size_t expected = none;
+    // acquire: pairs with is_over(), because stop_others() must find the inputs added before. release: pairs
+    // with is_over(), which may come after this.
+    return failed_.compare_exchange_strong(expected, index, std::memory_order_acq_rel,
+                                           std::memory_order_relaxed);
+  }
+  void stop_others(std::size_t failed) noexcept {
+    // The newest waiter first: many copies of one shared future are many waiters in one list.
+    for (std::size_t i = this->inputs_.size(); i-- != 0;) {
+      when_input& g = this->inputs_[i];
+      if (i == failed) continue;
+      if (g.owned) g.source->cancel();
+      if (may_leave(g) && g.source->waiters.remove(g)) static_cast<void>(count_down()); // not the last
+    }
+  }
+  void forsake() noexcept override {
+    static_cast<void>(note_failure(forsaken)); // cancel() has asked all inputs to stop
+    if (count_down()) this->complete();
+  }
+
+  [[nodiscard]] bool count_down() noexcept {
+    // acq_rel: pairs with itself, because the last one reads what the others have noted.
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+    if (std::size_t const i = failed_.load(std::memory_order_relaxed); i != none)
+      this->fail(i == forsaken ? cancelled_error() : this->inputs_[i].error());
+    else
+      this->slot().fill([this] { return this->inputs_.values(); });
+    return true;
+  }
+
+  /// False: the state waits for this input.
+  [[nodiscard]] bool is_over(when_input& g) noexcept {
+    // relaxed: a failure that this misses is found below, or finds this input.
+    if (may_leave(g) && failed_.load(std::memory_order_relaxed) != none) return true;
+    if (!g.source->waiters.add(g)) {
+      note(g);
+      return true;
+    }
+    // A read-modify-write: pairs with note_failure(). Either it comes before that, and stop_others() finds
+    // the input, or it reads the failure. The thread that removes the input counts it down.
+    return may_leave(g) && failed_.fetch_add(0, std::memory_order_acq_rel) != none &&
+           g.source->waiters.remove(g);
+  }
+
+public:
+  explicit when_all_state(Inputs&& in) noexcept
+      : when_state<typename Inputs::all_type, Inputs>(std::move(in))
+      , left_(this->inputs_.size() + 1) {} // one for begin()
+
+  /// Called once: from now on it may complete. The caller has a reference.
+  void begin() noexcept {
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i)
+      if (is_over(this->inputs_[i])) static_cast<void>(count_down()); // not the last
+    if (count_down()) this->complete();
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+/// The index of the first input that succeeded, and its value.
+template<class Value>
+struct any_result {
+  std::size_t index;
+  Value value;
+};
+
+/// The first success, or, if all fail, the last failure. The thread that completes the winner asks the losers
+/// to stop; the state does not wait for them.
+template<class Inputs>
+class when_any_state final : public when_state<any_result<typename Inputs::any_type>, Inputs> {
+  using result = any_result<typename Inputs::any_type>;
+  static constexpr std::size_t none = ~std::size_t{0};
+  std::atomic<std::size_t> winner_{none};
+  std::atomic<std::size_t> left_;
+
+  void arrived(when_input& g, completions& more) noexcept override {
+    if (note(g)) more.push(g);
+    this->release(); // this input's hold
+  }
+
+  /// True: the state has its result.
+  [[nodiscard]] bool note(when_input& g) noexcept {
+    std::size_t expected = none;
+    bool const wins = !g.source->has_failed() &&
+                      winner_.compare_exchange_strong(expected, g.index, std::memory_order_acq_rel,
+                                                      std::memory_order_relaxed); // pairs with begin()
+    if (wins) {
+      this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
+      stop_losers(g.index);
+    }
+    bool const was_last = count_down();
+    if (was_last) this->fail(g.error());
+    return wins || was_last;
+  }
+  /// True: all inputs have ended, and none has won.
+  [[nodiscard]] bool count_down() noexcept {
+    // acq_rel: pairs with itself, because the last one reads what the others have written.
+    return left_.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
+           winner_.load(std::memory_order_relaxed) == none;
+  }
+  void forsake() noexcept override {
+    if (count_down()) {
+      this->fail(cancelled_error());
+      this->complete();
+    }
+    this->release(); // this input's hold
+  }
+  void stop_losers(std::size_t winner) noexcept {
+    // The newest waiter first: many copies of one shared future are many waiters in one list.
+    for (std::size_t i = this->inputs_.size(); i-- != 0;) {
+      when_input& g = this->inputs_[i];
+      if (i == winner) continue;
+      if (g.owned) g.source->cancel();
+      if (g.source->waiters.remove(g)) this->release(); // its hold
+    }
+  }
+
+public:
+  explicit when_any_state(Inputs&& in) noexcept
+      : when_state<result, Inputs>(std::move(in))
+      , left_(this->inputs_.size()) {
+    // Each input has a reference to the state until it has fired or is taken out.
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i) this->hold();
+  }
+
+  void begin() noexcept {
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i) {
+      when_input& g = this->inputs_[i];
+      // relaxed: a winner that this misses is found below, or finds this input.
+      if (winner_.load(std::memory_order_relaxed) == none) {
+        if (g.source->waiters.add(g)) {
+          // A read-modify-write: pairs with note(). Either it comes before that, and stop_losers() finds the
+          // input, or it reads the winner. The thread that removes the input releases its reference.
+          if (winner_.fetch_add(0, std::memory_order_acq_rel) == none || !g.source->waiters.remove(g))
+            continue;
+        } else if (note(g)) {
+          this->complete();
+        }
+      }
+      this->release(); // its hold
+    }
+  }
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,344 @@
+// The bodies of the pool's templates.
+#pragma once
+
+#include "rubato/detail/base/value_in_std.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/pool/timed_job.hpp"
+#include "rubato/thread_pool.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace rubato {
+
+namespace detail {
+
+template<class F>
+class bulk_task;
+
+/// The indices of an enqueue_bulk() that have not begun, shared by its bulk tasks.
+template<class F>
+struct bulk {
+  bulk_task<F> first; ///< so that enqueue_bulk() allocates once
+  F f;
+  std::size_t n;
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> tasks{1}; ///< tasks that refer to this
+  std::atomic<bool> queued{true};    ///< one of them is in a queue, as long as an index is left
+  pool_core* core;
+
+  template<class G>
+  bulk(G&& g, std::size_t count, pool_core& c)
+      : first(*this)
+      , f(std::forward<G>(g))
+      , n(count)
+      , core(&c) {}
+
+  void release() noexcept {
+    // acq_rel: pairs with itself, because the last one destroys the callable after every call.
+    if (tasks.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    std::destroy_at(this);
+    deallocate(this, sizeof(bulk));
+  }
+};
+
+/// One of the calls, if the task or future that it returns goes on after the call.
+template<class F>
+class bulk_item {
+  bulk<F>* shared_; // counted among its tasks; null: moved from
+  std::size_t i_;
+
+public:
+  bulk_item(bulk<F>& b, std::size_t i) noexcept
+      : shared_(&b)
+      , i_(i) {
+    b.tasks.fetch_add(1, std::memory_order_relaxed); // relaxed: the caller's reference keeps it
+  }
+  bulk_item(bulk_item&& other) noexcept
+      : shared_(std::exchange(other.shared_, nullptr))
+      , i_(other.i_) {}
+  bulk_item& operator=(bulk_item&&) = delete;
+  ~bulk_item() {
+    if (shared_ != nullptr) shared_->release();
+  }
+  call_result_t<F&, std::size_t> operator()() {
+    if constexpr (wants_token<F&, std::size_t>)
+      return std::invoke(shared_->f, current_token(*current), i_);
+    else
+      return std::invoke(shared_->f, i_);
+  }
+};
+
+/// One of the queued tasks that work on a bulk. It runs for a while, then queues itself behind other tasks.
+template<class F>
+class bulk_task final : public task {
+  static constexpr std::int64_t slice_us = 200, chunk_us = 50; // guarantees F and H
+  static constexpr std::size_t most = 4096;
+  static constexpr bool goes_on_with_index = goes_on<bulk_item<F>>;
+  bulk<F>* shared_;
+
+  static void run(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<bulk_task&>(base);
+    bulk<F>& b = *self.shared_;
+    // relaxed, here and below: the flag limits the queued tasks to one, and orders nothing.
+    b.queued.store(false, std::memory_order_relaxed);
+    if (runner == nullptr || !self.run_slice(b, *runner) ||
+        b.queued.exchange(true, std::memory_order_relaxed)) {
+      self.release(b);
+      return;
+    }
+    self.holds_capacity = false;
+    queue(*b.core, &self);
+  }
+
+  void release(bulk<F>& b) noexcept {
+    if (this != &b.first) {
+      std::destroy_at(this);
+      deallocate(this, sizeof(bulk_task));
+    }
+    b.release();
+  }
+
+  /// Queues another task, so that other workers find the remaining indices while the caller runs its chunk.
+  /// Failing is no error.
+  void leave_word(bulk<F>& b) noexcept {
+    if (b.next.load(std::memory_order_relaxed) >= b.n || b.queued.load(std::memory_order_relaxed) ||
+        b.queued.exchange(true, std::memory_order_relaxed))
+      return;
+    b.tasks.fetch_add(1, std::memory_order_relaxed);
+    try {
+      auto* const t = ::new (allocate(sizeof(bulk_task))) bulk_task(b);
+      t->holds_capacity = false;
+      queue(*b.core, t);
+    } catch (std::bad_alloc const&) {
+      b.queued.store(false, std::memory_order_relaxed);
+      b.tasks.fetch_sub(1, std::memory_order_relaxed); // not the last: the caller's reference is left
+    }
+  }
+
+  /// False: all indices are taken.
+  [[nodiscard]] bool run_slice(bulk<F>& b, thread_context& me) noexcept {
+    std::int64_t const begin = tick_count();
+    std::int64_t before = begin;
+    for (std::size_t chunk = 1;;) {
+      std::size_t const done = b.next.load(std::memory_order_relaxed);
+      if (done >= b.n) return false;
+      // Chunks shrink towards the end: a slow item must not hide more than its share.
+      std::size_t const share = (b.n - done) / (2 * static_cast<std::size_t>(size_of(*b.core)) + 1);
+      std::size_t const want = std::max(std::size_t{1}, std::min(chunk, share));
+      std::size_t const first = b.next.fetch_add(want, std::memory_order_relaxed);
+      if (first >= b.n) return false;
+      std::size_t const last = std::min(b.n, first + want);
+      leave_word(b);
+      for (std::size_t i = first; i != last; ++i) {
+        try {
+          if constexpr (goes_on_with_index)
+            queue_detached(*b.core, false, bulk_item<F>(b, i));
+          else
+            static_cast<void>(call(me, b.f, i));
+        } catch (...) {
+          unhandled(me);
+        }
+      }
+      std::int64_t const now = tick_count();
+      if (now - before < chunk_us * ticks_per_us())
+        chunk = std::min(chunk * 2, most);
+      else
+        chunk = std::max(std::size_t{1}, chunk / 2);
+      if (now - begin > slice_us * ticks_per_us()) return b.next.load(std::memory_order_relaxed) < b.n;
+      before = now;
+    }
+  }
+
+public:
+  explicit bulk_task(bulk<F>& b) noexcept
+      : task(&run)
+      , shared_(&b) {}
+};
+
+} // namespace detail
+
+template<class T>
+void pool::enqueue(task<T> t) {
+  enqueue(detail::task_holder<T>(std::move(t)));
+}
+
+template<class F>
+void pool::enqueue_bulk(std::size_t n, F&& f) {
+  constexpr bool called = detail::fits<std::decay_t<F>&, std::size_t>;
+  static_assert(detail::can_be_kept<F>, "rubato: enqueue_bulk(n, f): f is copied unless it is passed as an "
+                                        "rvalue: std::move what cannot be copied");
+  static_assert(called, "rubato: enqueue_bulk(n, f): f must be callable as f(index), any number of times");
+  if constexpr (!detail::can_be_kept<F> || !called) {
+    return;
+  } else if constexpr (detail::can_be_returned<detail::call_result_t<std::decay_t<F>&, std::size_t>>()) {
+    using type = std::decay_t<F>;
+    using shared_type = detail::bulk<type>;
+    static_assert(alignof(shared_type) <= 64, "rubato: a task's callable may be aligned to at most 64 bytes");
+    if (n == 0) return;
+    detail::pool_core& c = core();
+    detail::acquire_capacity(c);
+    void* memory = nullptr;
+    try {
+      memory = detail::allocate(sizeof(shared_type));
+      detail::queue(c, &(::new (memory) shared_type(std::forward<F>(f), n, c))->first);
+    } catch (...) {
+      if (memory != nullptr) detail::deallocate(memory, sizeof(shared_type));
+      detail::release_capacity(c);
+      throw;
+    }
+  }
+}
+
+template<class F, class... Args>
+auto pool::spawn(F&& f, Args&&... args) {
+  if constexpr (detail::can_be_spawned<F, Args...>())
+    return detail::spawn_on_core(core(), detail::future_state::any_seat, std::forward<F>(f),
+                                 std::forward<Args>(args)...);
+  else
+    return detail::refused();
+}
+
+template<class T>
+future<T> pool::spawn(task<T> t) {
+  return detail::spawn_on_core(core(), detail::future_state::any_seat, detail::task_holder<T>(std::move(t)));
+}
+
+template<class F>
+auto pool::spawn_on(unsigned seat, F&& f) {
+  constexpr bool is_lvalue_task = detail::is_task<std::decay_t<F>>::value && !detail::can_be_kept<F>;
+  static_assert(!is_lvalue_task, "rubato: spawn_on(seat, t): a task is passed as an rvalue: std::move it");
+  if constexpr (is_lvalue_task) { // NOLINT(bugprone-branch-clone): the other tests would say more
+    return detail::refused();
+  } else if constexpr (detail::is_task<std::decay_t<F>>::value) {
+    detail::pool_core& c = core();
+    return detail::spawn_on_core(
+        c, detail::checked_seat(c, seat),
+        detail::task_holder<typename std::decay_t<F>::value_type>(std::forward<F>(f)));
+  } else if constexpr (detail::can_be_spawned<F>()) {
+    detail::pool_core& c = core();
+    return detail::spawn_on_core(c, detail::checked_seat(c, seat), std::forward<F>(f));
+  } else {
+    return detail::refused();
+  }
+}
+
+template<class F, class... Args>
+auto pool::submit(F&& f, Args&&... args) {
+  if constexpr (!detail::can_be_spawned<F, Args...>()) {
+    return detail::refused();
+  } else {
+    detail::bound_call<std::decay_t<F>, std::decay_t<Args>...> call(std::forward<F>(f),
+                                                                    std::forward<Args>(args)...);
+    using call_type = decltype(call);
+    using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
+    std::promise<result> kept;
+    std::future<result> out = kept.get_future();
+    spawn(std::move(call))
+        .then([p = std::move(kept)](future<result> made) mutable {
+          try {
+            if constexpr (std::is_void_v<result>) {
+              made.get();
+              p.set_value();
+            } else {
+              p.set_value(made.get());
+            }
+          } catch (...) {
+            p.set_exception(std::current_exception());
+          }
+        })
+        .detach();
+    return out;
+  }
+}
+
+template<class F>
+timer_handle pool::enqueue_at(std::chrono::steady_clock::time_point t, F&& f) {
+  if constexpr (!detail::can_be_queued<F>()) {
+    return {};
+  } else {
+    detail::pool_core& c = core();
+    auto* const made = detail::make_in_slab<detail::timed_job<std::decay_t<F>>>(std::forward<F>(f));
+    timer_handle handle{detail::state_ref(made)};
+    made->settle(&c);
+    made->timer.begin(t);
+    return handle;
+  }
+}
+
+template<class A>
+decltype(auto) pool::block_on(A&& awaitable) {
+  using type = std::remove_cvref_t<A>;
+  constexpr bool fits = detail::awaitable<A>;
+  static_assert(fits,
+                "rubato: block_on(x): x must be a task, a future or something else that co_await takes");
+  if constexpr (!fits)
+    return detail::refused();
+  else if constexpr (detail::is_task<type>::value)
+    return run_task_on(core(), std::forward<A>(awaitable));
+  else if constexpr (detail::is_future<type>::value)
+    return awaitable.get();
+  else if constexpr (detail::is_shared_future<type>::value)
+    return static_cast<typename type::value_type>(awaitable.get());
+  else
+    return run_task_on(core(), detail::awaiting<A>::make(std::forward<A>(awaitable)));
+}
+
+template<class F>
+auto pool::broadcast(F&& f) {
+  static_assert(detail::fits<F&>, "rubato: broadcast(f): f must be callable as f(), any number of times");
+  if constexpr (!detail::fits<F&>) {
+    return std::vector<detail::refused>();
+  } else {
+    using result = detail::brought_t<F&>;
+    struct state {
+      std::remove_reference_t<F>& f;
+      std::unique_ptr<detail::result_slot<result>[]> slots;
+      std::size_t n = 0;
+    } s{f, nullptr, 0};
+    detail::broadcast_erased(
+        core(),
+        [](void* arg, std::size_t n) {
+          static_cast<state*>(arg)->slots = std::make_unique<detail::result_slot<result>[]>(n);
+          static_cast<state*>(arg)->n = n;
+        },
+        [](void* arg, std::size_t i, detail::thread_context& me) {
+          auto& st = *static_cast<state*>(arg);
+          st.slots[i].fill([&]() -> decltype(auto) { return detail::call_and_wait(me, st.f); });
+        },
+        &s);
+    if constexpr (std::is_void_v<result>) {
+      for (std::size_t i = 0; i != s.n; ++i) static_cast<void>(s.slots[i].take());
+    } else {
+      std::vector<detail::value_in_std<result>> all;
+      all.reserve(s.n);
+      for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
+      return all;
+    }
+  }
+}
+
+template<class F>
+auto pool::run(F&& f) -> detail::brought_if_fits_t<F> {
+  static_assert(detail::fits<F>, "rubato: run(f): f must be callable as f()");
+  if constexpr (!detail::fits<F>) {
+    return {};
+  } else {
+    using result = detail::brought_t<F>;
+    auto body = [&](detail::thread_context& me) -> detail::value_of<result> {
+      return detail::call_and_wait(me, std::forward<F>(f));
+    };
+    detail::thread_context& me = *detail::current;
+    if (me.core != nullptr && me.core == core_.load(std::memory_order_relaxed))
+      return static_cast<result>(body(me));
+    return static_cast<result>(detail::on_pool(this, body));
+  }
+}
+
+} // namespace rubato

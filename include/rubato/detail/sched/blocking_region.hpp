@@ -1,0 +1,58 @@
+// A thread's time in the kernel, during which it may leave its seat to another thread. docs/design/parking.md
+#pragma once
+
+#include "rubato/detail/sched/pool_access.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace rubato::detail {
+
+/// The history of the blocking() calls with one callable. relaxed: a guess that orders nothing.
+class blocking_history {
+  static constexpr unsigned enough = 4;
+  static constexpr std::int64_t brief_us = 200; // as long as many tasks
+  std::atomic<unsigned> brief_calls_{0};        // consecutive
+
+public:
+  [[nodiscard]] bool is_brief() const noexcept {
+    return brief_calls_.load(std::memory_order_relaxed) == enough;
+  }
+  void add(std::int64_t ticks) noexcept {
+    unsigned const before = brief_calls_.load(std::memory_order_relaxed);
+    unsigned const now = ticks < brief_us * ticks_per_us() ? std::min(before + 1, enough) : 0;
+    if (now != before) brief_calls_.store(now, std::memory_order_relaxed);
+  }
+};
+
+template<class F>
+inline constinit blocking_history history_of{};
+
+/// The thread leaves its seat to another thread, unless that is expected to take longer than the call.
+class blocking_region {
+  thread_context& me_;
+  blocking_history& history_;
+  bool const stays_;
+  void* const seat_;
+  std::int64_t const begin_ = tick_count();
+
+public:
+  blocking_region(thread_context& me, blocking_history& h) noexcept
+      : me_(me)
+      , history_(h)
+      , stays_(h.is_brief())
+      , seat_(stays_ ? nullptr : leave_seat(me)) {
+    if (stays_) enter_kernel(me);
+  }
+  blocking_region(blocking_region const&) = delete;
+  ~blocking_region() {
+    history_.add(tick_count() - begin_);
+    if (stays_)
+      leave_kernel(me_);
+    else
+      come_back(me_, seat_);
+  }
+};
+
+} // namespace rubato::detail

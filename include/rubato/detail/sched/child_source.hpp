@@ -1,0 +1,70 @@
+// A scope as the scheduler sees it: its children that have not begun. docs/design/scopes.md
+#pragma once
+
+#include "rubato/detail/base/intrusive_list.hpp"
+#include "rubato/detail/base/mutex.hpp"
+
+#include <atomic>
+#include <cstddef>
+
+namespace rubato::detail {
+
+class child_source;
+class thread_context;
+struct pool_thread;
+
+/// A child that has not begun.
+struct scope_child {
+  /// Runs the closure on `runner`, or only destroys it if that is null; frees the child. Passes on the
+  /// closure's exception.
+  using exec_type = void (*)(scope_child&, thread_context* runner);
+  exec_type exec;
+  child_source* source = nullptr;
+  scope_child* next = nullptr;
+
+  explicit scope_child(exec_type e) noexcept
+      : exec(e) {}
+};
+
+/// Children in the order of their spawns. The source is in the list of its home thread, where searching
+/// threads find it, from the first child on until no child is left that may begin.
+class child_source : public list_node<child_source> {
+protected:
+  mutable mutex mutex_; // guards the next three fields
+  scope_child* first_ = nullptr;
+  scope_child* last_ = nullptr;
+  std::size_t running_ = 0;
+
+  std::atomic<bool> stopped_{false}; // no child begins any more
+  pool_thread* home_;                // the thread whose latent work the children are
+
+  // The home's scopes_mutex guards the links. listed_ changes under both locks, so a thread may read it under
+  // either; without a lock it is a hint.
+  std::atomic<bool> listed_{false};
+
+  explicit child_source(pool_thread& home) noexcept
+      : home_(&home) {}
+  ~child_source() = default;
+
+  /// Takes the oldest child and counts it as running. Null: no child may begin. Under the lock.
+  [[nodiscard]] scope_child* take_locked() noexcept;
+  /// The same, but takes the lock itself; for the waiting thread. The source stays in the list.
+  [[nodiscard]] scope_child* take_child() noexcept;
+  /// Under both locks.
+  void enlist() noexcept;
+  void delist() noexcept;
+  /// Takes the source out of the list unless a child may begin.
+  void leave_list() noexcept;
+
+public:
+  /// Runs a child that was taken. The source may be gone afterwards.
+  virtual void run(scope_child& c, pool_thread& runner) noexcept = 0;
+
+  // For searching threads.
+  /// True if a source whose home is `t` has a child.
+  [[nodiscard]] static bool any_child(pool_thread const& t) noexcept;
+  /// Takes the oldest child of the oldest source whose home is `t`; null: there is none.
+  [[nodiscard]] static scope_child* take_child_of(pool_thread& t) noexcept;
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,46 @@
+// Functions of the library that the pool's templates call.
+#pragma once
+
+#include "rubato/detail/base/deadline.hpp"
+#include "rubato/detail/sched/task.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace rubato::detail {
+
+/// Throws cancelled if the pool ends and threads outside it have queued their last 1,024 tasks.
+void admit(pool_core& c);
+/// The same, and acquires capacity in a pool with max_queued: waits for it, or refuses.
+void acquire_capacity(pool_core& c);
+[[nodiscard]] bool try_acquire_capacity(pool_core& c) noexcept;
+void release_capacity(pool_core& c) noexcept;
+
+/// Queues a task and wakes a worker if needed. Takes ownership.
+void queue(pool_core& c, task* t) noexcept;
+
+/// Leaves the caller's seat to another thread until come_back(). Null: the caller has no seat.
+[[nodiscard]] void* leave_seat(thread_context& me) noexcept;
+void come_back(thread_context& me, void* seat) noexcept;
+/// The caller may block in the kernel on its seat until leave_kernel(): if that lasts, a substitute runs the
+/// work that the seat and the thread hide.
+void enter_kernel(thread_context& me) noexcept;
+void leave_kernel(thread_context& me) noexcept;
+
+/// Runs `body(arg, seat number, thread context)` once per seat and waits; before that, runs `prepare(arg,
+/// number of seats)`.
+void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
+                      void (*body)(void*, std::size_t seat, thread_context&), void* arg);
+
+/// The number of a seat. Throws std::out_of_range if there is none.
+[[nodiscard]] std::uint16_t checked_seat(pool_core& c, unsigned seat);
+
+/// The number of workers that the pool is to have.
+[[nodiscard]] unsigned size_of(pool_core& c) noexcept;
+/// The started pool.
+[[nodiscard]] pool_core* core_of(pool& p);
+/// The current pool, else the global one, for work that may run on any pool.
+[[nodiscard]] pool_core* some_core();
+
+} // namespace rubato::detail

@@ -1,0 +1,127 @@
+// The part of a pool thread's record that templates need.
+#pragma once
+
+#include "rubato/detail/sync/latent_chain.hpp"
+
+#include <cstdint>
+#include <stop_token>
+#include <type_traits>
+
+namespace rubato {
+
+class pool;
+
+/// Passed down a recursion to save the look-up of the thread at every fork; see join(context&, f, g). It
+/// names the thread that runs the code, so a context must not be kept, passed to another thread, or used
+/// after the callable that got it has returned.
+class context {
+  friend class detail::thread_context;
+  friend struct detail_access;
+  [[maybe_unused]] char unit_ = 0;
+  constexpr context() noexcept = default;
+
+public:
+  context(context const&) = delete;
+  context& operator=(context const&) = delete;
+
+  /// True if this callable runs on another thread than the one that forked it.
+  [[nodiscard]] bool migrated() const noexcept;
+  /// The number of the thread that runs this callable, as current_worker(), below pool::slots().
+  [[nodiscard]] unsigned index() const noexcept;
+};
+
+namespace detail {
+
+class pool_core;
+
+/// A thread's latent jobs, its number and its pool. Freed with the pool, after every use by other threads.
+class alignas(128) thread_context {
+  // A context is one of these two bytes: its address tells the thread and, in the lowest bit, whether the
+  // callable that gets it has migrated.
+  context contexts_[2];
+
+public:
+  latent_chain chain;
+  unsigned index = 0;        ///< unique in the pool, below slots()
+  pool_core* core = nullptr; ///< null: the thread belongs to no pool
+
+  constexpr thread_context() noexcept
+      : contexts_{context(), context()} {}
+
+  [[gnu::always_inline]] context& stayed() noexcept { return contexts_[0]; }
+  context& moved() noexcept { return contexts_[1]; }
+  [[gnu::always_inline]] static thread_context& of(context& c) noexcept {
+    return *reinterpret_cast<thread_context*>(reinterpret_cast<std::uintptr_t>(&c) & ~std::uintptr_t{1});
+  }
+};
+
+static_assert(sizeof(context) == 1,
+              "the two contexts of a member are told apart by their lowest address bit");
+
+/// The record of every thread that belongs to no pool. Its chain is full, so a fork takes the cold path.
+/// Visible, like `current`: a program that hides its symbols shares both with a shared library of Rubato.
+[[gnu::visibility("default")]] inline constinit thread_context outside;
+
+/// The calling thread's record in the pool whose code it runs.
+#if defined(__clang__)
+// Defined here, a program reaches it by one instruction instead of two.
+[[gnu::tls_model("initial-exec"),
+  gnu::visibility("default")]] inline thread_local constinit thread_context* current = &outside;
+#else
+// g++ makes an inline variable unique in the process. Then a pool thread of one plug-in would pass for a pool
+// thread of another plug-in that has its own Rubato.
+[[gnu::tls_model("initial-exec"),
+  gnu::visibility("default")]] extern constinit thread_local thread_context* current;
+#endif
+
+/// While it lives, jobs that the chain's owner forks stop with this token; null: with the outer one.
+class token_in_force {
+  latent_chain& chain_;
+  token_frame frame_;
+  bool at_base_ = false;
+
+public:
+  token_in_force(latent_chain& c, void* token) noexcept
+      : chain_(c)
+      , frame_{token} {
+    if (token == nullptr) return;
+    at_base_ = chain_.enter_base(token);
+    if (!at_base_) chain_.enter(frame_);
+  }
+  token_in_force(token_in_force const&) = delete;
+  ~token_in_force() {
+    if (at_base_)
+      chain_.leave_base();
+    else if (frame_.token != nullptr)
+      chain_.leave();
+  }
+};
+
+// Functions of the library that the templates call, all cold.
+
+/// The stop token in force on this thread: its scope's, else its pool's.
+[[nodiscard]] std::stop_token current_token(thread_context& me) noexcept;
+/// Serves a request for work after a push.
+void poll_requests(thread_context& me) noexcept;
+/// Waits until the job's runner has ended it, and meanwhile steals jobs that descend from it.
+void wait_for(thread_context& me, stolen_job& d) noexcept;
+/// For the thief: calls body(job, runner) unless the owner has skipped the job, and signals the owner that it
+/// is done. While the body runs, the owner may ask it to stop. Afterwards the job may be gone.
+void run_stolen(latent_job& job, thread_context& runner, void (*body)(latent_job&, thread_context&)) noexcept;
+/// For the owner, which does not want the stolen job any more: the job is skipped, or asked to stop.
+void stop_stolen(stolen_job& d) noexcept;
+/// Runs `body(arg, thread context)` on the calling thread as a thread of the pool (null: of the global one).
+void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg);
+/// A cheap clock in ticks, for durations only, and the number of ticks in a microsecond.
+[[nodiscard]] std::int64_t tick_count() noexcept;
+[[nodiscard]] std::int64_t ticks_per_us() noexcept;
+
+} // namespace detail
+
+inline bool context::migrated() const noexcept { return (reinterpret_cast<std::uintptr_t>(this) & 1U) != 0; }
+inline unsigned context::index() const noexcept {
+  return detail::thread_context::of(const_cast<context&>(*this))
+      .index; // NOLINT(cppcoreguidelines-pro-type-const-cast)
+}
+
+} // namespace rubato

@@ -1,0 +1,232 @@
+// The core of scopes and task groups: a list of children that have not begun, and a count of running ones.
+//
+// A child is latent work of the thread that opened the scope: a spawn from within the pool wakes no thread,
+// since searching threads and the monitor find the child there. A spawn from outside wakes a worker.
+// docs/design/scopes.md
+#pragma once
+
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/base/stop_scope.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/coro/coroutine_task.hpp"
+#include "rubato/detail/future/job.hpp"
+#include "rubato/detail/memory/slab.hpp"
+#include "rubato/detail/sched/callable.hpp"
+#include "rubato/detail/sched/child_source.hpp"
+#include "rubato/detail/sched/task.hpp"
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <stop_token>
+
+namespace rubato::detail {
+
+class scope_core; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
+struct with_scope_fn;
+struct pool_thread;
+
+/// A child with a job of its own, in which this is: a coroutine, or a child bound to a seat.
+struct scope_member : future_waiter, list_node<scope_member> {
+  scope_core* scope;
+  future_state* job;
+
+  scope_member(scope_core& s, future_state& j) noexcept;
+};
+
+/// The wait of a coroutine for all children.
+class [[nodiscard("join() waits only when it is awaited: co_await it, or wait()")]] scope_joiner final
+    : public wait_operation {
+  friend class scope_core;
+  scope_core& scope_;
+  scope_joiner* next_ = nullptr;
+
+  [[nodiscard]] bool insert() noexcept override;
+  [[nodiscard]] bool remove() noexcept override { return false; }
+
+public:
+  bool const throws;
+  scope_joiner(scope_core& s, bool t) noexcept
+      : wait_operation(ends::with_children)
+      , scope_(s)
+      , throws(t) {}
+  /// Only before it is awaited.
+  scope_joiner(scope_joiner&& other) noexcept
+      : scope_joiner(other.scope_, other.throws) {}
+  scope_joiner& operator=(scope_joiner&&) = delete;
+  ~scope_joiner() = default;
+  /// Throws the first exception, if it was made to.
+  void await_resume();
+};
+
+class scope_core final : public child_source {
+  friend class scope_joiner;
+  template<class F>
+  friend class member_job;
+  struct waiter { // in the frame of the waiting thread
+    pool_thread* thread;
+    waiter* next;
+  };
+
+  // Guarded by the source's mutex, up to the next comment.
+  intrusive_list<scope_member> members_;
+  scope_joiner* joiners_ = nullptr;
+  std::exception_ptr error_;
+  waiter* waiters_ = nullptr; // threads that are parked or about to park
+
+  stop_link around_;
+  stop_scope stop_{&around_};
+  pool_core* core_;
+  coroutine_task* opener_ = nullptr; // null: a thread opened the scope
+  bool counted_ = false;             // guarded by mutex_: the opener counts the scope among its children
+
+public:
+  /// enclosed: the scope ends before the code around it does, and stops with it.
+  enum class lifetime : unsigned char { enclosed, free };
+  /// For a coroutine, which may move between threads.
+  scope_core(pool_core& core, coroutine_task& opener) noexcept;
+  /// For a thread of the pool or outside it.
+  scope_core(pool_core& core, thread_context& opener, lifetime l);
+  /// Requires that wait() has returned and that no thread spawns.
+  ~scope_core();
+
+  /// Takes ownership. A stopped scope only destroys the child.
+  void spawn(scope_child* c) noexcept;
+  /// The same for a job, and counts it. False: the scope is stopped.
+  [[nodiscard]] bool admit(scope_member& m) noexcept;
+  [[nodiscard]] stop_scope& stop() noexcept { return stop_; }
+  /// True if a coroutine, which must not block, opened it.
+  [[nodiscard]] bool is_async() const noexcept { return opener_ != nullptr; }
+  /// Runs children that have not begun, and waits for the others. `m`: the calling thread's record.
+  void wait(thread_context& m) noexcept;
+  /// No child runs, and none is left to begin.
+  [[nodiscard]] bool idle() const noexcept;
+  [[nodiscard]] std::exception_ptr take_error() noexcept;
+  void fail(std::exception_ptr e) noexcept;
+  /// The body has thrown this exception.
+  void body_failed(std::exception_ptr const& e) noexcept;
+  void request_stop() noexcept;
+  [[nodiscard]] std::stop_token token() const;
+  [[nodiscard]] pool_core& core() const noexcept { return *core_; }
+
+  /// Runs a child that a thread has taken.
+  void run(scope_child& c, pool_thread& runner) noexcept override;
+
+private:
+  friend struct scope_member;
+  /// True if a `cancelled` of a child or of the body is no failure.
+  [[nodiscard]] bool expects_cancelled() const noexcept;
+  static void member_ended(future_waiter& w, completions& more) noexcept;
+  // Both under the lock.
+  /// Counts a new child.
+  void count_child() noexcept;
+  /// No child runs any more: wakes the waiters. True: the caller destroys the opener, without the lock.
+  [[nodiscard]] bool tell_waiters() noexcept;
+  void end_one() noexcept;
+  [[nodiscard]] bool run_member(pool_thread& t, bool stranded) noexcept;
+  [[nodiscard]] bool must_poll() const noexcept;
+  [[nodiscard]] bool has_members() const noexcept;
+  [[nodiscard]] bool member_ready(pool_thread const& t) const noexcept;
+  void drop_children() noexcept;
+  [[nodiscard]] bool add_locked(scope_child& c) noexcept;
+};
+
+/// Stops a scope with the coroutine that opened it.
+class scope_stopper final : stop_listener {
+  scope_core& scope_;
+  stop_scope& around_;
+  void stop_requested() noexcept override { scope_.request_stop(); }
+
+public:
+  scope_stopper(scope_core& s, stop_scope& around) noexcept
+      : scope_(s)
+      , around_(around) {
+    if (!around_.add(*this)) scope_.request_stop();
+  }
+  ~scope_stopper() { around_.remove(*this); }
+};
+
+inline scope_member::scope_member(scope_core& s, future_state& j) noexcept
+    : future_waiter(&scope_core::member_ended)
+    , scope(&s)
+    , job(&j) {}
+
+/// A job as a child.
+template<class F>
+class member_job final : link_holder, public job_for<F>::type, scope_member {
+  using job_type = typename job_for<F>::type;
+
+  /// The result ends before the scope: its destructor may refer to what the scope encloses.
+  static void ended(future_waiter& w, completions& more) noexcept {
+    auto& self = static_cast<member_job&>(w);
+    if (!self.has_failed()) self.slot().reset();
+    scope_core::member_ended(w, more);
+  }
+
+public:
+  template<class G>
+  member_job(scope_core& s, G&& g)
+      : link_holder(&s.stop())
+      , job_type(1U, &link, std::forward<G>(g))
+      , scope_member(s, *this) {
+    this->fire = &ended;
+  }
+  void dispose() noexcept override { dispose_state(this); }
+
+  static void start(scope_core& s, std::uint16_t seat, auto&& g) {
+    auto* const made = make_in_slab<member_job>(s, std::forward<decltype(g)>(g));
+    made->seat = seat;
+    if (s.admit(*made))
+      spawn_state(s.core(), *made);
+    else
+      made->dispose();
+  }
+};
+
+/// True if a scope's spawn() accepts it; otherwise an assertion fails with a message.
+template<class F>
+[[nodiscard]] consteval bool can_be_child() {
+  using type = std::decay_t<F>;
+  constexpr bool called = is_task<type>::value || fits<type>;
+  static_assert(can_be_kept<F>, "rubato: scope::spawn(f): f is copied unless it is passed as an rvalue: "
+                                "std::move what cannot be copied, such as a task");
+  if constexpr (can_be_kept<F>)
+    static_assert(called, "rubato: scope::spawn(f): f must be a task, or callable as f()");
+  if constexpr (can_be_kept<F> && called && !is_task<type>::value)
+    return can_be_returned<call_result_t<type>>();
+  else
+    return can_be_kept<F> && called;
+}
+
+template<class F>
+class closure_child final : public scope_child {
+  F f_;
+
+  static void run(scope_child& base, thread_context* runner) {
+    auto& self = static_cast<closure_child&>(base);
+    struct cleanup {
+      closure_child& c;
+      ~cleanup() {
+        std::destroy_at(&c);
+        deallocate(&c, sizeof(closure_child));
+      }
+    } const guard{self};
+    if (runner != nullptr) static_cast<void>(call(*runner, std::move(self.f_)));
+  }
+
+public:
+  template<class G>
+  explicit closure_child(G&& g)
+      : scope_child(&run)
+      , f_(std::forward<G>(g)) {}
+};
+
+template<class F>
+[[nodiscard]] scope_child* make_child(F&& f) {
+  return make_in_slab<closure_child<std::decay_t<F>>>(std::forward<F>(f));
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,454 @@
+// The latent jobs of one thread: forked jobs that no other thread has got, newest last. docs/design/take.md
+//
+// The owner pushes and pops at the end (top_) without any read-modify-write, fence or system call. A thief
+// gets the *oldest* job (at head_), which in a balanced tree is the biggest, in one of two ways: it leaves a
+// request, which the owner serves at its next fork; or, if the owner does not, the thief takes the job with
+// an asymmetric barrier.
+//
+// States of a job: latent, in a cell of [head_, top_); then either popped by its owner, or moved out by the
+// owner (serve_request()) or by a thief (take()). A job that was moved out is running, awaited or finished:
+// see basic_stolen_job. A loop stays latent while parts of it are split off.
+//
+// Invariant: jobs leave in order of age: when a job has left, every older job of the chain has left too. So
+// head_ alone tells which jobs have left. head_ and the token frames change only under mutex_.
+//
+// The race: pop() and take() want the same job, the last one. The owner clears the cell and then loads head_;
+// the thief advances head_ and then loads the cell. heavy_barrier() in take() stands in for the fence that
+// pop() saves (without it both sides use seq_cst accesses), so at least one of them sees the other's store.
+// An owner that sees head_ past its cell settles the matter under mutex_, in pop_slow(); a thief that sees
+// the cell empty moves head_ back. Hence exactly one of them gets the job.
+#pragma once
+
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/base/policy.hpp"
+#include "rubato/detail/sync/stop_gate.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace rubato::detail {
+
+class thread_context;
+
+template<class Policy>
+class basic_latent_chain;
+
+/// Memory for a T whose construction would cost the fast path a useless store.
+template<class T>
+union uninitialized {
+  T value;
+  [[gnu::always_inline]] uninitialized() noexcept {} // NOLINT(modernize-use-equals-default): T is not built
+  [[gnu::always_inline]] ~uninitialized() {}         // NOLINT(modernize-use-equals-default)
+  uninitialized(uninitialized const&) = delete;
+  uninitialized& operator=(uninitialized const&) = delete;
+};
+
+/// The state of a job that has left its chain. The thread that moves it out builds it, under the chain's
+/// lock.
+template<class Policy>
+class basic_stolen_job {
+  static constexpr std::uint32_t running = 0, awaited = 1, finished = 2;
+  typename Policy::template atomic<std::uint32_t> state_{running};
+
+public:
+  basic_stop_gate<Policy> gate; ///< the owner stops the job through it if its own half has failed
+  thread_context* owner;        ///< the thread that forked the job and waits for it
+  thread_context* runner;       ///< the thief, which runs it
+  std::size_t mark; ///< where the runner's chain ended when it began: jobs above it descend from this one
+  /// The stop token that was in force at the fork; after gate.open(), the job's own.
+  void* token;
+
+  basic_stolen_job(thread_context* o, thread_context* r, std::size_t m, void* t) noexcept
+      : owner(o)
+      , runner(r)
+      , mark(m)
+      , token(t) {}
+
+  // acquire: pairs with finish(), because the owner reads the job's result next.
+  [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == finished; }
+
+  /// The owner is about to park. False: the job is done, and the runner will not wake the owner.
+  [[nodiscard]] bool await() noexcept {
+    std::uint32_t expected = running;
+    // acquire on failure: pairs with finish(), because the result is read next. Success needs no order, but
+    // g++ rejects a weaker one.
+    return state_.compare_exchange_strong(expected, awaited, std::memory_order_acquire,
+                                          std::memory_order_acquire) ||
+           expected == awaited;
+  }
+
+  /// The runner's last access: the owner may destroy the frame right afterwards. True: the owner is parked,
+  /// and the runner must wake it through its thread context.
+  [[nodiscard]] bool finish() noexcept {
+    // release: pairs with done() and await(), because the runner wrote the result before. An exchange,
+    // because the owner may call await() at any time.
+    return state_.exchange(finished, std::memory_order_release) == awaited;
+  }
+};
+
+/// A job in its owner's frame. `Policy::plain` fields are written before the push.
+template<class Policy>
+struct basic_latent_job {
+  using exec_type = void (*)(basic_latent_job&, thread_context& runner);
+  typename Policy::template plain<exec_type> exec;
+  uninitialized<basic_stolen_job<Policy>> stolen_job; ///< built when the job leaves the chain
+
+  [[gnu::always_inline]] explicit basic_latent_job(exec_type e) noexcept
+      : exec(e) {}
+};
+
+/// A part of a loop, on its way to the thread that will run it. It allocates nothing.
+struct loop_piece {
+  void (*exec)(loop_piece const&, thread_context& runner) = nullptr;
+  void* root = nullptr;
+  void* cell = nullptr;  ///< for a reduction: the place for its result
+  void* token = nullptr; ///< as in a stolen job
+  std::uint64_t base = 0;
+  std::uint32_t lo = 0, hi = 0;
+};
+
+/// A running loop as the chain sees it: a job from which pieces can be split off any number of times.
+template<class Policy>
+struct basic_latent_loop : basic_latent_job<Policy> {
+  using split_type = bool (*)(basic_latent_loop&, loop_piece& out) noexcept;
+  split_type split; ///< false: every part has begun
+  void* root;       ///< the whole loop, which a waiter's steal filter names
+
+  basic_latent_loop(split_type s, void* r) noexcept
+      : basic_latent_job<Policy>(nullptr)
+      , split(s)
+      , root(r) {}
+};
+
+/// A stop token and the position of the chain from which on it is in force. In its owner's frame.
+struct token_frame {
+  void* token;
+  std::size_t mark = 0;
+  token_frame* outer = nullptr;
+};
+
+/// The jobs that a thief accepts from a given chain: descendants of one job, pieces of one loop, or, with
+/// both null, any job.
+template<class Policy>
+struct basic_steal_filter {
+  basic_stolen_job<Policy> const* descends_from = nullptr; ///< a job that the owner runs
+  void* piece_of = nullptr;                                ///< a loop
+};
+
+/// What the thief got: a job, a piece of a loop, or nothing.
+template<class Policy>
+struct basic_steal_result {
+  basic_latent_job<Policy>* job = nullptr;
+  loop_piece piece{};
+  explicit operator bool() const noexcept { return job != nullptr || piece.exec != nullptr; }
+};
+
+/// A request for work and the place for its answer. The thief (the asker) owns it and has one request under
+/// way at a time.
+template<class Policy>
+class basic_steal_request {
+  friend class basic_latent_chain<Policy>;
+  static constexpr std::uint32_t none = 0, answered = 1;
+  typename Policy::template atomic<std::uint32_t> state_{none};
+  basic_steal_result<Policy> result_{};
+  basic_steal_filter<Policy> filter_{};
+  thread_context* asker_ = nullptr;
+  std::size_t mark_ = 0;
+};
+
+template<class Policy>
+class basic_latent_chain {
+public:
+  using job = basic_latent_job<Policy>;
+  using loop = basic_latent_loop<Policy>;
+  using steal_result = basic_steal_result<Policy>;
+  using steal_filter = basic_steal_filter<Policy>;
+  using steal_request = basic_steal_request<Policy>;
+  using stolen_job = basic_stolen_job<Policy>;
+  /// A job's address; the lowest bit says that it is a loop.
+  using cell = typename Policy::template atomic<std::uintptr_t>;
+
+private:
+  static constexpr std::uintptr_t loop_tag = 1;
+  template<class T>
+  using atomic = typename Policy::template atomic<T>;
+
+  cell* top_ = nullptr; // only the owner accesses it: one past the newest job
+  cell* base_ = nullptr;
+  cell* end_ = nullptr;
+  bool asymmetric_ = true; // heavy_barrier() works; else both sides use seq_cst accesses
+
+  // Written by thieves, on another cache line than the fields that the owner writes at every fork.
+  alignas(64) atomic<cell*> limit_{nullptr}; // top_ >= limit_: the owner must poll. Null: a request
+  atomic<cell*> head_{nullptr};              // the oldest job that has not left
+  atomic<steal_request*> asker_{nullptr};
+  basic_mutex<Policy> mutex_;     // guards steals: head_ moves only under it
+  token_frame* tokens_ = nullptr; // newest first; only the owner changes it, under mutex_
+  typename Policy::template atomic<void*> base_token_{nullptr}; // in force below the first frame
+
+public:
+  constexpr basic_latent_chain() noexcept = default;
+
+  /// `cells` holds `count + 2` null words: two more than jobs, so that head_ may stand past the newest.
+  void attach(cell* cells, std::size_t count, bool asymmetric) noexcept {
+    base_ = top_ = cells;
+    end_ = cells + count;
+    asymmetric_ = asymmetric;
+    head_.store(cells, std::memory_order_relaxed);
+    limit_.store(asymmetric ? end_ : nullptr, std::memory_order_relaxed);
+  }
+
+  // The owner
+
+  /// The only check of a fork. False: a cell is free and no thief requests a job. See serve_request().
+  [[gnu::always_inline]] bool must_poll() const noexcept {
+    // relaxed: a missed request is seen at the next fork, or the thief takes the job itself.
+    return top_ >= limit_.load(std::memory_order_relaxed);
+  }
+
+  [[gnu::always_inline]] void push(job* j) noexcept { push_word(reinterpret_cast<std::uintptr_t>(j)); }
+  void push(loop* l) noexcept {
+    push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(l)) | loop_tag);
+  }
+
+  /// Unlinks the newest job. True: it had not left, and the owner has it. False: the caller calls pop_slow().
+  [[gnu::always_inline]] bool pop() noexcept {
+    cell* const s = top_ - 1;
+    // The order is fixed: first clear the cell, then load head_. The light barrier pairs with heavy_barrier()
+    // in take(): if the thief still sees the job after its barrier, this store comes after the barrier, and
+    // so does the load of head_, which then sees that the thief has advanced it.
+    s->store(0, std::memory_order_relaxed);
+    top_ = s;
+    Policy::light_barrier();
+    // acquire: pairs with the release of head_ in take(), because a thief that gave up may have read this
+    // frame.
+    return head_.load(std::memory_order_acquire) <= s;
+  }
+
+  /// After pop() was false: decides under the lock whether the job has left. True: the owner has it after
+  /// all.
+  bool pop_slow() noexcept {
+    std::lock_guard const guard(mutex_);
+    bool const mine = head_.load(std::memory_order_relaxed) <= top_;
+    // relaxed: every thief that acts on it holds the lock.
+    if (!mine) head_.store(top_, std::memory_order_relaxed);
+    return mine;
+  }
+
+  /// pop() for a chain without an asymmetric barrier.
+  bool pop_fenced() noexcept {
+    cell* const s = top_ - 1;
+    // seq_cst, both: pair with the store to head_ and the load of the cell in take(), as in Dekker's
+    // algorithm.
+    s->store(0, std::memory_order_seq_cst);
+    top_ = s;
+    return head_.load(std::memory_order_seq_cst) <= s;
+  }
+
+  /// Unlinks the newest job, by the slow path if necessary. True: the owner has it.
+  [[nodiscard]] bool pop_settled() noexcept { return (asymmetric_ ? pop() : pop_fenced()) || pop_slow(); }
+  /// The newest job, which is not a loop. It may have left: the caller finds out by pop().
+  [[nodiscard]] job* newest() const noexcept {
+    return reinterpret_cast<job*>((top_ - 1)->load(std::memory_order_relaxed));
+  }
+
+  [[nodiscard]] bool full() const noexcept { return top_ >= end_; }
+  [[nodiscard]] bool asymmetric() const noexcept { return asymmetric_; }
+  /// The chain's present length: jobs that are pushed from now on lie at or above it.
+  [[nodiscard]] std::size_t mark() const noexcept { return static_cast<std::size_t>(top_ - base_); }
+
+  /// Puts the frame's token in force until leave().
+  void enter(token_frame& frame) noexcept {
+    frame.mark = mark();
+    std::lock_guard const guard(mutex_);
+    frame.outer = tokens_;
+    tokens_ = &frame;
+  }
+  void leave() noexcept {
+    std::lock_guard const guard(mutex_);
+    tokens_ = tokens_->outer;
+  }
+  /// The same without a lock, for a task that runs on an empty stack. False: a token is in force or the chain
+  /// is not empty.
+  [[nodiscard]] bool enter_base(void* token) noexcept {
+    if (top_ != base_ || tokens_ != nullptr || base_token_.load(std::memory_order_relaxed) != nullptr)
+      return false;
+    // relaxed: the jobs for which a thief reads the token are pushed later, with release, and leave before
+    // the next task begins.
+    base_token_.store(token, std::memory_order_relaxed);
+    return true;
+  }
+  void leave_base() noexcept { base_token_.store(nullptr, std::memory_order_relaxed); }
+  /// Replaces the token in force, which must exist. Jobs pushed under the old token that are still latent get
+  /// the new one when they leave.
+  void change_token(void* token) noexcept {
+    if (tokens_ == nullptr) {
+      base_token_.store(token, std::memory_order_relaxed); // relaxed: as in enter_base()
+      return;
+    }
+    std::lock_guard const guard(mutex_);
+    tokens_->token = token;
+  }
+  /// For the owner: the token in force; null: the pool's.
+  [[nodiscard]] void* token() const noexcept {
+    return tokens_ != nullptr ? tokens_->token : base_token_.load(std::memory_order_relaxed);
+  }
+
+  /// By the monitor: makes the owner's must_poll() true until it calls serve_request(). relaxed: see
+  /// basic_monitor_sleep::announce().
+  void arm_poll() noexcept { limit_.store(nullptr, std::memory_order_relaxed); }
+
+  /// Serves the pending request, if there is one, with the oldest job that its filter accepts. The owner
+  /// calls it at a fork, after the push. Cold. Returns true if it handed a job or a piece over.
+  bool serve_request(thread_context* self) noexcept {
+    // First lower the flag, then read the request: a thief that asks in between raises the flag again.
+    if (asymmetric_) limit_.store(end_, std::memory_order_relaxed);
+    // acq_rel: acquire pairs with ask(), because the thief wrote the request before. release pairs with a
+    // later ask(), because the line above must come before that thief's raising of the flag.
+    steal_request* const box = asker_.exchange(nullptr, std::memory_order_acq_rel);
+    if (box == nullptr) return false;
+    {
+      std::lock_guard const guard(mutex_);
+      box->result_ = {};
+      for (cell* h = head_.load(std::memory_order_relaxed);; ++h) {
+        std::uintptr_t const word = h->load(std::memory_order_relaxed); // own store
+        if (word == 0 || !accepts(h, word, box->filter_)) break;
+        if (move_out(h, word, self, box->asker_, box->mark_, box->result_)) break;
+      }
+    }
+    bool const handed = static_cast<bool>(box->result_);
+    // release: pairs with collect(), because the thief reads the result. This is the owner's last access to
+    // the request.
+    box->state_.store(steal_request::answered, std::memory_order_release);
+    return handed;
+  }
+
+  // Thieves
+
+  /// A hint whether there is a job; it orders nothing.
+  [[nodiscard]] bool has_latent() const noexcept {
+    cell* const h = head_.load(std::memory_order_acquire);
+    return h != nullptr && h->load(std::memory_order_relaxed) != 0;
+  }
+
+  /// Leaves a request with the owner. False: another thief's request is pending.
+  [[nodiscard]] bool ask(steal_request& box, thread_context* asker, std::size_t mark,
+                         steal_filter const& w) noexcept {
+    box.state_.store(steal_request::none, std::memory_order_relaxed);
+    box.filter_ = w;
+    box.asker_ = asker;
+    box.mark_ = mark;
+    steal_request* expected = nullptr;
+    // acq_rel: pairs with the exchange in serve_request(), see there.
+    if (!asker_.compare_exchange_strong(expected, &box, std::memory_order_acq_rel, std::memory_order_relaxed))
+      return false;
+    limit_.store(nullptr, std::memory_order_relaxed);
+    return true;
+  }
+
+  /// True if the owner has answered the request. The answer may be empty.
+  [[nodiscard]] static bool collect(steal_request& box, steal_result& out) noexcept {
+    // acquire: pairs with the release in serve_request(), because the result is read next.
+    if (box.state_.load(std::memory_order_acquire) != steal_request::answered) return false;
+    out = box.result_;
+    return true;
+  }
+
+  /// Withdraws the request. False: the owner is answering it, and collect() will soon be true.
+  [[nodiscard]] bool withdraw(steal_request& box) noexcept {
+    steal_request* expected = &box;
+    // relaxed: on success the owner has not read the box; on failure collect() synchronises.
+    return asker_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed,
+                                          std::memory_order_relaxed);
+  }
+
+  /// Takes the oldest job without the owner's help. `self`: this chain's owner. `mark`: the present length of
+  /// the thief's own chain. Interrupts every CPU that runs the process: for requests that the owner has left
+  /// unanswered.
+  [[nodiscard]] steal_result take(thread_context* self, thread_context* thief, std::size_t mark,
+                                  steal_filter const& w) noexcept {
+    steal_result result;
+    if (!has_latent() || !mutex_.try_lock()) return result;
+    std::lock_guard const guard(mutex_, std::adopt_lock);
+    cell* h = head_.load(std::memory_order_relaxed);
+    // More than one round only to skip loops without a part left.
+    for (unsigned round = 0; round != 4; ++round, ++h) {
+      if (h->load(std::memory_order_relaxed) == 0) return result;
+      // Claim the cell, barrier, then load the cell again: see pop(). seq_cst: pairs with pop_fenced().
+      head_.store(h + 1, std::memory_order_seq_cst);
+      if (asymmetric_) Policy::heavy_barrier();
+      // acquire half: pairs with the release in push_word(), because the thief reads the job next.
+      std::uintptr_t const word = h->load(std::memory_order_seq_cst);
+      if (word == 0 || !accepts(h, word, w)) {
+        // release: pairs with the acquire in pop(), because accepts() may have read the frame.
+        head_.store(h, std::memory_order_release);
+        return result;
+      }
+      // From here to the unlock the frame lives: its owner's pop() sees head_ and waits for the lock.
+      if (move_out(h, word, self, thief, mark, result)) return result;
+    }
+    return result;
+  }
+
+private:
+  [[gnu::always_inline]] void push_word(std::uintptr_t word) noexcept {
+    cell* const s = top_;
+    // release: pairs with the load of the cell in take(), because the thief reads the job.
+    s->store(word, std::memory_order_release);
+    top_ = s + 1;
+  }
+
+  [[nodiscard]] bool accepts(cell* h, std::uintptr_t word, steal_filter const& w) const noexcept {
+    if (w.descends_from != nullptr)
+      // Checked after the job was seen in the chain: if the runner's job is not done, jobs above its mark are
+      // forked by it.
+      return static_cast<std::size_t>(h - base_) >= w.descends_from->mark && !w.descends_from->done();
+    if (w.piece_of != nullptr) return (word & loop_tag) != 0 && as_loop(word)->root == w.piece_of;
+    return true;
+  }
+
+  /// Under the lock. False: a loop without a part left, and head_ is now past it.
+  [[nodiscard]] bool move_out(cell* h, std::uintptr_t word, thread_context* owner, thread_context* runner,
+                              std::size_t mark, steal_result& out) noexcept {
+    if ((word & loop_tag) != 0) {
+      loop* const l = as_loop(word);
+      out.piece.token = token_at(h);
+      bool const split = l->split(*l, out.piece);
+      // release: pairs with the acquire in pop(), because split() wrote to the frame.
+      head_.store(split ? h : h + 1, std::memory_order_release);
+      return split;
+    }
+    out.job = reinterpret_cast<job*>(word);
+    std::construct_at(&out.job->stolen_job.value, owner, runner, mark, token_at(h));
+    head_.store(h + 1, std::memory_order_release);
+    return true;
+  }
+
+  /// Under the lock. The token that was in force when the job at `h` was pushed. An owner that waits for a
+  /// stolen job runs other jobs above it: their frames have a higher mark than any job still latent below
+  /// them.
+  [[nodiscard]] void* token_at(cell* h) const noexcept {
+    token_frame const* t = tokens_;
+    while (t != nullptr && t->mark > static_cast<std::size_t>(h - base_)) t = t->outer;
+    return t != nullptr ? t->token : base_token_.load(std::memory_order_relaxed);
+  }
+
+  static loop* as_loop(std::uintptr_t word) noexcept {
+    return static_cast<loop*>(reinterpret_cast<job*>(word & ~loop_tag));
+  }
+};
+
+// Every join has one in its frame.
+static_assert(sizeof(basic_stolen_job<std_policy>) <= 2 * sizeof(std::uint32_t) + 4 * sizeof(void*));
+
+using latent_chain = basic_latent_chain<std_policy>;
+using latent_job = basic_latent_job<std_policy>;
+using latent_loop = basic_latent_loop<std_policy>;
+using stolen_job = basic_stolen_job<std_policy>;
+using steal_result = basic_steal_result<std_policy>;
+using steal_filter = basic_steal_filter<std_policy>;
+using steal_request = basic_steal_request<std_policy>;
+
+} // namespace rubato::detail

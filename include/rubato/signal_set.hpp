@@ -1,0 +1,57 @@
+// Signals as events.
+//
+//   #include <rubato/signal_set.hpp>
+//   #include <rubato/spawn.hpp>
+//
+//   #include <csignal>
+//   #include <cstdio>
+//
+//   rubato::task<int> next_of(rubato::signal_set& signals) { co_return co_await signals.next(); }
+//
+//   int main() {
+//     rubato::signal_set signals(SIGINT, SIGTERM); // from now on they do not end the program
+//     std::raise(SIGTERM);
+//     std::printf("%d\n", rubato::block_on(next_of(signals)) == SIGTERM); // -> 1
+//   }
+#pragma once
+
+#include "rubato/detail/base/config.hpp"
+
+#include "rubato/task.hpp"
+
+#include <concepts>
+#include <initializer_list>
+#include <memory>
+
+namespace rubato {
+
+namespace detail {
+class signal_subscription;
+}
+
+/// Some of the process's signals, which it receives in place of their default action as long as it lives.
+/// Several sets may contain a signal: each receives it. A signal that comes several times before next() is
+/// received once, as the system does with signals that are pending. A signal that every thread of the
+/// process blocks does not come. When its last set is gone, a signal has
+/// the action that it had before the first. Thread-safe, but for moves; one task at a time may await next(),
+/// and the set must outlive that. After fork() the child receives the signals of sets that it makes itself.
+class signal_set {
+  std::unique_ptr<detail::signal_subscription> state_;
+  explicit signal_set(std::initializer_list<int> signals);
+
+public:
+  /// Throws std::system_error: there is no such signal, or it cannot be caught, as SIGKILL.
+  template<std::same_as<int>... More>
+  explicit signal_set(int first, More... more)
+      : signal_set({first, more...}) {}
+  signal_set(signal_set&&) noexcept;
+  /// Drops the old set as the destructor does.
+  signal_set& operator=(signal_set&&) noexcept;
+  ~signal_set();
+
+  /// co_await: the number of the next signal. Throws cancelled if the task is stopped or its pool ends. If it
+  /// is passed to when_any() and loses, it has taken no signal.
+  [[nodiscard]] task<int> next();
+};
+
+} // namespace rubato

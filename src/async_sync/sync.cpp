@@ -1,0 +1,96 @@
+// How a latch opens, and how a phase of a barrier ends. docs/design/async-sync.md
+#include "rubato/sync.hpp"
+
+#include <mutex>
+#include <stdexcept>
+
+namespace rubato {
+
+void async_latch::count_down_last(std::size_t n) {
+  detail::woken all;
+  std::lock_guard const guard(mutex_);
+  std::size_t left = left_.load(std::memory_order_relaxed);
+  do
+    if (n > left) throw std::logic_error("rubato: async_latch::count_down() by more than was left");
+  // acq_rel: release, as in count_down(); acquire: pairs with every earlier decrement, because a waiter that
+  // is let through here has not read left_ itself.
+  while (!left_.compare_exchange_weak(left, left - n, std::memory_order_acq_rel, std::memory_order_relaxed));
+  if (left == n) all.take(waiting_);
+}
+
+bool async_latch::try_wait() const noexcept {
+  // acquire: pairs with every count_down(), because the caller sees what came before it.
+  if (left_.load(std::memory_order_acquire) != 0) return false;
+  // The last count_down() may still hold the lock, and the caller may destroy the latch.
+  std::lock_guard const guard(mutex_);
+  return true;
+}
+
+bool async_latch::awaiter::insert() noexcept {
+  std::lock_guard const guard(latch_->mutex_);
+  // relaxed: it becomes 0 under the lock.
+  if (latch_->left_.load(std::memory_order_relaxed) == 0) return false;
+  latch_->waiting_.push(*this);
+  return true;
+}
+
+bool async_latch::awaiter::remove() noexcept {
+  std::lock_guard const guard(latch_->mutex_);
+  return latch_->waiting_.remove(*this);
+}
+
+namespace {
+
+constexpr char const* all_left = "rubato: all participants of this async_barrier have left it";
+
+} // namespace
+
+async_barrier::async_barrier(std::size_t participants)
+    : expected_(participants) {
+  if (participants == 0) throw std::invalid_argument("rubato: an async_barrier without participants");
+}
+
+/// Under the lock.
+void async_barrier::end_phase(detail::woken& all) noexcept {
+  arrived_ = 0;
+  all.take(waiting_);
+}
+
+/// The last participant ends the phase without a wait. False: it is not the last, and has not arrived yet.
+bool async_barrier::arrive_last() {
+  detail::woken all;
+  std::lock_guard const guard(mutex_);
+  if (expected_ == 0) throw std::logic_error(all_left);
+  if (arrived_ + 1 != expected_) return false;
+  end_phase(all);
+  return true;
+}
+
+bool async_barrier::awaiter::insert() noexcept {
+  async_barrier& b = *barrier_;
+  detail::woken all;
+  std::lock_guard const guard(b.mutex_);
+  if (b.arrived_ + 1 >= b.expected_) { // other participants have arrived or left since
+    b.end_phase(all);
+    return false;
+  }
+  ++b.arrived_;
+  b.waiting_.push(*this);
+  return true;
+}
+
+bool async_barrier::awaiter::remove() noexcept {
+  std::lock_guard const guard(barrier_->mutex_);
+  if (!barrier_->waiting_.remove(*this)) return false;
+  --barrier_->arrived_;
+  return true;
+}
+
+void async_barrier::arrive_and_drop() {
+  detail::woken all;
+  std::lock_guard const guard(mutex_);
+  if (expected_ == 0) throw std::logic_error(all_left);
+  if (--expected_ == arrived_) end_phase(all);
+}
+
+} // namespace rubato

@@ -1,0 +1,41 @@
+#include "rubato/detail/async_sync/thread_wait.hpp"
+
+#include "os/clock.hpp"
+#include "rubato/detail/future/continuation.hpp"
+#include "sched/core/pool_core.hpp"
+
+namespace rubato::detail {
+
+thread_wait::thread_wait()
+    : race(&end)
+    , ended_(make_in_slab<promise_state<void>>()) {}
+
+thread_wait::~thread_wait() {
+  if (!has_waited_) ended_->release();
+}
+
+void thread_wait::end(race& r) noexcept {
+  // The race is on the waiting thread's stack, and the thread may go on as soon as the state is complete.
+  auto& state = static_cast<promise_state<void>&>(*static_cast<thread_wait&>(r).ended_.get());
+  state.slot().emplace();
+  state.complete();
+}
+
+bool thread_wait::wait(char const* why) noexcept {
+  has_waited_ = true;
+  constexpr std::int64_t spin_us = 20; // less than a sleep and a wake cost
+  if (current->core == nullptr) {      // a task's wait spins by itself
+    os::ticks const until = os::now() + spin_us * ticks_per_us();
+    while (!ended_->done() && os::now() < until)
+      for (unsigned i = 0; i != 16 && !ended_->done(); ++i) std_policy::pause();
+  }
+  if (ended_->wait(why)) return true;
+  if (claim(stopped)) {
+    ended_->release(); // the giver's hold: no giver comes
+    return false;
+  }
+  ended_->wait_to_end(why); // a giver is about to end it
+  return true;
+}
+
+} // namespace rubato::detail

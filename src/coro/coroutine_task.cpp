@@ -1,0 +1,308 @@
+// How coroutines are resumed, suspended and destroyed. docs/design/coroutines.md
+#include "rubato/detail/coro/coroutine_task.hpp"
+
+#include "coro/trampoline.hpp"
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/worker/hazard_guard.hpp"
+
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace rubato::detail {
+
+[[gnu::noinline]] trampoline& this_trampoline() noexcept { return own_trampoline; }
+
+/// Stands in a queue for a coroutine task that is in a queue itself already. It may be claimed like the task;
+/// then it is stale until a thread pops it.
+class requeue_entry final : public task {
+  coroutine_task& of_; // held
+  std::uint32_t const number_;
+
+  [[nodiscard]] bool is_stale() const noexcept {
+    return of_.requeue_number_.load(std::memory_order_relaxed) != number_;
+  }
+  void dispose() noexcept {
+    of_.release();
+    deallocate(this, sizeof(requeue_entry));
+  }
+  static void run(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<requeue_entry&>(base);
+    std::uint32_t expected = self.number_;
+    // acquire: pairs with make(). Should the numbers have gone round meanwhile, it stands for the newest one.
+    if (self.of_.requeue_number_.compare_exchange_strong(expected, expected & ~1U, std::memory_order_acquire,
+                                                         std::memory_order_relaxed)) {
+      if (runner != nullptr)
+        self.of_.resume(*runner);
+      else
+        self.of_.drop();
+    }
+    self.dispose();
+  }
+
+public:
+  requeue_entry(coroutine_task& a, std::uint32_t number) noexcept
+      : task(&run)
+      , of_(a)
+      , number_(number) {
+    holds_capacity = false;
+    a.hold();
+  }
+  /// Null: there is no memory.
+  [[nodiscard]] static task* make(coroutine_task& a) noexcept {
+    try {
+      // relaxed: no requeue entry is valid now, so no thread changes the number.
+      std::uint32_t const number = (a.requeue_number_.load(std::memory_order_relaxed) + 2) | 1U;
+      task* const made = ::new (allocate(sizeof(requeue_entry))) requeue_entry(a, number);
+      a.requeue_number_.store(number, std::memory_order_release); // pairs with run() and claim_elsewhere()
+      return made;
+    } catch (std::bad_alloc const&) {
+      return nullptr;
+    }
+  }
+  [[nodiscard]] static bool is_one(task const& k) noexcept { return k.exec == &run; }
+  /// False: it is none, or not stale.
+  [[nodiscard]] static bool drop_if_stale(task& k) noexcept {
+    if (k.exec != &run || !static_cast<requeue_entry&>(k).is_stale()) return false;
+    static_cast<requeue_entry&>(k).dispose();
+    return true;
+  }
+};
+
+bool may_have_begun(task const& k) noexcept {
+  return k.exec == &future_state::run_entry || requeue_entry::is_one(k);
+}
+
+task* drop_unless_begun(task& k) noexcept {
+  if (k.exec == &future_state::run_entry)
+    return static_cast<future_state&>(k).drop_unless_begun() ? &k : nullptr;
+  if (requeue_entry::is_one(k)) return &k; // of a coroutine that was resumed before
+  k.exec(k, nullptr);
+  return nullptr;
+}
+
+task* coroutine_task::make_requeue_entry() noexcept { return requeue_entry::make(*this); }
+
+bool drop_stale_task(task& k, pool_core& where) noexcept {
+  return k.exec == &future_state::run_entry ? static_cast<future_state&>(k).drop_if_stale(where)
+                                            : requeue_entry::drop_if_stale(k);
+}
+
+bool coroutine_task::waits_again() noexcept {
+  wait_operation* const s = waits_on_.get(); // its own: it is being resumed
+  return s != nullptr && s->waits_again();
+}
+
+void coroutine_task::resume(thread_context& runner) noexcept {
+  if (waits_again()) return; // it may run elsewhere by now
+  bool finished = false;
+  {
+    token_in_force const token(runner.chain, scope_);
+    if (leaf_ == nullptr) {
+      if (stop.stop_requested())
+        fail(cancelled_error());
+      else
+        leaf_ = begin(runner);
+    }
+    if (std::coroutine_handle<> h = std::exchange(leaf_, nullptr)) {
+      waits_on_.clear(); // before the wait operation, a part of its frame, is destroyed
+      trampoline const outer =
+          std::exchange(own_trampoline, trampoline{this, nullptr, false, runner.chain.mark()});
+      for (; h != nullptr; h = std::exchange(own_trampoline.next, nullptr)) h.resume();
+      // Unless it has finished it may run elsewhere by now, and be gone.
+      finished = own_trampoline.finished;
+      own_trampoline = outer;
+      if (!finished) return;
+    }
+  }
+  if (is_listed()) home()->owned.remove(*this);
+  end(finished);
+  complete();
+}
+
+void coroutine_task::drop() noexcept {
+  hold(); // the last child may destroy it
+  state_ref const held(this);
+  // A pool waits for the tasks that it owns, and so for that child.
+  if (children_.load(std::memory_order_relaxed) != 0 && !is_listed()) home()->owned.add(*this);
+  std::uint32_t now = 0;
+  // acq_rel: pairs with child_ended(), because the later of the two destroys the task, once: a stop request
+  // that is still under way may count itself as a child afterwards.
+  while (!children_.compare_exchange_weak(now, now == 0 ? dropped : now | to_be_dropped,
+                                          std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  }
+  if (now == 0)
+    destroy();
+  else
+    stop.request_stop();
+}
+
+bool coroutine_task::child_ended() noexcept {
+  constexpr std::uint32_t last = one_child | to_be_dropped;
+  std::uint32_t now = children_.load(std::memory_order_relaxed);
+  while (!children_.compare_exchange_weak(now, now == last ? dropped : now - one_child,
+                                          std::memory_order_acq_rel,
+                                          std::memory_order_relaxed)) { // see drop()
+  }
+  return now == last;
+}
+
+/// By its pool, or by its last child, perhaps in another pool. As long as it is listed its pool does not end.
+void coroutine_task::destroy() noexcept {
+  pool_core& core = *home();
+  bool const listed = is_listed();
+  hold();
+  state_ref const held(this);
+  // The wait operation may be a part of an object that outlives the task, such as a generator.
+  if (wait_operation* const s = waits_on_.clear()) static_cast<void>(s->retire());
+  scope_ = &stop; // the scope in force may be in a frame
+  fail(broken_promise());
+  destroy_inner_frames();
+  end(false);
+  complete();
+  if (!listed) return;
+  hazard_guard const here(core);
+  core.owned_task_left(*this);
+}
+
+/// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at a foreign frame.
+void coroutine_task::destroy_inner_frames() noexcept {
+  if (leaf_is_ours_ == 0) return;
+  while (leaf_ != nullptr && own_promise::in(leaf_).is_owned()) {
+    std::coroutine_handle<> const around = own_promise::in(leaf_).continuation();
+    void const* const outer = std::exchange(tombstone::wanted_for, leaf_.address());
+    leaf_.destroy();
+    tombstone::wanted_for = outer;
+    leaf_ = around;
+  }
+}
+
+bool coroutine_task::withdraw(owned_task const& /*as*/) noexcept {
+  return waits_on_.use([this](wait_operation& s) {
+    // acquire: what the last child has done comes before.
+    return !stop.is_shielded() && children_.load(std::memory_order_acquire) == 0 && s.withdraw();
+  });
+}
+
+void coroutine_task::stops_with(stop_scope& s) noexcept {
+  scope_ = &s;
+  current->chain.change_token(&s);
+}
+
+void coroutine_task::settle_in() noexcept {
+  if (is_listed()) return;
+  home()->owned.add(*this);
+  if (home()->life.is_discarding())
+    stop.request_stop();
+  else if (home()->life.is_ending() && !stop.is_shielded())
+    stop.request_drain();
+}
+
+/// Queues the members that the coroutine has forked and no thief has taken: any thread may run that, at once.
+void coroutine_task::flush() noexcept {
+  latent_chain& chain = current->chain;
+  auto const forked = static_cast<std::uint32_t>(chain.mark() - own_trampoline.mark);
+  if (forked == 0) return;
+  ++flushes_;
+  children_begun(forked); // the taken ones too: only now is their number known
+  for (std::uint32_t i = 0; i != forked; ++i) {
+    auto& newest = static_cast<group_member&>(*chain.newest());
+    if (chain.pop_settled()) newest.queue();
+  }
+}
+
+void coroutine_task::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
+  flush();
+  leaf_ = h;
+  leaf_is_ours_ = 0;
+  settle_in();
+}
+
+void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) {
+  std::optional<lifecycle::arrival> arrival;
+  if (to != nullptr && to != home())
+    arrival.emplace(*to);
+  else if (home()->life.is_discarding())
+    throw cancelled();
+  flush();
+  leaf_ = h;
+  leaf_is_ours_ = is_ours ? 1 : 0;
+  if (to != nullptr && to != home()) {
+    if (is_listed()) home()->owned.remove(*this);
+    seat = any_seat;
+    displaced.store(queued.is_queued(), std::memory_order_relaxed); // see offer()
+    settle(to);
+  }
+  pool_core& there = *home();
+  std::uint16_t const where = seat;
+  // As soon as it is queued another thread may run it, and its pool may end.
+  std::optional<hazard_guard> here;
+  if (&there != current->core) here.emplace(there);
+  // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's. Without
+  // memory for a second one it goes on there.
+  task* node = queued.is_queued() ? make_requeue_entry() : nullptr;
+  if (node == nullptr) {
+    node = this;
+    if (!queued.offer()) {
+      there.notify(); // as in offer()
+      return;
+    }
+  }
+  if (where == any_seat)
+    there.enqueue(node);
+  else
+    there.enqueue_on(where, node);
+}
+
+bool wait_operation::suspend(std::coroutine_handle<> h, bool is_ours) {
+  coroutine_task& a = *own_trampoline.running;
+  coroutine_ = &a;
+  a.flush();
+  a.settle_in();
+  if (!structured_ && !a.scope().add(*this)) {
+    state_.refuse();
+    return false;
+  }
+  a.leaf_ = h;
+  a.leaf_is_ours_ = is_ours ? 1 : 0;
+  a.waits_on_.set(*this);
+  bool inserted = false;
+  try {
+    inserted = insert();
+  } catch (...) {
+    a.waits_on_.clear();
+    throw;
+  }
+  if (inserted && (stays_inserted() || waits_again())) return true;
+  a.waits_on_.clear();
+  return false;
+}
+
+bool wait_operation::waits_again() noexcept {
+  while (!state_.was_stopped()) {
+    state_.start_again();
+    if (!insert_again()) return false;
+    if (stays_inserted()) return true;
+  }
+  return false;
+}
+
+void wait_operation::end_wait(made_ready_by cause) noexcept {
+  if (state_.end()) offer(*coroutine_, cause);
+}
+
+void wait_operation::stop_requested() noexcept {
+  // The coroutine may have gone on, and be in retire(), unless stop() returns true.
+  if (state_.stop([this] { return remove(); })) offer(*coroutine_);
+}
+
+bool wait_operation::retire() noexcept {
+  // Once: afterwards the coroutine task may end before this does.
+  if (coroutine_task* const a = std::exchange(coroutine_, nullptr)) a->scope().remove(*this);
+  return state_.was_stopped();
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,228 @@
+// How tasks that are awaited together are forked, stolen and joined. docs/design/coroutines.md
+#include "rubato/detail/coro/fork_group.hpp"
+
+#include "coro/trampoline.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
+#include "sched/core/pool_core.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace rubato::detail {
+
+group_member_task::group_member_task(group_member& s, stop_scope& around) noexcept
+    : link_holder(&around)
+    , coroutine_task(1, &link)
+    , of_(s) {
+  if (!s.begins_though_stopped()) return;
+  s.promise_->holds(outcome::none);
+  begin_at(s.frame_);
+}
+
+std::coroutine_handle<> group_member_task::begin(thread_context& /*runner*/) noexcept { return of_.frame_; }
+
+void group_member_task::end(bool finished) noexcept {
+  if (finished) return;                                         // the result is where it belongs
+  tombstone::destroy_frame(std::exchange(of_.frame_, nullptr)); // and it has failed, with broken_
+}
+
+/// A member that a discard drops is cancelled, as the waits of the coroutine that awaits it are.
+void group_member_task::fail(std::exception_ptr e) noexcept {
+  of_.broken_ = home()->life.is_discarding() ? cancelled_error() : std::move(e);
+}
+
+race_entry group_member_task::entry() const noexcept {
+  fork_group const& g = *of_.group_;
+  return {g.race_, static_cast<std::uint32_t>(&of_ - g.all_)};
+}
+
+void group_member_task::dispose() noexcept {
+  group_member& s = of_;
+  dispose_state(this);
+  s.group_->ended(s);
+}
+
+/// Null: there is no memory, and the member has failed with that.
+coroutine_task* group_member::go_away(pool_core& where) noexcept {
+  try {
+    coroutine_task* const a = make_in_slab<group_member_task>(*this, group_->around_);
+    a->settle(&where);
+    return a;
+  } catch (std::bad_alloc const&) {
+    never_ends(std::current_exception());
+    group_->ended(*this);
+    return nullptr;
+  }
+}
+
+void group_member::never_ends(std::exception_ptr why) noexcept { broken_ = std::move(why); }
+
+void group_member::queue() noexcept {
+  pool_core& where = *group_->of_.home();
+  auto const seat = static_cast<std::uint16_t>(group_->of_.seat);
+  if (coroutine_task* const a = go_away(where)) {
+    a->seat = seat;
+    spawn_state(where, *a);
+  }
+}
+
+/// By a thread that took it from the chain.
+void group_member::run_elsewhere(latent_job& base, thread_context& runner) {
+  auto& self = static_cast<group_member&>(base);
+  // In place of the token that is in force in the owner's chain: that may belong to a group that the
+  // coroutine has forked since.
+  token_in_force const token(runner.chain, &self.group_->around_);
+  // On the runner's pool: the coroutine may be moving at this moment.
+  if (coroutine_task* const a = self.go_away(*runner.core)) a->resume(runner);
+}
+
+void fork_group::start(group_member& s) noexcept {
+  of_.children_begun(1);
+  s.queue();
+}
+
+void fork_group::start_all() noexcept {
+  next_ = count_;
+  for (std::uint32_t i = 0; i != count_; ++i) start(all_[i]);
+}
+
+void fork_group::fork() noexcept {
+  of_.stops_with(around_);
+  thread_context& me = *current;
+  // Workers steal from chains. In a pool without workers, and on a given seat, all members are queued.
+  bool const latent = of_.seat == future_state::any_seat && of_.home()->size() != 0;
+  first_latent_ = count_;
+  flushes_ = of_.flushes();
+  while (first_latent_ > 1 && latent && !me.chain.full()) me.chain.push(&all_[--first_latent_]);
+  for (std::uint32_t i = 1; i < first_latent_; ++i) start(all_[i]);
+  if (me.chain.must_poll()) poll_requests(me);
+}
+
+/// The coroutine goes on.
+inline void fork_group::pass_on() noexcept {
+  of_.stops_with(*outer_);
+  own_trampoline.next = promise().continuation();
+}
+
+void fork_group::one_has_ended(void* group) noexcept {
+  auto& self = static_cast<fork_group&>(*static_cast<join_point*>(group));
+  if (self.here_->has_failed()) [[unlikely]]
+    self.note(*self.here_); // a forked group is no race
+  if (self.stayed_ == self.count_) [[likely]]
+    self.pass_on();
+  else
+    self.go_on();
+}
+
+/// The frame that the trampoline resumes next: a member's, or the coroutine's unless it has to wait.
+void fork_group::go_on() noexcept {
+  while (find_next()) {
+    ++stayed_;
+    if (!around_.stop_requested() || here_->begins_though_stopped()) [[likely]] {
+      here_->promise_->owned_by(*this);
+      own_trampoline.next = here_->frame_;
+      return;
+    }
+    pass_over();
+  }
+  if (stayed_ == count_)
+    pass_on();
+  else
+    wait_for_others();
+}
+
+/// Is there a member that is to run here now?
+inline bool fork_group::find_next() noexcept {
+  if (next_ == 0 && count_ != 0) {
+    here_ = &all_[0];
+    next_ = first_latent_;
+    return true;
+  }
+  if (next_ == count_) return false;
+  // The coroutine was suspended, and has queued the members. Else the newest job of the chain is the group's.
+  if (of_.flushes() != flushes_) {
+    next_ = count_;
+    return false;
+  }
+  latent_chain& chain = current->chain;
+  if (chain.asymmetric() && chain.pop()) [[likely]] {
+    here_ = &all_[next_++];
+    return true;
+  }
+  return settle_next();
+}
+
+// Rare paths are out of line: inline they would cost the functions above a frame.
+
+[[gnu::noinline, gnu::cold]] bool fork_group::settle_next() noexcept {
+  latent_chain& chain = current->chain;
+  if (chain.asymmetric() ? chain.pop_slow() : chain.pop_fenced() || chain.pop_slow()) {
+    here_ = &all_[next_++];
+    return true;
+  }
+  of_.children_begun(count_ - next_); // all older ones are stolen too
+  while (++next_ != count_) static_cast<void>(chain.pop_settled());
+  return false;
+}
+
+/// The member was stopped before it began.
+[[gnu::noinline, gnu::cold]] void fork_group::pass_over() noexcept {
+  here_->never_ends(cancelled_error());
+  note(*here_);
+}
+
+[[gnu::noinline, gnu::cold]] void fork_group::wait_for_others() noexcept {
+  std::coroutine_handle<> const coroutine = promise().continuation();
+  rested_ = true;
+  of_.stops_with(*outer_);
+  if (!rest().suspend(coroutine, promise().is_owned())) own_trampoline.next = coroutine;
+}
+
+[[gnu::noinline, gnu::cold]] void fork_group::note(group_member const& s) noexcept {
+  bool const failed = s.has_failed();
+  auto const index = static_cast<std::uint32_t>(&s - all_);
+  if (failed) {
+    std::uint32_t expected = none;
+    // relaxed: ordered by left_. The group stays until this one is counted as ended, so it can be stopped.
+    if (first_failed_.compare_exchange_strong(expected, index, std::memory_order_relaxed) &&
+        outer_ != nullptr)
+      around_.request_stop();
+  }
+  if (race_ != nullptr) race_->note(index, !failed);
+}
+
+/// For a member that ran elsewhere. The group may be gone after the last one, so the coroutine is held.
+void fork_group::ended(group_member const& s) noexcept {
+  coroutine_task& coroutine = of_;
+  coroutine.hold();
+  state_ref const held(&coroutine);
+  note(s);
+  // acq_rel: pairs with itself, because the last member sees what the others have done.
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) rest_.value.end_wait();
+  if (coroutine.child_ended()) coroutine.destroy();
+}
+
+bool fork_group::wait_for_rest::insert() noexcept {
+  std::uint32_t const mine = 1 + group_.stayed_;
+  return group_.left_.fetch_sub(mine, std::memory_order_acq_rel) != mine; // as in ended()
+}
+
+void group_race::note(std::uint32_t index, bool success) noexcept {
+  if (!success) last_failed_.store(index, std::memory_order_relaxed); // relaxed: ordered by undecided_
+  // A member that was claimed and has failed nevertheless: no other can win any more.
+  if ((success && claim(index)) || is_claimed_by(index)) decide();
+  if (undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1) decide(); // acq_rel: as in ended()
+}
+
+void group_race::decide() noexcept {
+  // acq_rel: release pairs with await_ready(), acquire with insert().
+  if (state_.exchange(state::decided, std::memory_order_acq_rel) == state::awaited) end_wait();
+}
+
+bool group_race::insert() noexcept {
+  state expected = state::open;
+  return state_.compare_exchange_strong(expected, state::awaited, std::memory_order_acq_rel,
+                                        std::memory_order_acquire); // pairs with decide()
+}
+
+} // namespace rubato::detail

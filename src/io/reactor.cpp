@@ -1,0 +1,331 @@
+#include "io/reactor.hpp"
+
+#include "io/io_wait.hpp"
+#include "os/cpus/affinity.hpp"
+#include "os/fork.hpp"
+#include "os/io/epoll.hpp"
+#include "os/io/signals.hpp"
+#include "os/io/socket.hpp"
+#include "os/thread.hpp"
+#include "sched/monitor/timers.hpp"
+#include "sched/worker/event_source.hpp"
+#include "sync/event_key.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::size_t slots_in_chunk = 256, most_chunks = 4096; // 2^20 descriptors, the kernel's own limit
+
+struct chunk {
+  std::array<descriptor_slot, slots_in_chunk> slots;
+};
+
+// Never destroyed: the standby runs until the process ends.
+struct reactor_state {
+  mutex guard; // for the start, and for new chunks
+  std::atomic<bool> started{false};
+  os::epoll events;
+  event_key key;
+  int poke = -1;                // an eventfd
+  int alarm = -1;               // a timerfd
+  std::atomic<int> signals{-1}; // an eventfd
+  void (*signals_arrived)() noexcept = nullptr;
+  int reserve = -1; // a descriptor to give up when there is no other
+  std::array<std::atomic<chunk*>, most_chunks> chunks{};
+};
+union undying {
+  reactor_state state;
+  constexpr undying() noexcept
+      : state() {}
+  ~undying() {} // NOLINT(modernize-use-equals-default)
+};
+constinit undying storage;
+reactor_state& reactor() noexcept { return storage.state; }
+
+constexpr std::uint64_t of_signals = ~std::uint64_t{0}, of_poke = of_signals - 1, of_alarm = of_signals - 2;
+constexpr std::uint32_t edges = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+[[nodiscard]] std::uint64_t tag(int fd, std::uint32_t generation) noexcept {
+  return std::uint64_t{generation} << 32U | static_cast<std::uint32_t>(fd);
+}
+
+[[nodiscard]] descriptor_slot* known_slot(int fd) noexcept {
+  // acquire: pairs with make_chunk().
+  chunk* const c =
+      reactor().chunks[static_cast<std::size_t>(fd) / slots_in_chunk].load(std::memory_order_acquire);
+  return c != nullptr ? &c->slots[static_cast<std::size_t>(fd) % slots_in_chunk] : nullptr;
+}
+
+/// Arms a descriptor of others for one event. Its number may be that of a descriptor that was closed: then
+/// the kernel does not know it.
+[[nodiscard]] bool arm_level(int fd, descriptor_slot::registration& r, int& error) noexcept {
+  std::uint32_t events = EPOLLONESHOT;
+  if (r.edges)
+    events = edges;
+  else {
+    if ((r.awaited & bit(direction::reading)) != 0) events |= EPOLLIN | EPOLLRDHUP;
+    if ((r.awaited & bit(direction::writing)) != 0) events |= EPOLLOUT;
+  }
+  error = r.registered ? reactor().events.modify(fd, events, tag(fd, r.generation)) : ENOENT;
+  if (error == ENOENT) {
+    if (r.registered) ++r.generation; // no event of the former registration counts
+    error = reactor().events.add(fd, events, tag(fd, r.generation));
+    if (error == EEXIST) error = reactor().events.modify(fd, events, tag(fd, r.generation));
+  }
+  r.registered = error == 0;
+  return error == 0;
+}
+
+/// True: it gave a free worker something to do. False: the workers are busy, perhaps with this descriptor.
+bool end_taken(descriptor_slot::taken const& all, std::errc result) noexcept {
+  bool const reader_runs = all.reader != nullptr && all.reader->end(result);
+  bool const writer_runs = all.writer != nullptr && all.writer->end(result);
+  return reader_runs || writer_runs;
+}
+
+bool deliver(std::uint64_t data, std::uint32_t events) noexcept {
+  directions ready = 0;
+  constexpr std::uint32_t both = EPOLLERR | EPOLLHUP; // the operation reports the error
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLPRI | both)) != 0) ready = bit(direction::reading);
+  if ((events & (EPOLLOUT | both)) != 0) ready = static_cast<directions>(ready | bit(direction::writing));
+  auto const fd = static_cast<int>(static_cast<std::uint32_t>(data));
+  return end_taken(known_slot(fd)->deliver(static_cast<std::uint32_t>(data >> 32U), ready,
+                                           [fd](descriptor_slot::registration& r) {
+                                             int error = 0;
+                                             return arm_level(fd, r, error);
+                                           }),
+                   std::errc());
+}
+
+struct harvest {
+  std::array<os::epoll::event, 256> events;
+  std::size_t size = 0;
+  bool poked = false;   ///< a poke was among the events
+  bool is_late = false; ///< an event gave no free worker anything to do
+
+  void deliver_all() noexcept {
+    for (os::epoll::event const& e : std::span(events).first(size)) {
+      std::uint64_t const data = e.data.u64;
+      if (data == of_poke) {
+        poked = true;
+      } else if (data == of_alarm) {
+        fire_timers();
+      } else if (data == of_signals) {
+        os::lower_event_fd(reactor().signals.load(
+            std::memory_order_relaxed)); // before the look at the signals: a later one raises it again
+        reactor().signals_arrived();
+      } else if (!deliver(data, e.events)) {
+        is_late = true;
+      }
+    }
+  }
+};
+
+/// What idle workers do with the events.
+class workers_events final : public event_source {
+public:
+  constexpr workers_events() noexcept = default;
+  [[nodiscard]] bool sleep(parker& own) noexcept override {
+    harvest h;
+    if (!reactor().key.sleep(own, [&h] { h.size = reactor().events.wait(h.events); })) return false;
+    h.deliver_all(); // without the key: another thread may look for the next events
+    return true;
+  }
+  void look() noexcept override {
+    harvest h;
+    reactor().key.look([&h] { h.size = reactor().events.poll(h.events); });
+    h.deliver_all();
+  }
+  void set_alarm(std::chrono::steady_clock::time_point due) noexcept override {
+    os::set_timer_fd(reactor().alarm, due);
+  }
+};
+constinit workers_events for_workers;
+
+/// The standby: it takes the events while no idle worker sleeps among them. It runs no user code.
+void standby_main(void*) {
+  for (;;) {
+    harvest h;
+    h.size = reactor().events.wait(h.events);
+    h.deliver_all();
+    reactor().key.stand_back(h.poked);
+    if (!h.is_late) continue;
+    // Busy workers look for events between their tasks. To be woken for each event would cost them time.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    reactor().key.stand_back(false);
+  }
+}
+
+/// The child of a fork() has none of the threads that take events, and nothing that waits. The inherited set
+/// is the parent's: it is left as it is. No lock is held around the fork, so the start may be half done.
+void forget_in_child() {
+  reactor_state& own = reactor();
+  ::new (&own.guard) mutex;
+  installed_events.store(nullptr, std::memory_order_relaxed);
+  own.started.store(false, std::memory_order_relaxed);
+  own.key.reset();
+  own.events.close();
+  os::set_poke(-1);
+  os::raise_at_signals(-1);
+  os::close_fd(std::exchange(own.poke, -1));
+  os::close_fd(std::exchange(own.alarm, -1));
+  os::close_fd(own.signals.exchange(-1, std::memory_order_relaxed));
+  os::close_fd(std::exchange(own.reserve, -1));
+  for (auto const& where : own.chunks)
+    if (chunk* const c = where.load(std::memory_order_relaxed))
+      for (descriptor_slot& d : c->slots) d.forget_others();
+}
+
+/// Throws std::system_error.
+void watch_own(int fd, std::uint64_t data) {
+  if (int const error = reactor().events.add(fd, EPOLLIN | EPOLLET, data); error != 0)
+    throw std::system_error(error, std::generic_category(), "rubato: no events can be watched");
+}
+
+void start() {
+  reactor_state& r = reactor();
+  static bool const handlers = (os::register_fork_handlers(nullptr, nullptr, forget_in_child), true);
+  static_cast<void>(handlers);
+  r.events.open();
+  r.reserve = os::open_reserve();
+  os::cpu_mask const everywhere = os::cpu_mask::of_process();
+  try {
+    r.poke = os::make_event_fd();
+    r.alarm = os::make_timer_fd();
+    watch_own(r.poke, of_poke);
+    watch_own(r.alarm, of_alarm);
+    os::set_poke(r.poke);
+    os::thread made({.name = "rubato/io", .blocks_signals = true, .cpus = &everywhere}, &standby_main,
+                    nullptr);
+    made.detach();
+  } catch (...) {
+    os::set_poke(-1);
+    os::close_fd(std::exchange(r.poke, -1));
+    os::close_fd(std::exchange(r.alarm, -1));
+    r.events.close();
+    os::close_fd(std::exchange(r.reserve, -1));
+    throw;
+  }
+  // seq_cst: pairs with fire_without_reactor() and set_timer_alarm().
+  installed_events.store(&for_workers, std::memory_order_seq_cst);
+  fire_timers();
+  r.started.store(true, std::memory_order_release); // pairs with ensure_started()
+}
+
+void ensure_started() {
+  reactor_state& r = reactor();
+  if (r.started.load(std::memory_order_acquire)) return; // pairs with start()
+  std::lock_guard const guard(r.guard);
+  if (!r.started.load(std::memory_order_relaxed)) start();
+}
+
+descriptor_slot& make_chunk(int fd) {
+  reactor_state& r = reactor();
+  std::lock_guard const guard(r.guard);
+  auto& where = r.chunks[static_cast<std::size_t>(fd) / slots_in_chunk];
+  if (where.load(std::memory_order_relaxed) == nullptr)
+    where.store(new chunk, std::memory_order_release); // pairs with known_slot()
+  return *known_slot(fd);
+}
+
+[[nodiscard]] std::errc result_of(listing l, int error) noexcept {
+  switch (l) {
+  case listing::waits:
+    return {};
+  case listing::ready:
+    return std::errc::resource_unavailable_try_again;
+  case listing::busy:
+    return std::errc::device_or_resource_busy;
+  case listing::closed:
+    return std::errc::operation_canceled;
+  case listing::refused:
+    break;
+  }
+  return static_cast<std::errc>(error);
+}
+
+} // namespace
+
+void try_to_start_events() noexcept {
+  try {
+    ensure_started();
+  } catch (std::exception const&) { // NOLINT(bugprone-empty-catch): the caller does without
+  }
+}
+
+descriptor_slot& slot_of(int fd) {
+  if (fd < 0 || static_cast<std::size_t>(fd) >= slots_in_chunk * most_chunks)
+    throw std::system_error(std::make_error_code(std::errc::bad_file_descriptor),
+                            "rubato: " + std::to_string(fd) + " is no descriptor that can be waited for");
+  ensure_started();
+  descriptor_slot* const known = known_slot(fd);
+  return known != nullptr ? *known : make_chunk(fd);
+}
+
+descriptor_slot* find_slot(int fd) noexcept {
+  bool const is_number = fd >= 0 && static_cast<std::size_t>(fd) < slots_in_chunk * most_chunks;
+  return is_number ? known_slot(fd) : nullptr;
+}
+
+std::errc await_edge(descriptor_slot& slot, int fd, std::uint32_t generation, direction d,
+                     io_wait& w) noexcept {
+  int error = 0;
+  listing const l = slot.await_edge(d, w, generation, [&](std::uint32_t g) {
+    error = reactor().events.add(fd, edges, tag(fd, g));
+    if (error == EEXIST) error = reactor().events.modify(fd, edges, tag(fd, g));
+    return error == 0;
+  });
+  return result_of(l, error);
+}
+
+std::errc await_level(descriptor_slot& slot, int fd, direction d, io_wait& w) noexcept {
+  int error = 0;
+  listing const l =
+      slot.await_level(d, w, [&](descriptor_slot::registration& r) { return arm_level(fd, r, error); });
+  return result_of(l, error);
+}
+
+void end_waits(descriptor_slot& slot, int fd) noexcept {
+  end_taken(slot.close([fd] { reactor().events.remove(fd); }), std::errc::operation_canceled);
+}
+
+int watch_signals(void (*arrived)() noexcept) {
+  ensure_started();
+  reactor_state& r = reactor();
+  std::lock_guard const guard(r.guard);
+  if (int const known = r.signals.load(std::memory_order_relaxed); known >= 0) return known;
+  int const fd = os::make_event_fd();
+  r.signals_arrived = arrived; // before the kernel knows the descriptor
+  if (int const error = r.events.add(fd, EPOLLIN | EPOLLET, of_signals); error != 0) {
+    os::close_fd(fd);
+    throw std::system_error(error, std::generic_category(), "rubato: signals cannot be watched");
+  }
+  r.signals.store(fd, std::memory_order_relaxed); // its number reaches the reactor's thread as an event
+  return fd;
+}
+
+bool refuse_connection(int listener) noexcept {
+  reactor_state& r = reactor();
+  std::lock_guard const guard(r.guard);
+  if (r.reserve < 0) r.reserve = os::open_reserve();
+  if (r.reserve < 0) return false;
+  os::close_fd(r.reserve);
+  os::io_result const one = os::accept_from(listener);
+  os::close_fd(static_cast<int>(one.value));
+  r.reserve = os::open_reserve();
+  return one.error == 0;
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,59 @@
+#include "rubato/readiness.hpp"
+
+#include "coro/own_race.hpp"
+#include "io/descriptor.hpp"
+#include "os/io/epoll.hpp"
+#include "os/io/process.hpp"
+#include "rubato/cancelled.hpp"
+
+#include <optional>
+
+namespace rubato {
+
+namespace {
+
+using detail::direction;
+
+task<std::errc> ready(int fd, direction d, std::chrono::steady_clock::time_point deadline) {
+  if (fd < 0) co_return std::errc::bad_file_descriptor;
+  if (detail::is_stopped()) co_return std::errc::operation_canceled;
+  // What is ready now needs no other thread to say so.
+  if (os::is_ready_now(fd, d == direction::reading)) co_return std::errc();
+  detail::descriptor_slot* slot = nullptr;
+  try {
+    slot = &detail::slot_of(fd);
+  } catch (std::system_error const& e) { // it is no number of a descriptor, or the reactor cannot be started
+    co_return static_cast<std::errc>(e.code().value());
+  }
+  detail::io_wait wait(*slot, fd, d, deadline);
+  co_return co_await wait;
+}
+
+} // namespace
+
+task<std::errc> readable(int fd, std::chrono::steady_clock::time_point deadline) {
+  return ready(fd, direction::reading, deadline);
+}
+task<std::errc> writable(int fd, std::chrono::steady_clock::time_point deadline) {
+  return ready(fd, direction::writing, deadline);
+}
+
+void forget(int fd) noexcept {
+  if (detail::descriptor_slot* const slot = detail::find_slot(fd)) detail::end_waits(*slot, fd);
+}
+
+task<int> exited(int pidfd) {
+  detail::race_entry const among = co_await detail::own_race();
+  for (;;) {
+    std::optional<int> status;
+    bool const has_tried =
+        detail::try_in_race(among, [&] { return (status = os::try_reap(pidfd)).has_value(); });
+    if (!has_tried) throw cancelled();
+    if (status) co_return *status;
+    std::errc const e = co_await readable(pidfd);
+    if (e == std::errc::operation_canceled) throw cancelled();
+    if (e != std::errc()) throw std::system_error(std::make_error_code(e), "rubato: exited()");
+  }
+}
+
+} // namespace rubato

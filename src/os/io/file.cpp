@@ -1,0 +1,53 @@
+#include "os/io/file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace rubato::os {
+
+namespace {
+
+class descriptor {
+  int const fd_;
+
+public:
+  // O_NONBLOCK: a pipe without a writer must not block the caller.
+  explicit descriptor(char const* path) noexcept
+      : fd_(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  descriptor(descriptor const&) = delete;
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  /// The result of read(): -1 is an error, 0 the end.
+  ssize_t read(std::span<char> buffer) const noexcept {
+    ssize_t n;
+    do n = ::read(fd_, buffer.data(), buffer.size());
+    while (n < 0 && errno == EINTR);
+    return n;
+  }
+};
+
+} // namespace
+
+std::string_view read_start(char const* path, std::span<char> buffer) noexcept {
+  descriptor const file(path);
+  auto const n = file.read(buffer);
+  return {buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
+}
+
+std::optional<std::string> read_file(std::filesystem::path const& path) {
+  descriptor const file(path.c_str());
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (;;) {
+    auto const n = file.read(buffer);
+    if (n < 0) return {};
+    if (n == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
+} // namespace rubato::os

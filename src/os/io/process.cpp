@@ -1,0 +1,23 @@
+#include "os/io/process.hpp"
+
+#include <cerrno>
+#include <sys/wait.h>
+#include <system_error>
+
+namespace rubato::os {
+
+std::optional<int> try_reap(int pidfd) {
+  constexpr int pidfds = 3; // P_PIDFD, which older headers lack
+  ::siginfo_t info{};
+  for (;;) {
+    if (::waitid(static_cast<idtype_t>(pidfds), static_cast<id_t>(pidfd), &info, WEXITED | WNOHANG) == 0)
+      break;
+    if (errno == EAGAIN) return {};
+    if (errno != EINTR)
+      throw std::system_error(errno, std::generic_category(), "rubato: exited() wants the pidfd of a child");
+  }
+  if (info.si_pid == 0) return {};
+  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+} // namespace rubato::os

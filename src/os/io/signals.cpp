@@ -1,0 +1,62 @@
+#include "os/io/signals.hpp"
+
+#include "os/io/epoll.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+
+namespace rubato::os {
+
+namespace {
+
+// Read and written by the handler: lock-free.
+constinit std::array<std::atomic<bool>, most_signals + 1> came{};
+constinit std::atomic<int> raised{-1};
+constinit std::array<struct sigaction, most_signals + 1> before{}; // guarded by the caller's lock
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+void handle(int signal) {
+  int const saved = errno;
+  // release: pairs with take_signal(), because what the sender did comes before.
+  came[static_cast<std::size_t>(signal)].store(true, std::memory_order_release);
+  int const fd = raised.load(std::memory_order_relaxed); // relaxed: set before the handler was installed
+  if (fd >= 0) raise_event_fd(fd);
+  errno = saved;
+}
+
+} // namespace
+
+void raise_at_signals(int event_fd) noexcept { raised.store(event_fd, std::memory_order_relaxed); }
+
+void catch_signal(int signal) {
+  if (signal <= 0 || signal > most_signals)
+    throw std::system_error(EINVAL, std::generic_category(), "rubato: signal_set: there is no such signal");
+  struct sigaction action{};
+  action.sa_handler = &handle;
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+  action.sa_flags = 0; // so that os::wait() returns, and lets ThreadSanitizer run the handler
+#else
+  action.sa_flags = SA_RESTART;
+#endif
+  ::sigfillset(&action.sa_mask);
+  if (::sigaction(signal, &action, &before[static_cast<std::size_t>(signal)]) != 0)
+    throw std::system_error(errno, std::generic_category(),
+                            "rubato: signal_set: the signal cannot be caught");
+}
+
+void release_signal(int signal) noexcept {
+  ::sigaction(signal, &before[static_cast<std::size_t>(signal)], nullptr);
+}
+
+bool take_signal(int signal) noexcept {
+  return came[static_cast<std::size_t>(signal)].exchange(false, std::memory_order_acquire); // see handle()
+}
+
+} // namespace rubato::os

@@ -1,0 +1,176 @@
+// The public face of a pool: everything is forwarded to its core, which is made at first use.
+#include "rubato/thread_pool.hpp"
+
+#include "os/cpus/cpus.hpp"
+#include "os/die.hpp"
+#include "rubato/detail/base/mutex.hpp"
+#include "sched/core/pool_core.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+namespace rubato {
+
+namespace detail {
+
+namespace {
+
+constinit mutex starting; // one pool starts at a time
+
+} // namespace
+
+mutex& start_mutex() noexcept { return starting; }
+void lose_core(pool& p, unsigned workers) noexcept {
+  p.core_.store(nullptr, std::memory_order_relaxed); // relaxed: this thread is alone after fork()
+  p.workers_ = workers;
+}
+
+pool_core* core_of(pool& p) { return &p.core(); }
+
+pool& pool_or_current(pool* p) {
+  if (p != nullptr) return *p;
+  return current->core != nullptr ? current->core->handle() : pool::global();
+}
+
+pool_core* some_core() { return core_of(pool_or_current(nullptr)); }
+
+unsigned size_of(pool_core& c) noexcept { return c.size(); }
+void queue(pool_core& c, task* t) noexcept { c.enqueue(t); }
+
+void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg) {
+  thread_context& before = *current;
+  pool& target = pool_or_current(p);
+  if (before.core != nullptr && before.core == core_of(target)) {
+    body(arg, before);
+    return;
+  }
+  membership const in = target.join_as_member();
+  body(arg, *current);
+}
+
+} // namespace detail
+
+unsigned usable_cpus() { return os::usable_cpus(); }
+
+pool* current_pool() noexcept {
+  return detail::current->core != nullptr ? &detail::current->core->handle() : nullptr;
+}
+
+pool::pool(unsigned workers)
+    : workers_(workers) {
+  static_cast<void>(core());
+}
+
+pool::pool(pool_options options)
+    : workers_(options.workers_.value_or(
+          options.cpus_.empty() ? by_machine : static_cast<unsigned>(options.cpus_.size()))) {
+  auto kept = std::make_unique<pool_options>(std::move(options));
+  options_ = kept.get();
+  static_cast<void>(core());
+  static_cast<void>(kept.release());
+}
+
+pool::~pool() {
+  // acquire: pairs with the release in core().
+  if (detail::pool_core* c = core_.load(std::memory_order_acquire)) {
+    static_cast<void>(c->life.shutdown(detail::ending::drain, true));
+    delete c;
+  }
+  delete options_;
+}
+
+detail::pool_core& pool::core() const {
+  // acquire: pairs with the release below.
+  detail::pool_core* c = core_.load(std::memory_order_acquire);
+  if (c != nullptr) [[likely]]
+    return *c;
+  pool_options options =
+      options_ != nullptr ? *options_ : pool_options(); // copies callbacks: without the lock
+  std::unique_ptr<detail::pool_core> made;              // as is a core that cannot be started
+  std::lock_guard const guard(detail::starting);
+  c = core_.load(std::memory_order_relaxed);
+  if (c != nullptr) return *c;
+  auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use
+  made = std::make_unique<detail::pool_core>(self, std::move(options));
+  made->life.start(workers_ == by_machine ? usable_cpus() : workers_);
+  if (immortal_) {
+    static bool const registered = (std::atexit([] { global().end_of_program(); }), true);
+    static_cast<void>(registered);
+  }
+  self.core_.store(made.get(), std::memory_order_release);
+  return *made.release();
+}
+
+pool& pool::global() {
+  union undying {
+    pool p;
+    constexpr undying() noexcept
+        : p(immortal()) {}
+    ~undying() {} // NOLINT(modernize-use-equals-default): the pool outlives every static object
+  };
+  static constinit undying storage;
+  return storage.p;
+}
+
+void pool::end_of_program() {
+  detail::pool_core* const c = core_.load(std::memory_order_acquire);
+  if (c == nullptr) return;
+  c->life.program_ends();
+  // A task has called exit(): to wait for that task would be to wait for itself.
+  if (detail::is_member(*c))
+    c->life.request_shutdown(detail::ending::discard);
+  else
+    static_cast<void>(c->life.shutdown(detail::ending::drain, false));
+}
+
+unsigned pool::resize(unsigned workers) { return core().life.resize(workers); }
+unsigned pool::size() const { return core().size(); }
+unsigned pool::slots() const { return core().threads.records.slots(); }
+std::size_t pool::pending() const { return core().queues.size(); }
+
+void pool::shutdown(drain_t /*how*/) {
+  static_cast<void>(core().life.shutdown(detail::ending::drain, false));
+}
+void pool::shutdown(discard_t /*how*/) {
+  static_cast<void>(core().life.shutdown(detail::ending::discard, false));
+}
+bool pool::shutdown_until(std::chrono::steady_clock::time_point discard_at) {
+  return core().life.shutdown(detail::ending::drain, false, discard_at);
+}
+void pool::request_shutdown(drain_t /*how*/) { core().life.request_shutdown(detail::ending::drain); }
+void pool::request_shutdown(discard_t /*how*/) { core().life.request_shutdown(detail::ending::discard); }
+
+bool pool::wait_idle() { return core().quiescence.wait(std::chrono::steady_clock::time_point::max()); }
+bool pool::wait_idle_until(std::chrono::steady_clock::time_point deadline) {
+  return core().quiescence.wait(deadline);
+}
+
+pool_stats pool::stats() const { return core().stats(); }
+std::uint64_t pool::steal_count() const {
+  pool_stats const s = stats();
+  return s.handed + s.taken + s.stolen;
+}
+
+membership::membership(pool& p)
+    : previous_(detail::current)
+    , mine_(previous_) {
+  detail::pool_core& core = *detail::core_of(p);
+  if (previous_->core == &core) return;
+  detail::pool_thread* const mine = core.threads.enter();
+  mine->outer = previous_;
+  detail::current = mine_ = mine;
+}
+
+membership::~membership() {
+  if (mine_ == previous_) return;
+  if (detail::current == &detail::outside) return; // in the child after fork(): there is no pool to leave
+  if (detail::current != mine_)
+    os::die("a membership ended on another thread, or before one that began later");
+  detail::current = previous_;
+  mine_->core->threads.leave(detail::thread_of(*mine_));
+}
+
+membership pool::join_as_member() { return membership(*this); }
+
+} // namespace rubato

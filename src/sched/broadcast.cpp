@@ -1,0 +1,122 @@
+// The same function once on every seat.
+#include "sched/core/pool_core.hpp"
+#include "sched/worker/park.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace rubato::detail {
+
+namespace {
+
+struct call_state {
+  void (*body)(void*, std::size_t, thread_context&);
+  void* arg;
+  std::atomic<std::size_t> left;
+  pool_thread* waiter;
+};
+
+/// In the inbox of its seat, and in the caller's list; the last of the two owners frees it.
+struct copy final : task {
+  call_state* state;   // gone once the copy has run
+  pool_thread* waiter; // the record outlives both
+  std::size_t seat_index;
+  bool kept = false; // by the caller, which runs it
+  std::atomic<bool> begun{false};
+  std::atomic<bool> dropped{false}; ///< by a shutdown: the waiter is to run it
+  std::atomic<int> owners{2};
+
+  copy(call_state& s, std::size_t i) noexcept
+      : task(&run_or_drop)
+      , state(&s)
+      , waiter(s.waiter)
+      , seat_index(i) {
+    holds_capacity = false;
+  }
+
+  /// True: the caller is to run it.
+  [[nodiscard]] bool claim() noexcept { return !begun.exchange(true, std::memory_order_acq_rel); }
+
+  void run(pool_thread& t) noexcept {
+    state->body(state->arg, seat_index, t);
+    pool_thread* const w = waiter; // read first: the caller may return after the last copy
+    if (state->left.fetch_sub(1, std::memory_order_acq_rel) == 1) w->parker.unpark();
+  }
+
+  static void run_or_drop(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<copy&>(base);
+    if (runner != nullptr) {
+      if (self.claim()) self.run(thread_of(*runner));
+    } else if (!self.begun.load(std::memory_order_acquire)) {
+      self.dropped.store(true, std::memory_order_release);
+      self.waiter->parker.unpark();
+    }
+    self.let_go();
+  }
+  void let_go() noexcept {
+    if (owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+} // namespace
+
+namespace {
+
+void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
+               void (*body)(void*, std::size_t, thread_context&), void* arg) {
+  pool_thread& me = thread_of(*current);
+  std::vector<std::unique_ptr<copy>> copies;
+  call_state state{body, arg, 0, &me};
+  // A worker runs the copy for its own seat before it waits and leaves the seat. A guest leaves its seat to a
+  // worker, which runs that seat's copy.
+  seat const* const own = me.worker ? me.sits_on() : nullptr;
+  {
+    auto const held = core.life.hold(); // a snapshot: no seat opens or closes meanwhile
+    std::size_t const n = core.size();
+    prepare(arg, n);
+    copies.reserve(n);
+    for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
+    state.left.store(n, std::memory_order_relaxed);
+    for (std::size_t i = 0; i != n; ++i)
+      if (seat& s = core.queues.seat_at(static_cast<unsigned>(i)); &s == own)
+        copies[i]->kept = true;
+      else
+        core.enqueue_for(s, copies[i].get());
+  }
+  if (copies.empty()) return;
+  // The waiter first runs the copy for its own seat.
+  for (auto const& c : copies) {
+    if (!c->kept) continue;
+    if (c->claim()) c->run(me);
+    c->let_go(); // it is in no inbox
+  }
+  auto const stranded = [&](copy const& c) {
+    // No thread sits there and none can be called: only the waiter is left to run it.
+    return !c.begun.load(std::memory_order_acquire) &&
+           (c.dropped.load(std::memory_order_acquire) ||
+            (core.queues.seat_at(static_cast<unsigned>(c.seat_index))
+                     .occupant.load(std::memory_order_acquire) == nullptr &&
+             core.threads.no_thread_to_call()));
+  };
+  auto const ended = [&] { return state.left.load(std::memory_order_acquire) == 0; };
+  while (!ended()) {
+    park_until(core, me, "broadcast", nullptr, [&] {
+      return ended() ||
+             std::any_of(copies.begin(), copies.end(), [&](auto const& c) { return stranded(*c); });
+    });
+    for (auto const& c : copies)
+      if (!ended() && stranded(*c) && c->claim()) c->run(me);
+  }
+  for (auto& c : copies) c.release()->let_go();
+}
+
+} // namespace
+
+void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
+                      void (*body)(void*, std::size_t seat, thread_context&), void* arg) {
+  on_pool(&c.handle(), [&](thread_context&) { broadcast(c, prepare, body, arg); });
+}
+
+} // namespace rubato::detail

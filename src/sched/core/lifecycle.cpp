@@ -1,0 +1,443 @@
+#include "sched/core/lifecycle.hpp"
+
+#include "os/die.hpp"
+#include "rubato/cancelled.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/monitor/outside_waiters.hpp"
+#include "sched/monitor/shutdown_report.hpp"
+#include "sched/worker/park.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+unsigned checked_workers(unsigned n) {
+  if (n > pool_core::max_workers)
+    throw std::invalid_argument("rubato: a pool has at most 1,024 workers, not " + std::to_string(n));
+  return n;
+}
+
+} // namespace
+
+lifecycle::lifecycle(pool_core& core, std::vector<int> cpu_order)
+    : core_(core)
+    , cpu_order_(std::move(cpu_order)) {
+  workerless_pools.fetch_add(1, std::memory_order_relaxed); // until start()
+}
+
+lifecycle::~lifecycle() {
+  if (size() == 0) workerless_pools.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Returns the old one.
+unsigned lifecycle::set_target(unsigned n) noexcept {
+  unsigned const before = target_.exchange(n, std::memory_order_seq_cst);
+  // relaxed: a thread that waits meanwhile is woken afterwards.
+  if (before == 0 && n != 0) workerless_pools.fetch_sub(1, std::memory_order_relaxed);
+  if (before != 0 && n == 0) workerless_pools.fetch_add(1, std::memory_order_relaxed);
+  return before;
+}
+
+void lifecycle::start(unsigned workers) {
+  checked_workers(workers);
+  try {
+    std::lock_guard const guard(mutex_);
+    open_seats(workers);
+  } catch (...) {
+    static_cast<void>(shutdown(ending::discard, true));
+    throw;
+  }
+}
+
+/// Under mutex_.
+void lifecycle::open_seats(unsigned n) {
+  for (unsigned i = core_.queues.seats(); i < n; ++i)
+    core_.queues.add_seat(cpu_order_.empty() ? -1 : cpu_order_[i % cpu_order_.size()]);
+  unsigned const before = set_target(n);
+  core_.threads.open();
+  core_.quiescence.wake_all(); // join_all() returns: the pool has threads again
+  for (unsigned i = before; i < n; ++i) core_.idle_threads.open(&core_.queues.seat_at(i));
+  core_.call_for_inboxes(); // of tasks that came in between
+  // Each thread begins on a seat, and goes idle there if there is nothing to do.
+  bool tried = false;
+  while (core_.threads.made() < n) {
+    unsigned const made = core_.threads.made();
+    idle_set::call const c = core_.idle_threads.claim();
+    if (!c) break; // an event has called a thread for the seat, or a guest that has not left sits there
+    tried = true;
+    core_.threads.start(c, false);
+    if (core_.threads.made() <= made) break; // fewer than wanted: seats stay vacant
+  }
+  core_.threads.await_made();
+  if (before != 0 || !tried || core_.threads.made() != 0) return;
+  // The waiters go on driving: no other thread would run the queued tasks.
+  static_cast<void>(set_target(0));
+  for (unsigned i = 0; i != n; ++i) core_.idle_threads.close(&core_.queues.seat_at(i));
+  for (unsigned i = 0; i != n; ++i) retire_seat(core_.queues.seat_at(i));
+  wake_waiters(); // those that came in between drive again
+  tell_workers_lost();
+  throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                          "rubato: not a single thread could be started");
+}
+
+unsigned lifecycle::resize(unsigned workers) {
+  checked_workers(workers);
+  std::lock_guard const guard(mutex_);
+  unsigned const before = target_.load(std::memory_order_relaxed);
+  if (closed_.load(std::memory_order_relaxed) || ending_.load(std::memory_order_relaxed) != ending::none) {
+    ending_.store(ending::none, std::memory_order_seq_cst);
+    closed_.store(false, std::memory_order_seq_cst);
+    std::lock_guard const stop(stop_mutex_);
+    stop_ = std::stop_source();
+  }
+  if (workers >= before) {
+    open_seats(workers);
+  } else {
+    set_target(workers);
+    for (unsigned i = workers; i != before; ++i) {
+      core_.idle_threads.close(&core_.queues.seat_at(i));
+      retire_seat(core_.queues.seat_at(i)); // its occupant does the same when it leaves, which may take long
+    }
+    core_.threads.end_surplus(workers);
+    if (workers == 0) {
+      wake_waiters();      // they drive from now on
+      tell_workers_lost(); // and so do waiters in other pools and outside
+    }
+  }
+  if (core_.queues.any_shared() || any_latent(core_)) core_.notify();
+  nudge_monitor(monitor_rest::dozing); // a thread may be busy, and there are sleepers now
+  return before;
+}
+
+/// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
+void lifecycle::retire_seat(seat& s) noexcept {
+  {
+    auto const moving = core_.quiescence.begin_transit();
+    core_.queues.retire(s);
+  }
+  if (core_.queues.any_shared()) core_.notify();
+  core_.quiescence.tell_waiters();
+}
+
+/// Every thread that waits here looks again.
+void lifecycle::wake_waiters() noexcept {
+  core_.threads.records.for_each([](pool_thread& t) { t.parker.unpark(); });
+  core_.capacity.wake_all();
+  core_.quiescence.wake_all();
+}
+
+/// Guests that only wait here see that the pool ends, and leave.
+void lifecycle::wake_guests() noexcept {
+  core_.threads.records.for_each([](pool_thread& t) {
+    if (!t.worker.load(std::memory_order_relaxed)) t.parker.unpark();
+  });
+}
+
+/// Drops queued tasks that have not begun. A task that has begun is queued because its wait is over: it goes
+/// back.
+void lifecycle::discard_queued() noexcept {
+  {
+    auto const moving = core_.quiescence.begin_transit();
+    auto const discard_from = [&](auto pop, auto push) {
+      task* kept = nullptr; // linked by the queues' own link
+      while (task* const k = pop()) {
+        if (k->holds_capacity) core_.capacity.release();
+        task* const resumption = drop_unless_begun(*k);
+        if (resumption == nullptr) continue;
+        resumption->next.store(kept, std::memory_order_relaxed); // relaxed: only this thread has it
+        kept = resumption;
+      }
+      while (kept != nullptr) {
+        task* const k = kept;
+        kept = static_cast<task*>(k->next.load(std::memory_order_relaxed));
+        push(k);
+      }
+    };
+    discard_from([this] { return core_.queues.any_task(); }, [this](task* k) { core_.queues.push(k); });
+    for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
+      seat& s = core_.queues.seat_at(i);
+      discard_from([&s] { return s.inbox.pop(); }, [&s](task* k) { s.inbox.push(k); });
+    }
+  }
+  core_.call_for_inboxes();
+  if (core_.queues.any_shared()) core_.notify();
+  core_.quiescence.tell_waiters();
+}
+
+/// Drops all that is queued in a closed pool. Under mutex_, which it unlocks if there is a task: destructors
+/// are user code, and may queue more. False: there was none.
+bool lifecycle::drop_queued(std::unique_lock<mutex>& life) noexcept {
+  task* first = nullptr; // the oldest, linked by the queues' own link
+  {
+    auto const moving = core_.quiescence.begin_transit();
+    task* last = nullptr;
+    auto const take_from = [&](auto pop) {
+      while (task* const k = pop()) {
+        if (k->holds_capacity) core_.capacity.release();
+        k->next.store(nullptr, std::memory_order_relaxed); // relaxed: only this thread has it
+        if (last != nullptr)
+          last->next.store(k, std::memory_order_relaxed);
+        else
+          first = k;
+        last = k;
+      }
+    };
+    take_from([this] { return core_.queues.any_task(); });
+    for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i)
+      take_from([&s = core_.queues.seat_at(i)] { return s.inbox.pop(); });
+  }
+  if (first == nullptr) return false;
+  life.unlock();
+  while (first != nullptr) {
+    task* const k = first;
+    first = static_cast<task*>(k->next.load(std::memory_order_relaxed));
+    k->exec(*k, nullptr); // not in transit any more: a destructor may wait for the pool to be idle
+  }
+  core_.quiescence.tell_waiters();
+  return true;
+}
+
+// Shutdown, in steps (docs/design/lifecycle.md):
+//   1. request_shutdown() writes ending_, requests the stop of the pool's token, and ends waits: a drain ends
+//      those for time and I/O, a discard all but those for borrowed work, and drops what has not begun.
+//   2. The workers run ready tasks, and those that these make ready, until the pool is quiescent.
+//   3. Coroutines that are still suspended on Rubato's own awaitables are destroyed; back to 2.
+//   4. close_pool(): no seats, no threads.
+// end_if_quiet() does 3 and 4 in the thread that went idle last; shutdown() does them in its caller, and
+// joins the threads.
+
+void lifecycle::request_shutdown(ending how) {
+  {
+    std::lock_guard const guard(mutex_);
+    if (closed_.load(std::memory_order_relaxed)) return;
+    ending const before = ending_.load(std::memory_order_relaxed);
+    if (before == ending::none) {
+      core_.capacity.restart_late();
+      was_discarded_ = false;
+    }
+    if (how == ending::discard) was_discarded_ = true;
+    if (before != ending::discard) ending_.store(how, std::memory_order_seq_cst);
+  }
+  std::stop_source stop(std::nostopstate); // a destructor may come here: it allocates nothing
+  {
+    std::lock_guard const guard(stop_mutex_);
+    stop = stop_;
+  }
+  stop.request_stop(); // outside the locks: callbacks are user code
+  ask_owned_tasks();
+  if (how == ending::discard) {
+    wake_all_waiters(); // of other pools too: they may wait on behalf of tasks that run here
+    discard_queued();
+  }
+  wake_guests();
+  core_.capacity.wake_all(); // callers that are refused from now on
+  core_.progress.tell_if_stuck();
+  core_.quiescence.tell_waiters();
+}
+
+/// The pool is not quiescent before the last owned task has been asked to end its wait: another thread could
+/// take a task for stuck that this one is about to ask, or close the pool for what the first ones do.
+void lifecycle::ask_owned_tasks() noexcept {
+  auto const asking = core_.quiescence.begin_transit();
+  if (is_discarding())
+    core_.owned.request_stop(), static_cast<void>(core_.routines.drop());
+  else
+    core_.owned.request_drain();
+  core_.routines.wake_timed(); // when the pool discards: those that were about to wait
+}
+
+/// Call it when the pool was quiescent, and ends. True: at least one task was dropped. The requester may not
+/// have asked the tasks yet, and a task that can go on is not dropped: it is asked first, and if one goes on
+/// the pool is not quiescent any more. Of two threads that do this at the same time, the one that asks last
+/// finds the pool quiescent.
+bool lifecycle::drop_stuck() noexcept {
+  ask_owned_tasks();
+  if (!core_.quiescence.now()) return false;
+  bool const routines = core_.routines.drop();
+  return core_.owned.drop_stuck() || routines;
+}
+
+/// Closes the pool if a shutdown was requested and nothing is left to do.
+void lifecycle::end_if_quiet() noexcept {
+  // One thread looks, and again if more have come meanwhile. acq_rel: pairs with itself, because the next
+  // look sees what they did before.
+  if (end_checks_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+  for (unsigned served = 1; served != 0;) {
+    if (ending_.load(std::memory_order_seq_cst) != ending::none && core_.quiescence.now())
+      static_cast<void>(drop_stuck());
+    // Another thread that holds the lock changes the pool's life at this moment, and looks itself.
+    if (std::unique_lock const guard(mutex_, std::try_to_lock);
+        guard && ending_.load(std::memory_order_seq_cst) != ending::none && core_.quiescence.now())
+      static_cast<void>(close_pool());
+    served = end_checks_.fetch_sub(served, std::memory_order_acq_rel) - served;
+  }
+}
+
+/// Under mutex_, when the pool was quiescent: closes all seats, ends all threads. False: work has arrived.
+bool lifecycle::close_pool() noexcept {
+  // seq_cst: pairs with `arrival`, because each side writes its own variable before it reads the other's: the
+  // coroutine sees that the pool is closed, or this thread waits for it, and finds what it has queued.
+  closed_.store(true, std::memory_order_seq_cst);
+  while (arriving_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  if (!core_.idle_threads.no_thread_runs() || core_.queues.any_queued() || any_child(core_) ||
+      core_.owned.count() != 0 || core_.routines.any()) {
+    closed_.store(false, std::memory_order_seq_cst);
+    return false;
+  }
+  unsigned const before = set_target(0);
+  for (unsigned i = 0; i != before; ++i) {
+    core_.idle_threads.close(&core_.queues.seat_at(i));
+    retire_seat(core_.queues.seat_at(i)); // a task may have come since the pool was seen idle
+  }
+  core_.threads.wind_up();
+  ending_.store(ending::none, std::memory_order_seq_cst);
+  core_.quiescence.wake_all();
+  core_.capacity.wake_all(); // callers that were refused meanwhile have passed no capacity on
+  return true;
+}
+
+bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock::time_point discard_at) {
+  if (is_member(core_)) {
+    if (destroying)
+      os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
+              "request_shutdown() "
+              "there and destroy the pool elsewhere");
+    throw std::system_error(
+        std::make_error_code(std::errc::resource_deadlock_would_occur),
+        "rubato: shutdown() called from a task of the same pool, which would wait for itself; "
+        "call request_shutdown() there");
+  }
+  if (destroying && core_.size() == 0) how = ending::discard;
+  if (destroying) {
+    destroyed_.store(true, std::memory_order_seq_cst);
+    wake_guests();
+  }
+  request_shutdown(how);
+  seats_left const left; // of other pools
+  shutdown_report slow(core_, discard_at);
+  auto const begin_discard = [&] {
+    discard_at = std::chrono::steady_clock::time_point::max();
+    request_shutdown(ending::discard);
+  };
+  auto const restarted = [this] { // by resize(); under mutex_
+    return ending_.load(std::memory_order_relaxed) == ending::none &&
+           !closed_.load(std::memory_order_relaxed);
+  };
+  for (;;) {
+    if (!core_.quiescence.wait(std::min(discard_at, slow.due()), true)) {
+      if (auto const now = std::chrono::steady_clock::now(); now >= discard_at && !has_work()) {
+        discard_at = now + std::chrono::milliseconds(1); // threads begin, or go to rest
+      } else if (now >= discard_at) {
+        begin_discard();
+      } else {
+        slow.print();
+      }
+      continue;
+    }
+    std::unique_lock life(mutex_);
+    bool const drained = !was_discarded_;
+    bool const closed = closed_.load(std::memory_order_relaxed);
+    if (restarted() && !destroying) return drained;
+    life.unlock();
+    // Nothing runs in a closed pool, but tasks may be queued for its next life: it need not be quiescent.
+    if (closed ? core_.owned.drop_stuck() : drop_stuck()) continue; // the dropped tasks may have queued more
+    if (core_.owned.count() != 0) {
+      await_owned_tasks(std::min(discard_at, slow.due()));
+      auto const now = std::chrono::steady_clock::now();
+      if (now >= slow.due()) slow.print();
+      if (now >= discard_at) begin_discard();
+      continue;
+    }
+    {
+      std::lock_guard const guard(mutex_);
+      if (restarted() && !destroying) return drained;
+      if (!closed_.load(std::memory_order_relaxed) && !close_pool()) continue;
+    }
+    // Without the lock: a task that was queued at the last moment may take it.
+    bool const all_joined = core_.threads.join_all();
+    life.lock();
+    if (!all_joined || !closed_.load(std::memory_order_relaxed)) { // resize()
+      if (destroying) continue;
+      return drained;
+    }
+    for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) retire_seat(core_.queues.seat_at(i));
+    if ((destroying || how == ending::discard || !drained) && drop_queued(life)) continue;
+    // A guest may be on its way out; its last step takes no lock that is held here.
+    if (destroying) core_.threads.await_guests();
+    return drained;
+  }
+}
+
+/// Waits for coroutines that await something foreign, or are about to be resumed. The thread that resumes one
+/// runs it, and calls quiescence::tell_waiters().
+void lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point latest) noexcept {
+  bool woken = false; // once is enough: the caller looks at everything anew
+  core_.quiescence.await(
+      [&] {
+        return std::exchange(woken, true) || core_.owned.count() == 0 ||
+               !core_.idle_threads.no_thread_runs() || core_.queues.any_queued();
+      },
+      latest);
+}
+
+bool lifecycle::turns_guests_away() const noexcept {
+  return destroyed_.load(std::memory_order_seq_cst) || (has_begun_to_end() && !has_ready(core_));
+}
+
+lifecycle::arrival::arrival(pool_core& c)
+    : life_(c.life) {
+  life_.arriving_.fetch_add(1, std::memory_order_seq_cst); // pairs with close_pool()
+  if (!life_.is_closed() && !life_.is_discarding()) return;
+  life_.arriving_.fetch_sub(1, std::memory_order_release);
+  throw cancelled();
+}
+
+/// Is there work, beside threads that begin or go to rest? A hint: a task that was just taken out of a queue
+/// is seen at the next look.
+bool lifecycle::has_work() const noexcept {
+  if (core_.quiescence.any_armed() || core_.queues.any_queued() || any_latent(core_) ||
+      core_.owned.count() != 0)
+    return true;
+  bool runs = false;
+  core_.threads.records.for_each([&](pool_thread& t) {
+    runs = runs || pool_thread::is_in_task(t.boundaries.load(std::memory_order_relaxed));
+  });
+  return runs;
+}
+
+void lifecycle::abandon() noexcept {
+  abandoned_.store(true, std::memory_order_relaxed);
+  lose_core(core_.handle(), target_.load(std::memory_order_relaxed));
+}
+
+std::stop_token lifecycle::stop_token() const noexcept {
+  std::lock_guard const guard(stop_mutex_);
+  return stop_.get_token();
+}
+
+bool lifecycle::is_late() const noexcept {
+  // relaxed: a caller that comes at the same time as the request counts as one that came before.
+  return ending_.load(std::memory_order_relaxed) != ending::none && !is_member(core_);
+}
+
+bool is_member(pool_core const& core) noexcept {
+  thread_context const* m = current;
+  while (m->core != nullptr && m->core != &core) m = static_cast<pool_thread const*>(m)->outer;
+  return m->core != nullptr;
+}
+
+bool discarded(thread_context const& runner) noexcept {
+  for (thread_context const* m = &runner; m->core != nullptr; m = static_cast<pool_thread const*>(m)->outer)
+    if (m->core->life.is_discarding()) return true;
+  return false;
+}
+
+} // namespace rubato::detail

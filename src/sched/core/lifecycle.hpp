@@ -1,0 +1,122 @@
+// How a pool begins, changes its size and ends. docs/design/lifecycle.md
+//
+// States: open, draining, discarding, closed. A shutdown leads from each to one further on, resize() back to
+// open. ending_ says whether the pool drains or discards, closed_ whether it is closed; both change under
+// mutex_, and any thread reads them.
+#pragma once
+
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
+#include "sched/worker/seat.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <stop_token>
+#include <vector>
+
+namespace rubato::detail {
+
+class pool_core;
+
+enum class ending : unsigned char { none, drain, discard };
+
+class lifecycle {
+  pool_core& core_;
+  std::vector<int> const cpu_order_; // of the seats; empty: not pinned
+  // Read by every push.
+  std::atomic<unsigned> target_{0};
+  std::atomic<ending> ending_{ending::none};
+  std::atomic<bool> closed_{false}; // after shutdown, until resize()
+  std::atomic<bool> destroyed_{false};
+  // Written while the pool runs.
+  alignas(64) mutex mutex_;           // resize and shutdown take turns; never held while user code runs
+  std::atomic<unsigned> arriving_{0}; // coroutines that come from other pools at this moment
+  bool was_discarded_ = false;        // guarded by mutex_: since the pool began to end
+  std::atomic<bool> abandoned_{false};
+  std::atomic<bool> program_ends_{false};
+  std::atomic<unsigned> end_checks_{0}; // calls of end_if_quiet() that have not been served
+  mutable std::mutex stop_mutex_;
+  std::stop_source stop_; // guarded by stop_mutex_
+
+  unsigned set_target(unsigned n) noexcept;
+  void open_seats(unsigned n);
+  void wake_waiters() noexcept;
+  void wake_guests() noexcept;
+  [[nodiscard]] bool close_pool() noexcept;
+  void ask_owned_tasks() noexcept;
+  [[nodiscard]] bool drop_stuck() noexcept;
+  void await_owned_tasks(std::chrono::steady_clock::time_point latest) noexcept;
+  void discard_queued() noexcept;
+  [[nodiscard]] bool drop_queued(std::unique_lock<mutex>& life) noexcept;
+  [[nodiscard]] bool has_work() const noexcept;
+
+public:
+  lifecycle(pool_core& core, std::vector<int> cpu_order);
+  ~lifecycle();
+
+  void start(unsigned workers);
+  unsigned resize(unsigned workers);
+  [[nodiscard]] unsigned size() const noexcept { return target_.load(std::memory_order_acquire); }
+  /// Holds the size still.
+  [[nodiscard]] std::unique_lock<mutex> hold() { return std::unique_lock(mutex_); }
+
+  /// Returns when the pool is closed. `discard_at`: a drain that has not ended by then becomes a discard.
+  /// True: it drained.
+  bool
+  shutdown(ending how, bool destroying,
+           std::chrono::steady_clock::time_point discard_at = std::chrono::steady_clock::time_point::max());
+  void request_shutdown(ending how);
+  /// A shutdown was requested and nothing is left to do: the threads end.
+  void end_if_quiet() noexcept;
+  /// The threads do not exist any more: fork() made this process.
+  void abandon() noexcept;
+  [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
+  /// By the exit handler: tasks that are queued in the closed pool are dropped. relaxed: a task that is
+  /// queued at the same time may be dropped or not.
+  void program_ends() noexcept { program_ends_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool drops_everything() const noexcept {
+    return closed_.load(std::memory_order_relaxed) && program_ends_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::stop_token stop_token() const noexcept;
+
+  /// No wait for time begins any more. seq_cst: pairs with request_shutdown(), because a task joins the owned
+  /// tasks before it asks, and the requester writes ending_ before it walks them.
+  [[nodiscard]] bool is_ending() const noexcept { return has_begun_to_end() || is_closed(); }
+  [[nodiscard]] bool has_begun_to_end() const noexcept {
+    return ending_.load(std::memory_order_seq_cst) != ending::none; // pairs with request_shutdown()
+  }
+  /// What has not begun is dropped, and waits end early. seq_cst: pairs with request_shutdown(), because it
+  /// writes ending_ before it wakes the waiters and walks the owned tasks.
+  [[nodiscard]] bool is_discarding() const noexcept {
+    return ending_.load(std::memory_order_seq_cst) == ending::discard;
+  }
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(std::memory_order_seq_cst); }
+  /// A guest that only waits has to leave: the pool ends, and has nothing for it to run. A closed pool may be
+  /// driven, like one without workers.
+  [[nodiscard]] bool turns_guests_away() const noexcept;
+
+  /// Does the pool end, and is the caller outside?
+  [[nodiscard]] bool is_late() const noexcept;
+
+  /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
+  void retire_seat(seat& s) noexcept;
+
+  /// A coroutine comes from another pool: while this lives the pool is not closed. Throws cancelled if it is
+  /// closed, or discards.
+  class arrival {
+    lifecycle& life_;
+
+  public:
+    explicit arrival(pool_core& c);
+    arrival(arrival const&) = delete;
+    ~arrival() { life_.arriving_.fetch_sub(1, std::memory_order_seq_cst); } // pairs with close_pool()
+  };
+};
+
+/// Is the calling thread a member of this pool, perhaps beneath what it runs in another?
+[[nodiscard]] bool is_member(pool_core const& core) noexcept;
+/// Does any pool that this thread is a member of discard?
+[[nodiscard]] bool discarded(thread_context const& runner) noexcept;
+
+} // namespace rubato::detail

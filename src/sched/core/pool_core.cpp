@@ -1,0 +1,256 @@
+#include "sched/core/pool_core.hpp"
+
+#include "os/cpus/topology.hpp"
+#include "os/die.hpp"
+#include "os/thread.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/monitor/outside_waiters.hpp"
+#include "sched/worker/hazard_guard.hpp"
+#include "sched/worker/park.hpp"
+#include "sched/worker/search.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::int64_t default_search_us = 40; // about the cost of a wake: a shorter sleep does not pay
+
+os::ticks search_ticks_of(std::optional<std::chrono::nanoseconds> time) {
+  if (!time) return default_search_us * ticks_per_us();
+  constexpr double for_ever = 1e18; // ticks: years, and yet now() + for_ever does not overflow
+  double const us = static_cast<double>(std::max<std::int64_t>(0, time->count())) / 1000.0;
+  return static_cast<os::ticks>(std::min(for_ever, us * static_cast<double>(ticks_per_us())));
+}
+
+void check(std::optional<std::size_t> max_queued, unsigned spares) {
+  if (max_queued == std::size_t{0})
+    throw std::invalid_argument(
+        "rubato: max_queued(0) would let nothing be queued; leave it unset for no limit");
+  if (spares > 1'000'000) throw std::invalid_argument("rubato: at most 1,000,000 spares");
+}
+
+/// The CPUs of the seats, in order; empty: not pinned.
+std::vector<int> cpu_order(std::vector<int> const& cpus, placement place) {
+  if (cpus.empty() && place == placement::free) return {};
+  std::vector<int> const usable = os::affinity_cpus();
+  for (int const c : cpus)
+    if (std::find(usable.begin(), usable.end(), c) == usable.end()) {
+      std::string list;
+      for (int const u : usable) list += (list.empty() ? "" : ", ") + std::to_string(u);
+      throw std::invalid_argument("rubato: CPU " + std::to_string(c) +
+                                  " does not exist or this process may not use "
+                                  "it; it may use " +
+                                  list);
+    }
+  if (place == placement::free) return cpus;
+  return os::placement_order(os::topology("/", cpus.empty() ? usable : cpus),
+                             place == placement::numa ? os::placement_policy::numa
+                                                      : os::placement_policy::cores);
+}
+
+/// Dropping a task may make another ready, which is dropped here too: a list in place of a recursion.
+void drop_late(pool_core& core, task* t) noexcept {
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit queue_node* waiting = nullptr;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit bool dropping = false;
+  t->next.store(waiting, std::memory_order_relaxed); // only this thread has it
+  waiting = t;
+  if (std::exchange(dropping, true)) return;
+  while (waiting != nullptr) {
+    auto& k = *static_cast<task*>(waiting);
+    waiting = k.next.load(std::memory_order_relaxed);
+    if (k.holds_capacity) core.capacity.release();
+    k.exec(k, nullptr);
+  }
+  dropping = false;
+}
+
+} // namespace
+
+pool_core::pool_core(pool& handle, pool_options options)
+    : handle_(&handle)
+    , options_((check(options.max_queued_, options.spares_), std::move(options)))
+    , search_ticks_(search_ticks_of(options_.search_time_))
+    , life(*this, cpu_order(options_.cpus_, options_.place_))
+    , queues(max_workers)
+    , threads(*this, max_workers + options_.spares_ + max_guests)
+    , capacity(*this, options_.max_queued_)
+    , quiescence(*this)
+    , progress(*this, max_workers) {
+  add_to_monitor(*this);
+}
+
+pool_core::~pool_core() {
+  if (life.is_abandoned()) return;
+  remove_from_monitor(*this); // from now on no thread finds it, and so none begins a hazard guard
+  await_hazards(*this);
+  threads.await_guests();
+}
+
+seat* pool_core::vacate(pool_thread& t, leaving how, bool searching) noexcept {
+  if (seat* const s = t.sits_on()) queues.flush_lifo_slot(*s);
+  return static_cast<seat*>(idle_threads.vacate(t, how, searching));
+}
+
+pool_stats pool_core::stats() const {
+  pool_stats all;
+  // The seats before the threads, which count first: so the seats never add up to more than the total.
+  unsigned const n = size();
+  for (unsigned i = 0; i != n && i != queues.seats(); ++i) {
+    seat_stats s;
+    queues.seat_at(i).counts.add_to(s);
+    all.seats.push_back(s);
+  }
+  threads.records.for_each_known([&](pool_thread& t) {
+    t.counts.add_to(all);
+    all.contended += t.counts[counted::contended];
+  });
+  unsigned const made = threads.made();
+  all.spares = made > n ? made - n : 0;
+  all.queued = queues.size();
+  all.timers = quiescence.timers_fired();
+  all.io_events = quiescence.io_events();
+  return all;
+}
+
+void pool_core::enqueue(task* t) noexcept {
+  if (life.drops_everything()) {
+    drop_late(*this, t);
+    return;
+  }
+  if (current->core != this) {
+    hazard_guard const here(*this); // the task may run, and the pool end, at any moment from now on
+    queues.push(t);
+    notify();
+    return;
+  }
+  pool_thread& me = thread_of(*current);
+  me.bump(counted::spawned);
+  seat* const s = me.sits_on();
+  // With one worker everything runs in the order in which it was queued. With more, the injector is shared
+  // and the seat's own queue is not; guarantee F keeps either from starving.
+  bool const own = s != nullptr && !s->personal && (size() > 1 || queues.injector_empty());
+  if (own && s->queue.push(t)) {
+    if (me.local_since == 0) me.local_since = os::now();
+  } else {
+    queues.push(t);
+  }
+  notify();
+}
+
+void pool_core::enqueue_event(task* t) noexcept {
+  if (life.drops_everything()) {
+    drop_late(*this, t);
+    return;
+  }
+  std::optional<hazard_guard> here; // as in enqueue()
+  if (current->core != this) here.emplace(*this);
+  queues.push_event(t);
+  notify();
+}
+
+void pool_core::enqueue_for(seat& s, task* t) noexcept {
+  s.inbox.push(t);
+  call_worker(&s, true);
+  // The idle set's lock, which call_worker() takes, comes before or after close() takes it. Before: the
+  // thread that closes the seat empties it afterwards, and finds the task. After: the seat is seen closed
+  // here. A seat below the size is about to be opened: open_seats() then calls a thread for its inbox.
+  if (s.closed.load(std::memory_order_relaxed) && s.index >= size()) life.retire_seat(s);
+  nudge_monitor();
+}
+
+void pool_core::enqueue_on(unsigned seat_index, task* t) noexcept {
+  std::optional<hazard_guard> here;
+  if (current->core != this) here.emplace(*this);
+  unsigned const n = size();
+  if (n == 0) // there is no seat: a thread that drives the pool runs it
+    queues.push(t), notify();
+  else
+    enqueue_for(queues.seat_at(seat_index % n), t);
+}
+
+void pool_core::enqueue_next(task* t) noexcept {
+  seat* const s = current->core == this ? thread_of(*current).sits_on() : nullptr;
+  if (s == nullptr || s->personal) {
+    enqueue(t);
+    return;
+  }
+  thread_of(*current).bump(counted::spawned);
+  // No event, as with latent work: the caller runs it next. Searchers and the monitor look after it if the
+  // caller goes on for long. seq_cst: pairs with any_lifo_slot(), because the monitor announces its sleep
+  // before it looks at the slots; the release half pairs with the thread that takes the task.
+  if (task* const before = s->lifo_slot.exchange(t, std::memory_order_seq_cst)) {
+    if (!s->queue.push(before)) queues.push(before);
+    notify();
+  } else {
+    nudge_monitor();
+  }
+}
+
+void pool_core::notify() noexcept {
+  switch (idle_threads.wanted()) {
+  case idle_set::want::worker:
+    call_worker(); // the worker tells the monitor in its turn, if it leaves work behind
+    break;
+  case idle_set::want::none: // a searcher will look again
+    break;
+  case idle_set::want::monitor:
+    nudge_monitor();
+  }
+  // Without workers, a thread that waits for idleness runs the tasks. seq_cst: pairs with quiescence::wait(),
+  // because it looks at the queues after it has announced itself.
+  if (size() == 0 && quiescence.is_awaited()) quiescence.wake_all();
+  if (size() == 0) call_outside_drivers(*this);
+}
+
+/// A seat has become vacant, or a thread idle: queued tasks must not depend on the thread that left.
+void pool_core::after_vacating(seat* s) noexcept {
+  // The thread that closed the seat may have emptied it before this thread left.
+  if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) life.retire_seat(*s);
+  call_for_inboxes();
+  if (queues.any_shared() || any_child(*this)) // no worker may be left for the children of a scope
+    notify();
+  else if (idle_threads.active() != 0 && !progress.all_wait())
+    nudge_monitor(monitor_rest::dozing); // a busy thread may have latent work that no thread was told of
+  progress.tell_if_stuck();
+}
+
+/// For tasks that must run on a given seat: there may have been no thread for it before.
+void pool_core::call_for_inboxes() noexcept {
+  for (unsigned i = 0, n = queues.seats(); i != n; ++i)
+    if (seat& s = queues.seat_at(i); !s.inbox.empty()) call_worker(&s, true);
+}
+
+void pool_core::call_worker(seat* wanted, bool always) noexcept {
+  pool_thread* const caller = current->core == this ? &thread_of(*current) : nullptr;
+  idle_set::call const c = idle_threads.summon(wanted, always, os::current_cpu(), caller);
+  if (c && c.sleeper == nullptr) threads.start(c, false);
+}
+
+void pool_core::unhandled(std::exception_ptr e) noexcept {
+  if (options_.on_unhandled_) {
+    try {
+      options_.on_unhandled_(std::move(e));
+    } catch (...) {
+      os::die("on_unhandled threw, and no caller is left to tell");
+    }
+    return;
+  }
+  std::string what = "an exception that is no std::exception";
+  try {
+    std::rethrow_exception(std::move(e));
+  } catch (std::exception const& x) {
+    what = x.what();
+  } catch (...) { // NOLINT(bugprone-empty-catch): `what` says so
+  }
+  os::die("a task threw: " + what + "; catch it in the task or set pool_options::on_unhandled");
+}
+
+void unhandled(thread_context& runner) noexcept { runner.core->unhandled(std::current_exception()); }
+
+} // namespace rubato::detail

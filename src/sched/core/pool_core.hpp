@@ -1,0 +1,103 @@
+// The core of a started pool. It connects the parts; each has a header of its own.
+// docs/design/README.md
+#pragma once
+
+#include "rubato/detail/base/intrusive_list.hpp"
+#include "rubato/pool_options.hpp"
+#include "rubato/stats.hpp"
+#include "sched/core/capacity.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/core/owned_tasks.hpp"
+#include "sched/core/quiescence.hpp"
+#include "sched/core/task_queues.hpp"
+#include "sched/core/waiting_routines.hpp"
+#include "sched/monitor/progress_monitor.hpp"
+#include "sched/threads/thread_registry.hpp"
+#include "sched/worker/pool_thread.hpp"
+#include "sched/worker/seat.hpp"
+#include "sync/idle_set.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+namespace rubato::detail {
+
+class pool_core : public list_node<pool_core> { // in the registry of pools, which the monitor walks
+  pool* handle_;
+  pool_options options_;
+  os::ticks search_ticks_;
+
+public:
+  static constexpr unsigned max_workers = 1024;
+  static constexpr unsigned max_guests = 65'535;
+
+  pool_core(pool& handle, pool_options options);
+  ~pool_core();
+
+  // The parts. The life first: it ends last, since the others' destructors ask it whether fork() has left
+  // their threads behind.
+  lifecycle life;
+  task_queues queues;
+  detail::idle_set idle_threads;
+  thread_registry threads;
+  detail::capacity capacity;
+  detail::quiescence quiescence;
+  progress_monitor progress;
+  owned_tasks owned;
+  waiting_routines routines;
+  pool_thread external_scopes;        ///< no thread: the home of scopes that were opened outside the pool
+  std::atomic<bool> take_gate{false}; ///< one take in flight: each interrupts every CPU of the process
+
+  /// Unique in the process, as an address is not: a new pool may get the address of an old one.
+  std::uint64_t const serial = [] {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }();
+
+  // Queuing wakes a worker if one sleeps and none searches.
+  void enqueue(task* t) noexcept;
+  void enqueue_for(seat& s, task* t) noexcept;
+  /// A task that an event or a deadline has made ready.
+  void enqueue_event(task* t) noexcept;
+  /// On the seat of that number, modulo the pool's size.
+  void enqueue_on(unsigned seat_index, task* t) noexcept;
+  /// A task that the caller's own task has made ready: runs next on the caller's seat, while it is hot.
+  void enqueue_next(task* t) noexcept;
+  /// Call after every event that leaves work queued.
+  void notify() noexcept;
+  /// Wakes a thread for a vacant seat, or makes one. `always`: even if a worker searches already.
+  void call_worker(seat* wanted = nullptr, bool always = false) noexcept;
+  /// Wakes a thread for every seat with a task in its inbox.
+  void call_for_inboxes() noexcept;
+
+  /// The thread gives up its seat, if it has one. The caller calls after_vacating() with the result.
+  seat* vacate(pool_thread& t, leaving how, bool searching = false) noexcept;
+  /// A seat has become vacant, or a thread idle: queued tasks must not depend on the thread that left.
+  void after_vacating(seat* s) noexcept;
+
+  /// The task waits here no longer. By any thread.
+  void owned_task_left(owned_task& r) noexcept {
+    owned.remove(r);
+    quiescence.tell_waiters();
+  }
+  /// A fire-and-forget task has thrown.
+  void unhandled(std::exception_ptr e) noexcept;
+
+  [[nodiscard]] unsigned size() const noexcept { return life.size(); }
+  [[nodiscard]] os::ticks search_ticks() const noexcept { return search_ticks_; }
+  [[nodiscard]] pool_options const& options() const noexcept { return options_; }
+  [[nodiscard]] std::string const& name() const noexcept { return options_.name_; }
+  [[nodiscard]] pool& handle() const noexcept { return *handle_; }
+  [[nodiscard]] pool_stats stats() const;
+};
+
+// The calls that a pool's core makes to the object that the user holds. Defined with it:
+// src/pool/thread_pool.cpp.
+/// The next use makes a new core with that many workers: this one was left in the parent by fork().
+void lose_core(pool& p, unsigned workers) noexcept;
+/// One pool starts at a time. fork() holds this lock.
+[[nodiscard]] mutex& start_mutex() noexcept;
+
+} // namespace rubato::detail

@@ -1,0 +1,77 @@
+#include "sched/core/quiescence.hpp"
+
+#include "rubato/detail/base/deadline.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/worker/park.hpp"
+
+#include <system_error>
+
+namespace rubato::detail {
+
+bool quiescence::now() const noexcept {
+  auto const begun = [this] { // by the threads that searched
+    std::uint64_t n = 0;
+    for (unsigned i = 0, seats = core_.queues.seats(); i != seats; ++i)
+      n += core_.queues.seat_at(i).counts[counted::began];
+    return n;
+  };
+  return state_.holds(
+      begun, [this] { return !core_.idle_threads.no_thread_runs(); },
+      [this] { return core_.queues.any_queued() || any_latent(core_); });
+}
+
+bool quiescence::sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept {
+  if (deadline != std::chrono::steady_clock::time_point::max())
+    return state_.sleep_until(changes, rubato::detail::deadline(deadline));
+  state_.sleep(changes);
+  return true;
+}
+
+/// After a thread went idle, left or began to search: it may have been the last one that ran.
+void quiescence::tell_waiters() noexcept {
+  if (!core_.idle_threads.no_thread_runs()) return;
+  // seq_cst, both: pair with request_shutdown() and `announcement`, because the thread that writes ending_ or
+  // announces itself looks at the pool afterwards.
+  bool const ends = core_.life.has_begun_to_end();
+  if (ends || is_awaited()) {
+    wake_all();
+  }
+  if (ends) core_.life.end_if_quiet();
+}
+
+bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_closed) {
+  if (is_member(core_))
+    throw std::system_error(
+        std::make_error_code(std::errc::resource_deadlock_would_occur),
+        "rubato: wait_idle() called from a task of the same pool, which is not idle before the "
+        "task ends; wait for the tasks themselves instead, in a scope");
+  quiet::announcement const announced(state_);
+  auto const has_time = [&] {
+    return deadline == std::chrono::steady_clock::time_point::max() ||
+           std::chrono::steady_clock::now() < deadline;
+  };
+  if (now()) return true;
+  seats_left const left; // of other pools
+  // Tasks queued in a closed pool are for its next life.
+  auto const is_over = [&] { return or_closed && core_.life.is_closed(); };
+  auto const to_drive = [&] {
+    return core_.size() == 0 && !is_over() && (core_.queues.any_shared() || any_child(core_)) && has_time();
+  };
+  for (;;) {
+    if (to_drive()) {
+      auto drive = [&](pool_thread& t) {
+        while (core_.size() == 0 && !is_over() && has_time() && run_one(core_, t)) {
+        }
+      };
+      run_as_member(
+          &core_.handle(),
+          [](void* arg, thread_context& me) { (*static_cast<decltype(drive)*>(arg))(thread_of(me)); },
+          &drive);
+    }
+    std::uint32_t const changes = state_.changes();
+    if (is_over() || now()) return true;
+    if (!to_drive() && !sleep(changes, deadline)) return now();
+  }
+}
+
+} // namespace rubato::detail

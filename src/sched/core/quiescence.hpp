@@ -1,0 +1,75 @@
+// When nothing is left to do in a pool, and the threads that wait for that. The protocol is in
+// sync/quiet.hpp.
+#pragma once
+
+#include "sync/quiet.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace rubato::detail {
+
+class pool_core;
+
+class quiescence {
+  pool_core& core_;
+  quiet state_;
+  // relaxed, both: counts for stats()
+  std::atomic<std::uint64_t> fired_{0}; // timers
+  std::atomic<std::uint64_t> io_events_{0};
+
+  /// False: the deadline has passed.
+  [[nodiscard]] bool sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept;
+
+public:
+  explicit quiescence(pool_core& core) noexcept
+      : core_(core) {}
+
+  /// False: a thread will call tell_waiters() later.
+  [[nodiscard]] bool now() const noexcept;
+  /// By a thread that has become active: a guest, or one that was called for relief. A thread that ends a
+  /// search counts that on its seat.
+  void thread_began() noexcept { state_.began(); }
+  /// While the result lives, the caller takes tasks out of queues without running them.
+  [[nodiscard]] quiet::in_transit begin_transit() noexcept { return quiet::in_transit(state_); }
+  /// By a thread that went idle, left the pool or began to search: it may have been the last one that ran.
+  void tell_waiters() noexcept;
+  /// Wakes the threads that wait here: they look again.
+  void wake_all() noexcept { state_.wake_all(); }
+  [[nodiscard]] bool is_awaited() const noexcept { return state_.is_awaited(); }
+
+  /// False: the deadline has passed. `or_closed`: or until the pool is closed. In a pool without workers the
+  /// caller runs ready tasks. Throws std::system_error from a task of the pool.
+  bool wait(std::chrono::steady_clock::time_point deadline, bool or_closed = false);
+  /// Sleeps until `done()` or the deadline. wake_all() follows what makes it true.
+  template<class Done>
+  void await(Done done,
+             std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) {
+    quiet::announcement const announced(state_);
+    for (;;) {
+      std::uint32_t const changes = state_.changes();
+      if (done() || !sleep(changes, deadline)) return;
+    }
+  }
+
+  // Timers
+  /// A timer is running whose end makes work ready; until disarmed() the pool is not idle.
+  void armed() noexcept { state_.arm(); }
+  /// After the work that the timer's end made ready was queued. By a thread of the pool, or the one that
+  /// ended it.
+  void disarmed() noexcept {
+    if (state_.disarm()) tell_waiters(); // unless a thread runs, which will
+  }
+  /// A timer is due. By the monitor.
+  void fired() noexcept { fired_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool any_armed() const noexcept { return state_.any_armed(); }
+  [[nodiscard]] std::uint64_t timers_fired() const noexcept { return fired_.load(std::memory_order_relaxed); }
+  /// The kernel has ended a wait of the pool. By the reactor.
+  void io_event() noexcept { io_events_.fetch_add(1, std::memory_order_relaxed); } // relaxed: a count
+  [[nodiscard]] std::uint64_t io_events() const noexcept {
+    return io_events_.load(std::memory_order_relaxed);
+  }
+};
+
+} // namespace rubato::detail

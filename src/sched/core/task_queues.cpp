@@ -1,0 +1,138 @@
+#include "sched/core/task_queues.hpp"
+
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+unsigned stripe_of_thread() noexcept {
+  static std::atomic<unsigned> last{0};
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = 0;
+  if (mine == 0) mine = last.fetch_add(1, std::memory_order_relaxed) + 1; // relaxed: any number will do
+  return mine;
+}
+
+} // namespace
+
+task_queues::task_queues(unsigned most_seats)
+    : seats_(std::make_unique<std::atomic<seat*>[]>(most_seats)) {}
+
+void task_queues::add_seat(int cpu) {
+  unsigned const i = known_.load(std::memory_order_relaxed);
+  auto made = std::make_unique<seat>();
+  made->index = i;
+  made->cpu = cpu;
+  seat* const s = made.get();
+  {
+    std::lock_guard const guard(storage_mutex_);
+    storage_.push_back(std::move(made));
+  }
+  // release, both: pair with seat_at() and seats(), because the seat was written before.
+  seats_[i].store(s, std::memory_order_release);
+  known_.store(i + 1, std::memory_order_release);
+}
+
+seat& task_queues::add_personal_seat() {
+  auto made = std::make_unique<seat>();
+  made->personal = true;
+  std::lock_guard const guard(storage_mutex_);
+  storage_.push_back(std::move(made));
+  return *storage_.back();
+}
+
+void task_queues::push(task* t) noexcept {
+  pushed_[stripe_of_thread() % pushed_.size()].pushed.fetch_add(1, std::memory_order_relaxed); // a count
+  injector_.push(t);
+}
+
+void task_queues::push_event(task* t) noexcept {
+  pushed_[stripe_of_thread() % pushed_.size()].pushed.fetch_add(1, std::memory_order_relaxed); // a count
+  events_.push(t);
+}
+
+task_queues::batch task_queues::pop_batch(seat* s) noexcept { return pop_batch_of(injector_, s); }
+task_queues::batch task_queues::pop_events(seat* s) noexcept { return pop_batch_of(events_, s); }
+
+task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
+  if (from.empty()) return {};
+  std::lock_guard const guard(from);
+  auto* const first = static_cast<task*>(from.pop());
+  if (first == nullptr) return {};
+  std::size_t count = 1;
+  // A batch, so that the lock is not taken for every task; other workers can steal from it.
+  if (s != nullptr && !s->personal && s->queue.empty())
+    count += s->queue.fill([&from] { return static_cast<task*>(from.pop()); }, most_at_once - 1);
+  popped_.fetch_add(count, std::memory_order_relaxed); // a count
+  return {first, count != 1};
+}
+
+std::uint64_t task_queues::pushed() const noexcept {
+  std::uint64_t n = 0;
+  for (auto const& s : pushed_) n += s.pushed.load(std::memory_order_relaxed);
+  return n;
+}
+
+std::size_t task_queues::size_of_both() const noexcept {
+  std::uint64_t const popped = popped_.load(std::memory_order_relaxed); // first: it never exceeds `pushed`
+  std::uint64_t const pushed = this->pushed();
+  return pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0;
+}
+
+bool task_queues::any_shared() const noexcept {
+  if (!injector_.empty() || !events_.empty()) return true;
+  for (unsigned i = 0, n = seats(); i != n; ++i)
+    if (!seat_at(i).queue.empty()) return true;
+  return false;
+}
+
+bool task_queues::any_queued() const noexcept {
+  if (any_shared()) return true;
+  for (unsigned i = 0, n = seats(); i != n; ++i)
+    if (!seat_at(i).inbox.empty()) return true;
+  return false;
+}
+
+std::size_t task_queues::size() const noexcept {
+  std::size_t n = size_of_both();
+  for (unsigned i = 0, k = seats(); i != k; ++i) n += seat_at(i).queue.size() + seat_at(i).inbox.size();
+  return n;
+}
+
+task* task_queues::any_task() noexcept {
+  bool const events_first = popped() % 2 == 0; // in turns
+  if (task* k = events_first ? pop_event() : pop()) return k;
+  if (task* k = events_first ? pop() : pop_event()) return k;
+  for (unsigned i = 0, n = seats(); i != n; ++i)
+    if (task* k = seat_at(i).queue.pop()) return k;
+  for (unsigned i = 0, n = seats(); i != n; ++i)
+    if (task* k = seat_at(i).lifo_slot.exchange(nullptr, std::memory_order_acquire)) return k;
+  return nullptr;
+}
+
+task_queues::lifo_slot_seen task_queues::any_lifo_slot(unsigned from) const noexcept {
+  for (unsigned i = 0, n = seats(); i != n; ++i)
+    if (seat& s = seat_at((from + i) % n);
+        s.lifo_slot.load(std::memory_order_seq_cst) != nullptr) // seq_cst: see pool_core::enqueue_next()
+      return {&s, s.counts[counted::executed]};
+  return {};
+}
+
+void task_queues::flush_lifo_slot(seat& s) noexcept {
+  if (s.lifo_slot.load(std::memory_order_relaxed) == nullptr) return;
+  if (task* const k = s.lifo_slot.exchange(nullptr, std::memory_order_acquire))
+    if (!s.queue.push(k)) push(k);
+}
+
+void task_queues::share(seat& s) noexcept {
+  while (task* const k = s.queue.pop()) push(k);
+  if (s.lifo_slot.load(std::memory_order_relaxed) == nullptr) return;
+  if (task* const k = s.lifo_slot.exchange(nullptr, std::memory_order_acquire)) push(k);
+}
+
+void task_queues::retire(seat& s) noexcept {
+  while (task* k = s.queue.pop()) push(k);
+  while (task* k = s.inbox.pop()) push(k);
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,108 @@
+// The queues of a pool: one through which work enters from outside, one for what the kernel's events have
+// made ready, and those of the seats. docs/design/queues.md
+//
+// Rules: any thread pushes to the injector and to an inbox; a seat's own queue and its LIFO slot are pushed
+// by the thread that sits there. Any thread pops. No function here wakes a thread: the caller does, after the
+// push (pool_core::notify).
+#pragma once
+
+#include "sched/worker/seat.hpp"
+#include "sync/injector.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace rubato::detail {
+
+class task_queues {
+public:
+  explicit task_queues(unsigned most_seats);
+
+  // Seats. They live as long as the pool.
+  [[nodiscard]] seat& seat_at(unsigned i) const noexcept {
+    return *seats_[i].load(std::memory_order_acquire); // pairs with add_seat()
+  }
+  [[nodiscard]] unsigned seats() const noexcept { return known_.load(std::memory_order_acquire); }
+  /// Adds the next seat, pinned to that CPU; -1: to none. Throws std::bad_alloc. One caller at a time.
+  void add_seat(int cpu);
+  /// Adds a seat without an index, for a thread that drives the pool. Throws std::bad_alloc.
+  [[nodiscard]] seat& add_personal_seat();
+
+  // The injector
+  void push(task* t) noexcept;
+  /// The oldest of the injector, or null.
+  [[nodiscard]] task* pop() noexcept { return pop_batch(nullptr).first; }
+  struct batch {
+    task* first = nullptr; ///< null: the injector was empty
+    bool more = false;     ///< more tasks went to the seat's queue: the caller notifies
+  };
+  /// The oldest for the caller, and up to 31 more for the seat's queue, if that is empty. On their way they
+  /// are in neither queue.
+  [[nodiscard]] batch pop_batch(seat* s) noexcept;
+  [[nodiscard]] bool injector_empty() const noexcept { return injector_.empty(); }
+
+  // The event lane: coroutines and routines whose wait an event or a deadline has ended, so that they begin
+  // soon behind a long injector
+  void push_event(task* t) noexcept;
+  [[nodiscard]] task* pop_event() noexcept { return pop_events(nullptr).first; }
+  /// As pop_batch().
+  [[nodiscard]] batch pop_events(seat* s) noexcept;
+  [[nodiscard]] bool events_empty() const noexcept { return events_.empty(); }
+
+  // Both
+  [[nodiscard]] std::size_t size_of_both() const noexcept;
+  /// Counts for the progress monitor: how many were ever pushed and popped.
+  [[nodiscard]] std::uint64_t pushed() const noexcept;
+  [[nodiscard]] std::uint64_t popped() const noexcept { return popped_.load(std::memory_order_relaxed); }
+
+  // All queues
+  /// Is a task in a queue from which any worker takes?
+  [[nodiscard]] bool any_shared() const noexcept;
+  /// Is one in any queue, the seats' inboxes included?
+  [[nodiscard]] bool any_queued() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept;
+  /// A task that any thread may run: of the injector, of a seat's queue, of a LIFO slot.
+  [[nodiscard]] task* any_task() noexcept;
+
+  /// A seat with a task in its LIFO slot, and the number of tasks that its occupant had executed by then.
+  struct lifo_slot_seen {
+    seat* where = nullptr;
+    std::uint64_t executed = 0;
+    bool operator==(lifo_slot_seen const&) const = default;
+  };
+  /// From that seat on, the first whose slot is not empty.
+  [[nodiscard]] lifo_slot_seen any_lifo_slot(unsigned from = 0) const noexcept;
+
+  /// The occupant leaves the seat: its LIFO slot goes into its queue.
+  void flush_lifo_slot(seat& s) noexcept;
+  /// The occupant passes no task boundary: its queue and its LIFO slot go into the injector. The caller is in
+  /// transit: see quiescence::begin_transit().
+  void share(seat& s) noexcept;
+  /// The seat is closed: its queue and its inbox go into the injector. The caller is in transit.
+  void retire(seat& s) noexcept;
+
+private:
+  static constexpr std::size_t most_at_once = 32;
+
+  [[nodiscard]] batch pop_batch_of(injector& from, seat* s) noexcept;
+
+  injector injector_;
+  injector events_;
+  struct alignas(64) stripe {
+    std::atomic<std::uint64_t> pushed{0};
+  };
+  std::array<stripe, 8> pushed_;
+  alignas(64) std::atomic<std::uint64_t> popped_{0};
+
+  alignas(64) std::atomic<unsigned> known_{0}; // read by every search; not on the line that every pop changes
+  std::unique_ptr<std::atomic<seat*>[]> seats_;
+  std::mutex storage_mutex_;
+  std::vector<std::unique_ptr<seat>> storage_; // guarded by storage_mutex_
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,47 @@
+// The routines that wait in a pool. At its end the pool wakes those that wait for time, and lets go of those
+// that no thread wakes. docs/design/routines.md
+#pragma once
+
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/sched/waiting_routine.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rubato::detail {
+
+class waiting_routines {
+  struct alignas(64) stripe {
+    mutex guard;
+    intrusive_list<waiting_routine> routines; // guarded by `guard`
+    std::atomic<std::size_t> count{0};        // of those, and of those that are being queued
+  };
+  std::array<stripe, 8> stripes_;
+
+  [[nodiscard]] stripe& stripe_of(void const* r) noexcept {
+    return stripes_[reinterpret_cast<std::uintptr_t>(r) / 128 % stripes_.size()];
+  }
+  template<class Move, class Then>
+  bool for_each(Move move, Then then) noexcept;
+
+public:
+  /// For the thread that has the routine. Until left() the pool does not close.
+  void add(waiting_routine& r) noexcept;
+  /// For the thread that has moved it on, before it lets go of it.
+  void remove(waiting_routine& r) noexcept;
+  /// After that. The routine may be gone: `r` is only its address.
+  void left(void const* r) noexcept {
+    // release: pairs with any(), because the routine was queued before.
+    stripe_of(r).count.fetch_sub(1, std::memory_order_release);
+  }
+  [[nodiscard]] bool any() const noexcept;
+
+  /// The pool drains: wakes the routines that wait for time.
+  void wake_timed() noexcept;
+  /// Lets go of all that wait. True: there was one.
+  bool drop() noexcept;
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,259 @@
+// How a result reaches its waiters, and how work is queued. docs/design/futures.md
+#include "rubato/detail/sched/future_state.hpp"
+
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/worker/hazard_guard.hpp"
+
+#include <future>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace rubato::detail {
+
+void future_state::run_entry(task& base, thread_context* runner) noexcept {
+  auto& s = static_cast<future_state&>(base);
+  s.holds_capacity = false; // the capacity has been released
+  queue_state::taken const t = s.queued.take();
+  if (t.ready) {
+    if (runner != nullptr && (!runner->core->life.is_discarding() || s.has_begun())) {
+      s.begun_by.store(runner->index + 1, std::memory_order_relaxed);
+      s.resume(*runner);
+    } else {
+      s.drop();
+    }
+  }
+  if (t.stale) s.release();
+}
+
+bool future_state::drop_unless_begun() noexcept {
+  holds_capacity = false; // the capacity has been released
+  queue_state::taken const t = queued.take();
+  bool again = false;
+  if (t.ready) {
+    again = has_begun() && queued.offer();
+    if (!again) drop();
+  }
+  if (t.stale) release();
+  return again;
+}
+
+bool future_state::drop_if_stale(pool_core& where) noexcept {
+  if (!queued.drop_if_stale()) return false;
+  if (std::exchange(holds_capacity, false)) where.capacity.release();
+  release();
+  return true;
+}
+
+void future_state::tell(future_state& s, completions& more) noexcept {
+  for (completion::waiter* w = s.waiters.close(); w != nullptr;) {
+    auto& now = static_cast<future_waiter&>(*w);
+    w = w->next; // read before: the waiter is gone afterwards
+    now.fire(now, more);
+  }
+}
+
+std::exception_ptr future_state::take_error() noexcept {
+  if (!has_failed()) return nullptr;
+  auto* const stored = static_cast<std::exception_ptr*>(result());
+  std::exception_ptr e = std::move(*stored);
+  std::destroy_at(stored);
+  holds = outcome::none;
+  return e;
+}
+
+void future_state::complete() noexcept {
+  completions more;
+  for (future_state* s = this; s != nullptr; s = more.pop()) {
+    s->stop.leave_parent(); // a waiter that is told next may end the scope around it
+    tell(*s, more);
+    s->release();
+  }
+}
+
+void future_state::give_up() noexcept {
+  fail(broken_promise());
+  completions more;
+  tell(*this, more);
+  while (future_state* const s = more.pop()) s->complete();
+}
+
+void future_state::drop() noexcept {
+  fail(broken_promise());
+  complete();
+}
+
+void future_state::resume(thread_context& /*runner*/) noexcept {} // a promise's state is never queued
+
+void cancellation::add(future_state& s) noexcept {
+  // acq_rel: pairs with itself, because the second caller leaves the request to the first.
+  if (s.asked.exchange(true, std::memory_order_acq_rel)) return;
+  if (future_state** const next = s.next_to_ask()) {
+    s.hold();
+    *next = std::exchange(first_, &s);
+  } else {
+    s.stop.request_stop();
+  }
+}
+future_state* cancellation::pop() noexcept {
+  future_state* const s = first_;
+  if (s != nullptr) first_ = *s->next_to_ask();
+  return s;
+}
+
+void future_state::cancel() noexcept {
+  hold(); // a callback may drop the last future
+  state_ref const held_here(this);
+  cancellation all;
+  all.add(*this);
+  while (future_state* const s = all.pop()) {
+    state_ref const held(s);
+    s->stop.request_stop();
+    s->cancel_inputs(all);
+  }
+}
+
+void queue_task(pool_core& core, std::uint16_t seat, task& entry, made_ready_by cause) noexcept {
+  if (seat != future_state::any_seat)
+    core.enqueue_on(seat, &entry);
+  else if (cause == made_ready_by::event)
+    core.enqueue_event(&entry);
+  else
+    core.enqueue_next(&entry);
+}
+
+// NOLINTBEGIN(clang-analyzer-core.*): work that is offered has a home
+void offer(future_state& s, made_ready_by cause) noexcept {
+  // From the offer on another thread may claim it: it may move or end, and so may its pool.
+  pool_core& core = *s.home();
+  std::uint16_t const seat = s.seat;
+  std::optional<hazard_guard> here;
+  if (&core != current->core) here.emplace(core);
+  // relaxed: set by the thread that ran it before, which has handed it on since.
+  if (s.displaced.load(std::memory_order_relaxed)) {
+    if (!s.queued.is_queued()) {
+      s.displaced.store(false, std::memory_order_relaxed);
+    } else if (task* const entry = s.make_requeue_entry()) {
+      queue_task(core, seat, *entry, cause);
+      return;
+    }
+  }
+  if (s.queued.offer())
+    queue_task(core, seat, s, cause);
+  else
+    core.notify(); // every thread may wait, and have seen only claimed work in the queue
+}
+// NOLINTEND(clang-analyzer-core.*)
+
+void queue_near(task& t, pool_core* made_at) noexcept {
+  if (current->core != nullptr) {
+    current->core->enqueue(&t);
+    return;
+  }
+  std::optional<hazard_guard> there;
+  if (guard_if_there(made_at, there)) {
+    made_at->enqueue(&t);
+    return;
+  }
+  try {
+    some_core()->enqueue(&t);
+  } catch (std::exception const&) { // no threads, or no memory
+    t.exec(t, nullptr);
+  }
+}
+
+namespace {
+
+struct ending_task final : task {
+  future_state& state;
+  void (*end)(future_state&) noexcept;
+  ending_task(future_state& s, void (*f)(future_state&) noexcept) noexcept
+      : task(&run)
+      , state(s)
+      , end(f) {
+    holds_capacity = false;
+  }
+  static void run(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {
+    auto& self = static_cast<ending_task&>(base);
+    future_state& s = self.state;
+    auto const end_it = self.end;
+    std::destroy_at(&self);
+    deallocate(&self, sizeof(ending_task));
+    end_it(s);
+  }
+};
+
+} // namespace
+
+void end_later(future_state& s, void (*end)(future_state&) noexcept) noexcept {
+  try {
+    queue_near(*::new (allocate(sizeof(ending_task))) ending_task(s, end), s.home());
+  } catch (std::bad_alloc const&) {
+    end(s);
+  }
+}
+
+bool was_lost_in_fork(future_state const& s) noexcept {
+  pool_core const* const home = s.home();
+  return !s.done() && home != nullptr && home != current->core && was_left_behind(home);
+}
+
+void spawn_state(pool_core& c, future_state& s) noexcept {
+  s.settle(&c);
+  s.queued.offer_new();
+  if (s.seat != future_state::any_seat)
+    c.enqueue_on(s.seat, &s);
+  else
+    c.enqueue(&s);
+}
+
+std::uint16_t checked_seat(pool_core& c, unsigned seat) {
+  if (seat >= c.size())
+    throw std::out_of_range("rubato: spawn_on(" + std::to_string(seat) + "): the pool has " +
+                            std::to_string(c.size()) + " seats");
+  return static_cast<std::uint16_t>(seat);
+}
+
+void throw_no_state(char const* what) {
+  struct no_state : std::future_error {
+    char const* said;
+    explicit no_state(char const* w)
+        : std::future_error(std::future_errc::no_state)
+        , said(w) {}
+    [[nodiscard]] char const* what() const noexcept override { return said; }
+  };
+  throw no_state(what);
+}
+
+std::exception_ptr broken_promise() noexcept {
+  try {
+    return std::make_exception_ptr(std::future_error(std::future_errc::broken_promise));
+  } catch (...) { // no memory for its text: then that is why
+    return std::current_exception();
+  }
+}
+
+bool is_cancelled(std::exception_ptr const& e) noexcept {
+  try {
+    std::rethrow_exception(e);
+  } catch (cancelled const&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void count_armed(pool_core& c) noexcept { c.quiescence.armed(); }
+void count_disarmed(pool_core& c) noexcept { c.quiescence.disarmed(); }
+void count_fired(pool_core& c) noexcept { c.quiescence.fired(); }
+void count_io_event(pool_core& c) noexcept { c.quiescence.io_event(); }
+bool has_free_worker(pool_core const& c) noexcept {
+  return c.idle_threads.wanted() != idle_set::want::monitor || c.size() == 0;
+}
+
+std::exception_ptr cancelled_error() noexcept { return std::make_exception_ptr(cancelled()); }
+
+} // namespace rubato::detail

@@ -1,0 +1,103 @@
+#include "sched/monitor/outside_waiters.hpp"
+
+#include "rubato/detail/base/mutex.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/worker/hazard_guard.hpp"
+#include "sched/worker/search.hpp"
+
+#include <mutex>
+#include <optional>
+
+namespace rubato::detail {
+
+class outside_list {
+  mutex guard_;
+  intrusive_list<listed_outside> waiting_; // guarded by guard_
+  std::atomic<unsigned> drivers_{0};
+
+public:
+  void add(listed_outside& w) noexcept {
+    // seq_cst: pairs with call_drivers(), because the waiter counts itself before it looks whether something
+    // is ready.
+    if (w.driven_ != nullptr) drivers_.fetch_add(1, std::memory_order_seq_cst);
+    std::lock_guard const guard(guard_);
+    waiting_.push_front(w);
+  }
+  void remove(listed_outside& w) noexcept {
+    std::lock_guard const guard(guard_);
+    waiting_.erase(w);
+    // relaxed: a caller that still sees it takes the lock in vain.
+    if (w.driven_ != nullptr) drivers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  void call_drivers(pool_core const& driven) noexcept {
+    // seq_cst: pairs with add(), because the push comes before this load.
+    if (drivers_.load(std::memory_order_seq_cst) != 0)
+      call([&](listed_outside const& w) { return w.driven_ == &driven; });
+  }
+  void call_all() noexcept {
+    call([](listed_outside const&) { return true; });
+  }
+
+  void lock() noexcept { guard_.lock(); }
+  void unlock() noexcept { guard_.unlock(); }
+  void forget_all() noexcept {
+    waiting_.clear();
+    drivers_.store(0, std::memory_order_relaxed);
+  }
+
+private:
+  template<class Wanted>
+  void call(Wanted wanted) noexcept {
+    std::lock_guard const guard(guard_);
+    waiting_.for_each([&](listed_outside& w) {
+      if (wanted(w)) w.bell_.unpark();
+    });
+  }
+};
+
+namespace {
+
+constinit outside_list waiters;
+constinit std::atomic<std::uint64_t> lost{0};
+
+} // namespace
+
+std::uint64_t workers_lost() noexcept {
+  return lost.load(std::memory_order_seq_cst); // pairs with tell_workers_lost()
+}
+
+void tell_workers_lost() noexcept {
+  // seq_cst: pairs with workers_lost(), because a waiter is in a list before it reads the count: it is woken,
+  // or sees the new count.
+  lost.fetch_add(1, std::memory_order_seq_cst);
+  wake_all_waiters();
+  waiters.call_all();
+}
+
+listed_outside::listed_outside(pool_core const* driven, parker& bell) noexcept
+    : driven_(driven)
+    , bell_(bell) {
+  waiters.add(*this);
+}
+
+listed_outside::~listed_outside() { waiters.remove(*this); }
+
+void call_outside_drivers(pool_core const& c) noexcept { waiters.call_drivers(c); }
+
+bool is_driven_by_waiters(pool_core const* core) noexcept {
+  std::optional<hazard_guard> here;
+  return core != nullptr && guard_if_there(core, here) && core->size() == 0;
+}
+
+bool wants_driver(pool_core* core) noexcept {
+  std::optional<hazard_guard> here;
+  return core != nullptr && guard_if_there(core, here) && core->size() == 0 &&
+         !core->life.turns_guests_away() && has_ready(*core);
+}
+
+void lock_outside_waiters() noexcept { waiters.lock(); }
+void unlock_outside_waiters() noexcept { waiters.unlock(); }
+void forget_outside_waiters() noexcept { waiters.forget_all(); }
+
+} // namespace rubato::detail

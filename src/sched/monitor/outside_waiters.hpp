@@ -1,0 +1,52 @@
+// Threads that belong to no pool and wait for a result. They are woken when there may be something to drive.
+// docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/base/intrusive_list.hpp"
+#include "sync/parker.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace rubato::detail {
+
+class pool_core;
+
+/// How many pools have no workers, and so are driven by the threads that wait for their work.
+inline constinit std::atomic<unsigned> workerless_pools{0};
+
+/// Counts how often a pool has lost its workers: a waiter that sees it change looks anew for what it must
+/// drive.
+[[nodiscard]] std::uint64_t workers_lost() noexcept;
+/// A pool has lost its workers: wakes every thread that waits, in any pool or outside.
+void tell_workers_lost() noexcept;
+
+/// In the list of the process while a thread outside any pool waits.
+class listed_outside : list_node<listed_outside> {
+  friend class outside_list;
+  friend class intrusive_list<listed_outside>;
+  pool_core const* const driven_; // never followed: it may be gone
+  parker& bell_;
+
+public:
+  /// `driven`: the pool without workers that the thread drives when something is ready there; null: none.
+  listed_outside(pool_core const* driven, parker& bell) noexcept;
+  listed_outside(listed_outside const&) = delete;
+  listed_outside& operator=(listed_outside const&) = delete;
+  ~listed_outside();
+};
+
+/// Something is ready in a pool without workers.
+void call_outside_drivers(pool_core const& c) noexcept;
+
+/// Is the pool one that only waiters drive? It may be gone, or null.
+[[nodiscard]] bool is_driven_by_waiters(pool_core const* core) noexcept;
+/// Is something ready in such a pool? It may be gone, or null.
+[[nodiscard]] bool wants_driver(pool_core* core) noexcept;
+
+// Around fork(): the child has no other threads.
+void lock_outside_waiters() noexcept;
+void unlock_outside_waiters() noexcept;
+void forget_outside_waiters() noexcept;
+
+} // namespace rubato::detail

@@ -1,0 +1,360 @@
+#include "sched/monitor/progress_monitor.hpp"
+
+#include "os/die.hpp"
+#include "os/thread.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/worker/search.hpp"
+#include "sched/worker/worker.hpp"
+
+#include <cstdio>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::int64_t patience_us = 10'000;  // guarantee R
+constexpr int mostly_blocked = 10;            // uses the CPU for less than a tenth of the time
+constexpr std::int64_t test_again_us = 1'000; // whether the thread is still blocked
+constexpr unsigned stalled_looks_enough = 3;  // in a row, at least 10 ms apart but for the first
+
+} // namespace
+
+progress_monitor::progress_monitor(pool_core& core, unsigned most_seats)
+    : core_(core) {
+  pushed_then_.reserve(most_seats + 1);
+}
+
+/// Every active thread waits for something that only the pool can complete.
+bool progress_monitor::all_wait() const noexcept {
+  // seq_cst, both: see nudge_monitor().
+  std::size_t const active = core_.idle_threads.active();
+  return active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+}
+
+/// The same, and no thread outside can end a wait. tell_if_stuck() follows each event that makes it true: a
+/// wait begins, or an active thread goes idle or leaves.
+bool progress_monitor::is_stuck() const noexcept {
+  return core_.size() != 0 && all_wait() &&
+         outside_waits_.load(std::memory_order_relaxed) == 0; // relaxed: changed before waiting_
+}
+
+void progress_monitor::tell_if_stuck() noexcept {
+  if (is_stuck()) nudge_monitor(monitor_rest::dozing);
+}
+
+void progress_monitor::tell_of_latent() noexcept {
+  // If no seat is vacant, the thread that vacates one tells the monitor: after_vacating().
+  if (!sleep_of_monitor.rests_after_poll() || !core_.idle_threads.has_vacant()) return;
+  // A worker, not the monitor: a wake costs the same, and the worker takes the latent jobs. It tells the
+  // monitor if it finds something while other workers sleep, or when it rests. seq_cst: pairs with
+  // tell_if_owed(), because if call_worker() sees a searcher and wakes none, that searcher reads owed_ after
+  // it has ended its search.
+  owed_.store(true, std::memory_order_seq_cst);
+  core_.call_worker();
+}
+
+void progress_monitor::tell_if_owed() noexcept {
+  // seq_cst: see tell_of_latent().
+  if (owed_.load(std::memory_order_seq_cst) && owed_.exchange(false, std::memory_order_seq_cst) &&
+      core_.idle_threads.has_vacant())
+    nudge_monitor(monitor_rest::dozing);
+}
+
+bool progress_monitor::is_stranded() noexcept {
+  return core_.size() != 0 && all_wait() && core_.threads.no_thread_to_call();
+}
+
+void progress_monitor::arm_poll_all() noexcept {
+  core_.threads.records.for_each([](pool_thread& t) { t.chain.arm_poll(); });
+}
+
+/// Counts the waits that have ended; never 0.
+std::uint64_t progress_monitor::this_epoch() const noexcept {
+  return returns_.load(std::memory_order_relaxed) + 1;
+}
+
+/// Is there anything to look for: latent work beside sleepers; or, with `later`, queued tasks or threads that
+/// all wait? Sequentially consistent: see nudge_monitor().
+bool progress_monitor::wants_attention(bool later) const noexcept {
+  if (core_.idle_threads.active() == 0) return false;
+  if (later && (core_.queues.any_shared() || any_hidden() || core_.queues.any_lifo_slot().where != nullptr ||
+                (is_stuck() && stall_epoch_ != this_epoch())))
+    return true;
+  return core_.idle_threads.has_vacant() && any_latent(core_);
+}
+
+progress_monitor::attention progress_monitor::inspect(os::ticks now) noexcept {
+  attention result;
+  if (core_.idle_threads.active() == 0) {
+    latent_seen_ = false;
+    return result;
+  }
+  // One thread is busy and another sleeps. Latent work that is there at two looks in a row is not short.
+  if (core_.idle_threads.has_vacant()) {
+    result.latent = any_latent(core_);
+    if (result.latent && latent_seen_) core_.call_worker();
+    latent_seen_ = result.latent;
+  }
+  if (core_.queues.any_shared() || core_.queues.any_lifo_slot().where != nullptr || any_hidden()) {
+    result.queued = true;
+    if (core_.size() != 0) look_at_backlog(now);
+  } else {
+    queues_noted_ = 0;
+  }
+  if (stalled()) result.queued = true; // look again
+  return result;
+}
+
+/// Tasks are queued. Once one has been ready for 10 ms, finds out what keeps the threads from it.
+void progress_monitor::look_at_backlog(os::ticks now) noexcept {
+  auto const share = [this](seat& s) {
+    auto const moving = core_.quiescence.begin_transit();
+    core_.queues.share(s);
+  };
+  if (queues_noted_ != 0 && now - queues_noted_ < patience_us * ticks_per_us()) return;
+  bool const late = note_queues(now);
+  core_.threads.records.for_each([](pool_thread& t) { t.seen.substituted = false; });
+  bool all_compute = true; // or are blocked, with a substitute that computes
+  bool extra = false;
+  core_.threads.records.for_each([&](pool_thread& t) {
+    if (!t.relief.load(std::memory_order_acquire)) return; // acquire: pairs with call_for_relief()
+    doing const what = judge(t, now);
+    if (what == doing::blocked) return; // it is blocked itself: another may be sent
+    if (t.relieves == nullptr) {
+      extra = true;
+      return;
+    }
+    t.relieves->seen.substituted = true;
+    if (what != doing::computes) all_compute = false;
+  });
+  for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
+    seat& s = core_.queues.seat_at(i);
+    // acquire: pairs with basic_idle_set::assign(), because the record may be new. Records outlive threads.
+    auto* const t = static_cast<pool_thread*>(s.occupant.load(std::memory_order_acquire));
+    if (i >= core_.size()) { // closed, and perhaps not left yet
+      if (late) share(s);
+      continue;
+    }
+    if (t == nullptr) {
+      all_compute = false;
+      continue;
+    }
+    doing const what = judge(*t, now);
+    if (what == doing::something) all_compute = false;
+    if (what == doing::something) continue;
+    if (late) share(s);
+    // A thread that is judged as blocked has hidden its work since the last look, 10 ms ago, or longer.
+    if (what == doing::blocked && !t->seen.substituted &&
+        (hides_work(*t) || (late && !core_.idle_threads.has_vacant()))) {
+      send_relief(t);
+      all_compute = false;
+    }
+  }
+  if (!late) return;
+  if (core_.idle_threads.has_vacant()) // a seat is free: a worker has to be called, or no thread can be made
+    core_.call_worker();
+  else if (all_compute && !extra)
+    send_relief(nullptr);
+}
+
+bool progress_monitor::hides_work(pool_thread const& t) const noexcept {
+  // seq_cst: pairs with enter_kernel().
+  if (t.blocks_on_seat.load(std::memory_order_seq_cst) == 0) return false;
+  seat const* const s = t.sits_on();
+  return s != nullptr && (!s->inbox.empty() || t.chain.has_latent() || any_child(core_));
+}
+
+bool progress_monitor::any_hidden() const noexcept {
+  for (unsigned i = 0, n = core_.size(); i < n && i < core_.queues.seats(); ++i) {
+    // acquire: as in look_at_backlog().
+    auto* const t =
+        static_cast<pool_thread*>(core_.queues.seat_at(i).occupant.load(std::memory_order_acquire));
+    if (t != nullptr && hides_work(*t)) return true;
+  }
+  return false;
+}
+
+/// Has a task been ready since the last note? Queues are first in, first out: if fewer tasks have been popped
+/// by now than had been pushed by then, one of those is still queued.
+bool progress_monitor::note_queues(os::ticks now) noexcept {
+  std::size_t const n = core_.queues.seats();
+  bool const first = queues_noted_ == 0 || pushed_then_.size() != n + 1;
+  if (first) pushed_then_.assign(n + 1, 0); // the constructor has reserved the memory
+  std::uint64_t const pushed = core_.queues.pushed();
+  bool late = !first && core_.queues.popped() < pushed_then_[0];
+  pushed_then_[0] = pushed;
+  for (std::size_t i = 0; i != n; ++i) {
+    seat& s = core_.queues.seat_at(static_cast<unsigned>(i));
+    if (!first && s.queue.popped() < pushed_then_[i + 1]) late = true;
+    pushed_then_[i + 1] = s.queue.pushed();
+    // A LIFO slot is emptied at the occupant's next task boundary.
+    if (!first && s.lifo_slot.load(std::memory_order_relaxed) != nullptr) late = true;
+  }
+  queues_noted_ = now;
+  return late;
+}
+
+/// What the thread has done since the last look. Judged by its CPU time: a thread that the system has
+/// preempted neither computes nor is blocked.
+progress_monitor::doing progress_monitor::judge(pool_thread& t, os::ticks now) noexcept {
+  auto& seen = t.seen;
+  os::thread_id const id = t.tid.load(std::memory_order_relaxed);
+  if (id == 0) return doing::something; // it is being made
+  unsigned const boundaries = t.boundaries.load(std::memory_order_relaxed);
+  std::chrono::nanoseconds const cpu = os::cpu_time(id), used = cpu - seen.cpu;
+  std::chrono::nanoseconds const since{std::int64_t{1000} * ((now - seen.at) / ticks_per_us())};
+  bool const passed = seen.tid != id || seen.boundaries != boundaries;
+  if (passed) seen.cpu_then = cpu;
+  seen.tid = id;
+  seen.boundaries = boundaries;
+  seen.cpu = cpu;
+  seen.at = now;
+  // Between tasks it may sleep in one of the pool's own locks, and will go on.
+  if (passed || !pool_thread::is_in_task(boundaries)) return doing::something;
+  if (used * mostly_blocked <= since && os::blocked_in_kernel(id)) return doing::blocked;
+  return cpu - seen.cpu_then >= std::chrono::microseconds(patience_us) ? doing::computes : doing::something;
+}
+
+/// By the monitor. One more thread runs ready tasks: in place of `blocked`, or, if null, as the extra one.
+void progress_monitor::send_relief(pool_thread* blocked) noexcept {
+  pool_thread* t = nullptr;
+  if (idle_set_thread* const idle = core_.idle_threads.take_idle()) {
+    t = &thread_of(*idle);
+    call_for_relief(*t, blocked);
+    t->parker.unpark();
+  } else {
+    core_.threads.start({}, true, blocked);
+  }
+}
+
+/// Before `t` runs, or while it is idle and no other thread can call it.
+void progress_monitor::call_for_relief(pool_thread& t, pool_thread* blocked) noexcept {
+  t.relieves = blocked;
+  t.boundaries_then =
+      blocked != nullptr ? blocked->boundaries.load(std::memory_order_relaxed) : boundaries_of_all_but(t);
+  t.relief.store(true, std::memory_order_release); // pairs with worker.cpp's sleep() and worker_loop()
+}
+
+unsigned progress_monitor::boundaries_of_all_but(pool_thread const& t) const noexcept {
+  unsigned n = 0;
+  core_.threads.records.for_each_known([&](pool_thread const& other) { // the sum never goes back
+    if (&other != &t) n += other.boundaries.load(std::memory_order_relaxed);
+  });
+  return n;
+}
+
+/// At a task boundary of a thread that was called for relief: does it go on? Never beside `size()` threads
+/// that make progress.
+bool progress_monitor::is_relief_wanted(pool_thread const& t, os::ticks& tested) const noexcept {
+  if (t.relieves == nullptr) return boundaries_of_all_but(t) == t.boundaries_then;
+  pool_thread const& blocked = *t.relieves;
+  if (blocked.boundaries.load(std::memory_order_relaxed) != t.boundaries_then || blocked.sits_on() == nullptr)
+    return false;
+  os::ticks const now = os::now();
+  if (tested != 0 && now - tested < test_again_us * ticks_per_us()) return true;
+  tested = now;
+  return os::blocked_in_kernel(blocked.tid.load(std::memory_order_relaxed));
+}
+
+/// A ready task. The substitute of a thread that keeps its seat in a blocking region also takes what that
+/// hides, as the next thread on the seat would if it had been left.
+finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
+  pool_thread const* const blocked = t.relieves;
+  bool const on_seat = blocked != nullptr && blocked->blocks_on_seat.load(std::memory_order_relaxed) != 0;
+  if (on_seat)
+    if (seat* const s = blocked->sits_on())
+      if (task* const k = s->inbox.pop()) return {.queued = k};
+  if (task* const k = core_.queues.any_task()) return {.queued = k};
+  if (!on_seat) return {};
+  if (scope_child* const c = take_child(core_, t)) return {.child = c};
+  return {.latent = find_latent(core_, t)};
+}
+
+/// Runs ready tasks, without a seat.
+void progress_monitor::relieve(pool_thread& t) noexcept {
+  t.resting = false; // the monitor has counted it as active
+  core_.quiescence.thread_began();
+  for (os::ticks tested = 0; is_relief_wanted(t, tested);) {
+    finding const f = find_for_relief(t);
+    if (!f) break;
+    t.counts.bump(counted::relieved);
+    t.pass_boundary();
+    run_found(core_, t, f);
+    t.pass_boundary();
+  }
+  t.relief.store(false, std::memory_order_relaxed);
+}
+
+/// Every active thread waits for something that only the pool can complete, and nothing is ready.
+bool progress_monitor::stalled() noexcept {
+  std::uint64_t const epoch = this_epoch();
+  bool hopeless = is_stuck();
+  // A thread that was woken and has not run yet still counts as waiting.
+  core_.threads.records.for_each([&](pool_thread& t) {
+    if (t.waits_in.load(std::memory_order_relaxed) != nullptr && !t.parker.sleeps()) hopeless = false;
+  });
+  if (!hopeless || any_latent(core_) ||
+      (core_.queues.any_queued() && core_.threads.made() < core_.size() + core_.options().spares_) ||
+      stall_epoch_ == epoch) {
+    stalled_looks_ = 0;
+    return false;
+  }
+  if (++stalled_looks_ < stalled_looks_enough) return true;
+  stalled_looks_ = 0;
+  stall_epoch_ = epoch; // once
+  bool told = false;
+  core_.threads.records.for_each([&](pool_thread& t) {
+    if (told || t.waits_in.load(std::memory_order_relaxed) == nullptr) return;
+    told = true;
+    report_asked_.store(true, std::memory_order_release);
+    t.parker.unpark(); // user code runs there, not on the monitor
+  });
+  return false;
+}
+
+/// By one of the threads that wait.
+void progress_monitor::report_stall() noexcept {
+  try {
+    tell_of_stall();
+  } catch (std::bad_alloc const&) {
+    static_cast<void>(std::fputs("rubato: a pool has stalled, and there is no memory to say more\n", stderr));
+  }
+}
+
+void progress_monitor::tell_of_stall() {
+  stall_report report;
+  report.pool = core_.options().name_;
+  report.ready = core_.queues.size();
+  report.suspended = core_.owned.count();
+  core_.threads.records.for_each([&](pool_thread& t) {
+    char const* const why = t.waits_in.load(std::memory_order_relaxed);
+    if (why == nullptr) return;
+    std::optional<unsigned> runner;
+    if (thread_context const* m = t.waits_for.load(std::memory_order_relaxed)) runner = m->index;
+    report.waiters.push_back({t.index, why, runner});
+  });
+  if (core_.options().on_stall_) {
+    try {
+      core_.options().on_stall_(report);
+    } catch (...) {
+      os::die("on_stall threw, and no caller is left to tell");
+    }
+    return;
+  }
+  std::string text = "rubato: pool '" + report.pool +
+                     "' has stalled: every thread waits for work of the pool, and " +
+                     std::to_string(report.suspended) + " coroutine(s) are suspended\n";
+  for (auto const& w : report.waiters) {
+    text += "  thread " + std::to_string(w.thread) + " waits in " + w.waits_in;
+    if (w.waits_for) text += " for thread " + std::to_string(*w.waits_for);
+    text += '\n';
+  }
+  static_cast<void>(std::fputs(text.c_str(), stderr));
+}
+
+} // namespace rubato::detail

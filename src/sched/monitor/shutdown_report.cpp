@@ -1,0 +1,68 @@
+#include "sched/monitor/shutdown_report.hpp"
+
+#include "os/clock.hpp"
+#include "sched/core/pool_core.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+#include <string>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::chrono::seconds patience{1};
+
+std::string seconds(std::int64_t us) {
+  std::int64_t const tenths = us / 100'000;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+std::string line_of(pool_thread& t, os::ticks now) {
+  std::string line = "  thread " + std::to_string(t.index);
+  char const* const why = t.waits_in.load(std::memory_order_relaxed); // relaxed, all: for the report
+  if (why == nullptr) return line + " runs a task\n";
+  line += std::string(" waits in ") + why;
+  if (thread_context const* const runner = t.waits_for.load(std::memory_order_relaxed))
+    line += " for thread " + std::to_string(runner->index);
+  return line + ", for " + seconds((now - t.waits_since.load(std::memory_order_relaxed)) / ticks_per_us()) +
+         '\n';
+}
+
+} // namespace
+
+std::chrono::steady_clock::time_point shutdown_report::due() const noexcept {
+  return printed_ ? std::chrono::steady_clock::time_point::max() : began_ + patience;
+}
+
+void shutdown_report::print() noexcept {
+  printed_ = true;
+  try {
+    auto const us =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began_);
+    std::string text =
+        "rubato: pool '" + core_.name() + "' has been ending for " + seconds(us.count()) + ". It waits for\n";
+    os::ticks const now = os::now();
+    core_.threads.records.for_each([&](pool_thread& t) {
+      if (core_.idle_threads.is_active(t)) text += line_of(t, now);
+    });
+    if (std::size_t const n = core_.queues.size(); n != 0)
+      text += "  " + std::to_string(n) + " queued task(s)\n";
+    if (std::size_t const n = core_.owned.count(); n != 0)
+      text += "  " + std::to_string(n) +
+              " coroutine(s) or timers that are suspended; what they await must resume them\n";
+    if (core_.life.is_discarding())
+      text += "a discard has asked all tasks to stop, and waits for those that run\n";
+    else if (discard_at_ != std::chrono::steady_clock::time_point::max())
+      text += "when its grace is over it begins to discard, which ends the waits of tasks\n";
+    else
+      text += "shutdown(drain, grace) or request_shutdown(discard) ends the waits of tasks\n";
+    static_cast<void>(std::fputs(text.c_str(), stderr));
+  } catch (std::bad_alloc const&) {
+    static_cast<void>(std::fputs("rubato: a pool has been ending for a second\n", stderr));
+  }
+}
+
+} // namespace rubato::detail

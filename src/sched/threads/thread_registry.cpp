@@ -1,0 +1,379 @@
+#include "sched/threads/thread_registry.hpp"
+
+#include "os/membarrier.hpp"
+#include "os/memory.hpp"
+#include "os/thread.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/worker/hazard_guard.hpp"
+#include "sched/worker/worker.hpp"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <thread>
+
+namespace rubato::detail {
+
+namespace {
+
+// A fork uses at least this much stack: a chain with more cells would never be full.
+constexpr std::size_t least_frame = 64;
+constexpr std::size_t most_slots = std::size_t{1} << 20U;
+
+/// The pool's name and the thread's number, in 15 bytes: the name is shortened, never the number.
+std::string thread_name(std::string const& pool, unsigned number) {
+  constexpr std::size_t most = 15;
+  std::string const tail = "/" + std::to_string(number);
+  if (pool.size() + tail.size() <= most) return pool + tail;
+  return pool.substr(0, most - tail.size() - 1) + "~" + tail;
+}
+
+} // namespace
+
+thread_registry::thread_registry(pool_core& core, unsigned slots)
+    : core_(core)
+    , records(slots) {}
+
+thread_registry::~thread_registry() {
+  if (core_.life.is_abandoned()) return;
+  for (auto& t : storage_) os::release(t->memory, t->memory_bytes);
+  records.release();
+}
+
+void thread_registry::await_guests() const noexcept {
+  while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield(); // pairs with leave()
+}
+
+void thread_registry::open() noexcept {
+  std::lock_guard const guard(mutex_); // a thread that is about to end decides under it: ends_now()
+  winding_up_ = false;
+  surplus_.store(0, std::memory_order_relaxed);
+  records.for_each([](pool_thread& t) { t.exiting.store(false, std::memory_order_relaxed); });
+}
+
+void thread_registry::wind_up() noexcept {
+  std::lock_guard const guard(mutex_); // no thread is made in between
+  winding_up_ = true;
+  records.for_each([](pool_thread& t) {
+    if (!t.worker) return;
+    t.exiting.store(true, std::memory_order_release); // pairs with worker.cpp's sleep()
+    t.parker.unpark();
+  });
+}
+
+/// The next number's record. Null: no number is left. Under the lock.
+pool_thread* thread_registry::add_record() {
+  unsigned const number = records.known();
+  if (number == records.slots()) return nullptr;
+  free_.reserve(number + 1); // so that giving it back cannot fail
+  exited_.reserve(number + 1);
+  auto made = std::make_unique<pool_thread>();
+  storage_.reserve(number + 1);
+  std::size_t const stack =
+      core_.options().stack_size_ != 0 ? core_.options().stack_size_ : os::stack_bytes();
+  std::size_t const cells = std::clamp(stack / least_frame, std::size_t{1024}, most_slots);
+  made->memory_bytes = (cells + 2) * sizeof(latent_chain::cell);
+  made->memory = os::reserve(made->memory_bytes);
+  made->chain.attach(static_cast<latent_chain::cell*>(made->memory), cells, os::membarrier_available());
+  made->index = number;
+  made->core = &core_;
+  made->next_victim = number;
+  storage_.push_back(std::move(made));
+  records.publish(*storage_.back());
+  return storage_.back().get();
+}
+
+/// Under the lock. May another thread be made? For a seat that was reserved when no thread was idle: since
+/// then a thread may have been made for another seat, and be idle now.
+bool thread_registry::may_make(bool for_seat) noexcept {
+  if (winding_up_ || made_ >= core_.size() + core_.options().spares_) return false;
+  return !for_seat || made_ < core_.size() || !core_.idle_threads.has_idle();
+}
+
+/// A record for a thread that joins: a free one, or a new one. Null: no number is left, or none may join.
+pool_thread* thread_registry::take_record(bool guest, bool for_seat) {
+  std::lock_guard const guard(mutex_);
+  if (guest ? guests_ >= pool_core::max_guests : !may_make(for_seat)) return nullptr;
+  pool_thread* t = nullptr;
+  if (free_.empty()) {
+    t = add_record();
+    if (t == nullptr) return nullptr;
+  } else {
+    t = free_.back();
+    free_.pop_back();
+  }
+  if (guest)
+    ++guests_;
+  else
+    ++made_, ++unjoined_; // at once: join_all() waits for it although it does not run yet
+  t->worker.store(!guest, std::memory_order_relaxed);
+  t->exiting.store(false, std::memory_order_relaxed);
+  t->relief.store(false, std::memory_order_relaxed);
+  t->resting = false;
+  t->boundaries.store((t->boundaries.load(std::memory_order_relaxed) | 1U) + 1U, std::memory_order_relaxed);
+  t->tid.store(0, std::memory_order_relaxed);
+  t->outer = &outside;
+  t->local_since = 0;
+  t->pinned_to = -1;
+  records.enter(*t);
+  t->chain.arm_poll(); // the monitor may be asleep: it has not seen this thread
+  return t;
+}
+
+/// Under the lock.
+void thread_registry::give_back(pool_thread& t) noexcept {
+  records.leave(t);
+  free_.push_back(&t);
+}
+
+void thread_registry::free_number(pool_thread& t) noexcept {
+  std::lock_guard const guard(mutex_);
+  if (t.worker)
+    --made_;
+  else
+    --guests_;
+  give_back(t);
+}
+
+/// Makes a thread for a call, or one without a seat. It is active from now on. False: none can be made.
+bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* blocked) noexcept {
+  pool_thread* t = nullptr;
+  try {
+    join_ended();
+    t = take_record(false, static_cast<bool>(c));
+  } catch (std::exception const&) { // no memory, no thread either
+    refused_.store(true, std::memory_order_relaxed);
+  }
+  if (t == nullptr) return false;
+  if (relief) core_.progress.call_for_relief(*t, blocked);
+  if (c)
+    core_.idle_threads.settle(c, *t);
+  else
+    core_.idle_threads.count_in(*t);
+  if (!core_.options().inherit_scheduling_ && !schedules_like_monitor()) {
+    to_make_.fetch_add(1, std::memory_order_relaxed); // relaxed: handed over under the monitor's lock
+    make_on_monitor(*t);
+    return true;
+  }
+  if (create(*t)) return true;
+  undo_launch(c, *t);
+  return false;
+}
+
+bool thread_registry::create(pool_thread& t) noexcept {
+  try {
+    os::thread_options const wanted{.name = thread_name(core_.options().name_, t.index),
+                                    .stack_size = core_.options().stack_size_,
+                                    .blocks_signals = !core_.options().inherit_scheduling_,
+                                    .cpus = core_.options().inherit_scheduling_ ? nullptr : &cpus_};
+    // Under the lock, which the thread takes at its end: the thread that joins it finds the handle.
+    std::lock_guard const guard(mutex_);
+    t.handle = os::thread(wanted, &thread_registry::thread_main, &t);
+    refused_.store(false, std::memory_order_relaxed);
+    return true;
+  } catch (std::exception const&) {
+    refused_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+}
+
+void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
+  t.relief.store(false, std::memory_order_relaxed);
+  if (c)
+    core_.idle_threads.unsettle(c, t);
+  else
+    core_.vacate(t, leaving::for_good);
+  {
+    std::lock_guard const guard(mutex_);
+    --unjoined_;
+  }
+  free_number(t);
+  core_.quiescence.wake_all(); // as in reclaim()
+}
+
+/// By the monitor, for a launching thread that is scheduled otherwise than new threads are to be.
+void thread_registry::make_now(pool_thread& t) noexcept {
+  hazard_guard const here(core_); // the pool may end as soon as the thread runs, or was not made
+  idle_set::call const c{.where = t.sits_on(), .sleeper = nullptr};
+  if (!create(t)) {
+    undo_launch(c, t);
+    not_launched(c);
+  }
+  to_make_.fetch_sub(1, std::memory_order_release); // pairs with await_made()
+  core_.quiescence.wake_all();                      // open_seats() may wait, and join_all()
+}
+
+/// Waits until the monitor has made the threads that it is to make. It takes none of the caller's locks.
+void thread_registry::await_made() noexcept {
+  core_.quiescence.await(
+      [this] { return to_make_.load(std::memory_order_acquire) == 0; }); // pairs with make_now()
+}
+
+/// If no thread can be made, that is no error: the busy ones go on.
+void thread_registry::start(idle_set::call const& c, bool relief, pool_thread* blocked) noexcept {
+  if (!launch(c, relief, blocked)) not_launched(c);
+}
+
+void thread_registry::not_launched(idle_set::call const& c) noexcept {
+  if (c) {
+    core_.idle_threads.give_up(c);
+    auto& s = static_cast<seat&>(*c.where);
+    if (s.closed.load(std::memory_order_relaxed)) core_.life.retire_seat(s);
+  }
+  // A thread may have gone idle meanwhile without leaving a seat, and have found none vacant.
+  if (core_.idle_threads.has_idle()) {
+    core_.call_for_inboxes();
+    if (core_.queues.any_shared()) core_.notify();
+  }
+  nudge_monitor(monitor_rest::dozing); // it looks after latent work, for which no thread was made
+  core_.progress.tell_if_stuck();
+  core_.quiescence.tell_waiters();
+  // No thread is left to sit down: one that waits for a task bound to a seat runs it itself.
+  records.for_each([](pool_thread& w) {
+    if (w.waits_in.load(std::memory_order_relaxed) != nullptr) w.parker.unpark();
+  });
+}
+
+void thread_registry::thread_main(void* arg) {
+  auto& t = *static_cast<pool_thread*>(arg);
+  pool_core& core = *t.core;
+  current = &t;
+  t.tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  if (seat* const s = t.sits_on()) pin(t, *s);
+  if (core.options().on_start_) core.options().on_start_(t.index);
+  worker_loop(core, t);
+  if (core.options().on_exit_) {
+    core.idle_threads.count_in(t);
+    core.options().on_exit_(t.index);
+    core.after_vacating(core.vacate(t, leaving::for_good));
+    core.quiescence.tell_waiters();
+  }
+  current = &outside;
+  core.threads.thread_ended(t);
+}
+
+void thread_registry::thread_ended(pool_thread& t) noexcept {
+  join_ended(); // a thread that ended before, so that few of their stacks are kept
+  {
+    std::lock_guard const guard(mutex_);
+    exited_.push_back(&t);
+  }
+  core_.quiescence.wake_all();
+}
+
+void thread_registry::reclaim(pool_thread& t) noexcept {
+  {
+    std::lock_guard const guard(mutex_);
+    --unjoined_;
+    give_back(t);
+  }
+  core_.quiescence.wake_all(); // join_all() may wait for the last one
+}
+
+pool_thread* thread_registry::take_exited() noexcept {
+  std::lock_guard const guard(mutex_);
+  if (exited_.empty()) return nullptr;
+  pool_thread* const t = exited_.back();
+  exited_.pop_back();
+  return t;
+}
+
+/// Frees the record of a thread that has ended altogether. It waits for none: the destructors of thread-local
+/// objects are user code.
+void thread_registry::join_ended() noexcept {
+  pool_thread* const t = take_exited();
+  if (t == nullptr) return;
+  if (t->handle.try_join()) {
+    reclaim(*t);
+  } else {
+    std::lock_guard const guard(mutex_);
+    exited_.push_back(t);
+  }
+}
+
+/// Waits until all threads have ended. False: resize() has started the pool again.
+bool thread_registry::join_all() noexcept {
+  for (;;) {
+    if (pool_thread* const t = take_exited()) {
+      t->handle.join();
+      reclaim(*t);
+      continue;
+    }
+    core_.quiescence.await([&] {
+      std::lock_guard const guard(mutex_);
+      return unjoined_ == 0 || !winding_up_ || !exited_.empty();
+    });
+    std::lock_guard const guard(mutex_);
+    if (unjoined_ == 0) return true;
+    if (!winding_up_) return false;
+  }
+}
+
+/// The calling thread joins for a while. Throws std::system_error if too many are in already.
+pool_thread* thread_registry::enter() {
+  pool_thread* const t = take_record(true, false);
+  if (t == nullptr)
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                            "rubato: more than 65,535 outside threads run in one pool at the same time");
+  inside_.fetch_add(1, std::memory_order_relaxed);
+  t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  t->pass_boundary(); // a guest is in a task from the beginning
+  core_.idle_threads.enter(*t);
+  core_.quiescence.thread_began();
+  return t;
+}
+
+void thread_registry::leave(pool_thread& t) noexcept {
+  t.pass_boundary();
+  core_.after_vacating(core_.vacate(t, leaving::for_good));
+  free_number(t);
+  core_.quiescence.tell_waiters();
+  inside_.fetch_sub(1, std::memory_order_release); // the last touch: pairs with await_guests()
+}
+
+bool thread_registry::no_thread_to_call() noexcept {
+  bool const none_made = made_.load(std::memory_order_relaxed) >= core_.size() + core_.options().spares_ ||
+                         refused_.load(std::memory_order_relaxed);
+  return none_made && !core_.idle_threads.has_idle();
+}
+
+/// Threads end until `workers` are left: sleeping threads now, busy ones when they have nothing to do, as a
+/// thread whose seat is closed has after its task. See worker.cpp's sleep().
+void thread_registry::end_surplus(unsigned workers) noexcept {
+  unsigned surplus = 0;
+  {
+    std::lock_guard const guard(mutex_);
+    unsigned const made = made_.load(std::memory_order_relaxed);
+    surplus = made - std::min(made, workers);
+    surplus_.store(surplus, std::memory_order_release); // pairs with any_surplus()
+  }
+  core_.idle_threads.for_each_idle([&](idle_set_thread& t) {
+    if (surplus == 0 || t.active) return; // active: it drives
+    --surplus;
+    t.parker.unpark();
+  });
+}
+
+/// The caller is in no list. False: resize() wants it after all, or another thread has ended in its stead.
+bool thread_registry::ends_now(pool_thread const& t) noexcept {
+  std::lock_guard const guard(mutex_);
+  unsigned const surplus = surplus_.load(std::memory_order_relaxed);
+  bool const is_surplus = surplus != 0 && made_.load(std::memory_order_relaxed) > core_.size();
+  surplus_.store(is_surplus ? surplus - 1 : 0, std::memory_order_relaxed);
+  if (!is_surplus && !t.exiting.load(std::memory_order_relaxed)) return false;
+  --made_; // now, so that another may be made in its place
+  return true;
+}
+
+void pin(pool_thread& t, seat& s) noexcept {
+  if (s.cpu == t.pinned_to) return;
+  if (!t.worker) return; // a guest's affinity is its own affair
+  if (s.cpu >= 0)
+    static_cast<void>(os::pin(s.cpu));
+  else
+    static_cast<void>(os::unpin());
+  t.pinned_to = s.cpu;
+}
+
+} // namespace rubato::detail

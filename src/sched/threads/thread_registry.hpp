@@ -1,0 +1,97 @@
+// The threads of a pool: workers, spares and guests; how they are made, numbered and let go.
+// docs/design/lifecycle.md
+//
+// A record is free, in use by a worker or a guest, or exited: its thread has ended and is to be joined.
+#pragma once
+
+#include "os/cpus/affinity.hpp"
+#include "os/cpus/cpus.hpp"
+#include "sched/threads/record_table.hpp"
+#include "sched/worker/pool_thread.hpp"
+#include "sync/idle_set.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace rubato::detail {
+
+class pool_core;
+
+class thread_registry {
+  pool_core& core_;
+  os::cpu_mask const cpus_{os::affinity_cpus()}; // of the thread that makes the pool: its threads' as well
+
+  std::mutex mutex_; // guards the next three, and all changes of the others
+  std::vector<std::unique_ptr<pool_thread>> storage_;
+  std::vector<pool_thread*> free_;
+  std::vector<pool_thread*> exited_; // to be joined
+  std::atomic<unsigned> made_{0};    // the pool's own threads, without those that end
+  std::atomic<unsigned> surplus_{0}; // how many of them resize() has told to end
+  unsigned unjoined_ = 0;            // the pool's own threads, with those that end
+  unsigned guests_ = 0;              // guests that are in
+  bool winding_up_ = false;          // no thread is made any more
+  std::atomic<unsigned> to_make_{0}; // threads that the monitor is to make
+  std::atomic<bool> refused_{false}; // the system refused the last one
+  std::atomic<unsigned> inside_{0};  // guests that still touch this object
+
+  [[nodiscard]] bool may_make(bool for_seat) noexcept;
+  [[nodiscard]] pool_thread* take_record(bool guest, bool for_seat);
+  [[nodiscard]] pool_thread* add_record();
+  void give_back(pool_thread& t) noexcept;
+  void free_number(pool_thread& t) noexcept;
+  [[nodiscard]] bool launch(idle_set::call const& c, bool relief, pool_thread* blocked) noexcept;
+  [[nodiscard]] bool create(pool_thread& t) noexcept;
+  void undo_launch(idle_set::call const& c, pool_thread& t) noexcept;
+  void not_launched(idle_set::call const& c) noexcept;
+  static void thread_main(void* arg);
+  void thread_ended(pool_thread& t) noexcept;
+  void join_ended() noexcept;
+  [[nodiscard]] pool_thread* take_exited() noexcept;
+  void reclaim(pool_thread& t) noexcept;
+
+public:
+  record_table records;
+
+  thread_registry(pool_core& core, unsigned slots);
+  /// No thread is in the pool any more, unless they were left in the parent by fork().
+  ~thread_registry();
+
+  [[nodiscard]] unsigned made() const noexcept { return made_.load(std::memory_order_relaxed); }
+
+  /// The calling thread joins for a while. Throws std::system_error if too many are in already.
+  [[nodiscard]] pool_thread* enter();
+  void leave(pool_thread& t) noexcept;
+  /// Waits until no guest touches the pool any more.
+  void await_guests() const noexcept;
+
+  /// Makes a thread for a call, or one for relief. If none can be made, that is no error.
+  void start(idle_set::call const& c, bool relief, pool_thread* blocked = nullptr) noexcept;
+  /// By the monitor, for a launching thread that is scheduled otherwise than new threads are to be.
+  void make_now(pool_thread& t) noexcept;
+  /// Waits until the monitor has made the threads that it is to make. It takes none of the caller's locks.
+  void await_made() noexcept;
+  /// No thread is left that could sit down on a vacant seat, and none can be made.
+  [[nodiscard]] bool no_thread_to_call() noexcept;
+
+  /// Threads may be made, and none ends: the pool starts, or grows.
+  void open() noexcept;
+  /// Threads end until `workers` are left: sleeping threads now, busy ones at their next task boundary.
+  void end_surplus(unsigned workers) noexcept;
+  /// All end, and none is made.
+  void wind_up() noexcept;
+  /// By a thread that was told to end and is in no list. False: it goes on.
+  [[nodiscard]] bool ends_now(pool_thread const& t) noexcept;
+  [[nodiscard]] bool any_surplus() const noexcept {
+    return surplus_.load(std::memory_order_acquire) != 0; // pairs with end_surplus()
+  }
+  /// Waits until all threads have ended. False: resize() has started the pool again.
+  bool join_all() noexcept;
+};
+
+/// Pins the calling thread where its seat is, if it is a worker.
+void pin(pool_thread& t, seat& s) noexcept;
+
+} // namespace rubato::detail

@@ -1,0 +1,416 @@
+#include "sched/worker/await.hpp"
+
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/sched/future_state.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/monitor/outside_waiters.hpp"
+#include "sched/worker/hazard_guard.hpp"
+#include "sched/worker/park.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr unsigned most_claims = 64; // nested in each other on one stack
+
+/// Claimed work stays in its queue, stale, until a thread pops it. A task that spawns and waits without end
+/// would leave ever more, so the thread sweeps its queues once the stale tasks may be as many as the rest.
+void sweep(pool_core& core, pool_thread& t) noexcept {
+  if (++t.stale < t.stale_enough) return;
+  t.stale = 0;
+  seat* const s = t.sits_on();
+  std::size_t left = 0;
+  {
+    auto const moving = core.quiescence.begin_transit();
+    auto const keep = [&core](task* k) { return !drop_stale_task(*k, core); };
+    for (std::size_t n = s != nullptr ? s->queue.size() : 0; n != 0; --n) {
+      task* const k = s->queue.pop();
+      if (k == nullptr) break;
+      if (!keep(k)) continue;
+      ++left;
+      if (!s->queue.push(k)) core.queues.push(k);
+    }
+    for (std::size_t n = core.queues.size_of_both(); n != 0; --n) { // each task of the injector once
+      task* const k = core.queues.pop();
+      if (k == nullptr) break;
+      if (!keep(k)) continue;
+      ++left;
+      core.queues.push(k);
+    }
+  }
+  t.stale_enough = std::max(pool_thread::stale_at_least, left);
+  if (left != 0) core.notify();
+  core.quiescence.tell_waiters();
+}
+
+} // namespace
+
+bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s,
+                      bool stranded) noexcept {
+  return (s.queued.is_ready() || s.is_ready_elsewhere()) && s.home() == &core &&
+         (stranded || (t.claims < most_claims && s.seat == future_state::any_seat));
+}
+
+bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
+  if (!may_run_in_place(core, t, s, stranded)) return false;
+  std::uint16_t const seat = s.seat;
+  switch (s.queued.claim()) {
+  case queue_state::claimed::no:
+    if (!s.claim_elsewhere()) return false;
+    break;
+  case queue_state::claimed::first:
+    s.hold(); // for the queue
+    break;
+  case queue_state::claimed::again:
+    break;
+  }
+  // Before the claim a coroutine may have run and moved. Once claimed, it stays where it is.
+  if (s.home() != &core || (!stranded && s.seat != seat)) {
+    offer(s);
+    return false;
+  }
+  if (core.life.is_discarding() && !s.has_begun()) {
+    s.drop();
+    sweep(core, t);
+    return true;
+  }
+  t.bump(counted::executed);
+  ++t.claims;
+  s.begun_by.store(t.index + 1, std::memory_order_relaxed);
+  s.resume(t);
+  --t.claims;
+  sweep(core, t);
+  return true;
+}
+
+namespace {
+
+/// How a thread waits for a result.
+struct wait_terms {
+  char const* why; ///< for reports
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  stop_scope* stop = nullptr; ///< its request ends the wait
+  bool ends_early = true;     ///< by that request, or when a pool discards the task that the thread runs
+  // Set anew for each search for a pool to drive.
+  state_ref input{};             ///< belongs to a pool without workers; empty: none does
+  bool ready = false;            ///< that pool has something ready: the thread leaves it when it has not
+  std::uint64_t lost_before = 0; ///< workers_lost() before that look
+
+  [[nodiscard]] bool is_over() const noexcept {
+    return (ends_early && (discarded(*current) || (stop != nullptr && stop->stop_requested()))) ||
+           std::chrono::steady_clock::now() >= deadline;
+  }
+};
+
+/// A thread's entry in a future's list of waiters; it stays in its frame until it has been fired or removed.
+class thread_waiter : public future_waiter {
+  std::atomic<bool> fired_{false};
+
+protected:
+  using future_waiter::future_waiter;
+  /// release: pairs with was_fired(). The frame may be gone right afterwards.
+  void set_fired() noexcept { fired_.store(true, std::memory_order_release); }
+
+public:
+  [[nodiscard]] bool was_fired() const noexcept { return fired_.load(std::memory_order_acquire); }
+  /// It could not be removed: it is being fired at this moment.
+  void await_firing() const noexcept {
+    while (!was_fired()) std::this_thread::yield();
+  }
+};
+
+/// Ends a thread's wait when the task that it runs is stopped.
+class stop_alarm final : public stop_listener {
+  stop_scope* scope_; // null: nothing stops it
+  pool_thread& thread_;
+  std::atomic<bool> rung_{false};
+
+  void stop_requested() noexcept override {
+    rung_.store(true, std::memory_order_release); // pairs with rung()
+    thread_.parker.unpark();
+  }
+
+public:
+  stop_alarm(stop_scope* s, pool_thread& t) noexcept
+      : scope_(s)
+      , thread_(t) {
+    if (scope_ == nullptr || scope_->add(*this)) return;
+    scope_ = nullptr;
+    rung_.store(true, std::memory_order_relaxed); // no other thread has it
+  }
+  ~stop_alarm() {
+    if (scope_ != nullptr) scope_->remove(*this);
+  }
+  [[nodiscard]] bool rung() const noexcept {
+    return rung_.load(std::memory_order_acquire); // pairs with stop_requested()
+  }
+};
+
+/// A thread of a pool, on its parker.
+class inside_waiter final : public thread_waiter {
+  pool_thread& thread_;
+  static void wake(future_waiter& base, completions& /*more*/) noexcept {
+    auto& self = static_cast<inside_waiter&>(base);
+    pool_thread& t = self.thread_; // lives as long as the pool, which is the caller's own or guarded
+    std::optional<hazard_guard> here;
+    if (current->core != t.core) here.emplace(*t.core);
+    self.set_fired();
+    t.parker.unpark();
+  }
+
+public:
+  explicit inside_waiter(pool_thread& t) noexcept
+      : thread_waiter(&wake)
+      , thread_(t) {}
+};
+
+/// A thread outside any pool, on a parker in its frame.
+class outside_waiter final : public thread_waiter {
+  parker parker_;
+
+  static void wake(future_waiter& base, completions& /*more*/) noexcept {
+    auto& self = static_cast<outside_waiter&>(base);
+    self.parker_.unpark();
+    self.set_fired(); // last: the parker goes with the frame
+  }
+
+public:
+  outside_waiter() noexcept
+      : thread_waiter(&wake) {}
+  [[nodiscard]] parker& bell() noexcept { return parker_; }
+};
+
+/// Makes the calling thread a guest of the pool for as long as it waits, unless the pool is gone, is about to
+/// end, or has too many guests.
+class guest {
+  thread_context* const before_ = current;
+  pool_thread* mine_ = nullptr;
+
+public:
+  explicit guest(pool_core* core) noexcept {
+    std::optional<hazard_guard> here;
+    if (core == nullptr || !guard_if_there(core, here) || core->life.turns_guests_away()) return;
+    try {
+      mine_ = core->threads.enter();
+    } catch (std::exception const&) { // too many, or no memory: the thread waits outside
+      return;
+    }
+    mine_->outer = before_;
+    current = mine_;
+  }
+  guest(guest const&) = delete;
+  ~guest() {
+    if (mine_ == nullptr) return;
+    current = before_;
+    mine_->core->threads.leave(*mine_);
+  }
+  [[nodiscard]] pool_thread* thread() const noexcept { return mine_; }
+};
+
+template<class Done>
+void spin(os::ticks how_long, Done done) noexcept {
+  os::ticks const until = os::now() + how_long;
+  while (!done() && os::now() < until)
+    for (unsigned i = 0; i != 16 && !done(); ++i) std_policy::pause();
+}
+
+} // namespace
+
+namespace {
+
+/// Waits on a thread of this pool, until the wait is over, or what the thread must drive may have changed.
+void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms const& terms,
+                   bool as_guest = false) noexcept {
+  bool const timed = terms.deadline != std::chrono::steady_clock::time_point::max();
+  future_state* const input = terms.input.get() != &s ? terms.input.get() : nullptr;
+  auto const looks_anew = [&] {
+    return (as_guest && core.life.turns_guests_away()) || terms.lost_before != workers_lost() ||
+           (input != nullptr && (terms.ready || input->done()) &&
+            !has_ready(core)); // a chain of inputs is not walked for each link
+  };
+  if (!timed && !as_guest && run_in_place(core, t, s) && s.done()) return;
+  if (core.size() != 0)
+    spin(core.search_ticks(), [&] { return s.done(); });
+  else // no other thread will run it
+    while (core.size() == 0 && !s.done() && !looks_anew() && !terms.is_over() && run_one(core, t)) {
+    }
+  stop_alarm const alarm(terms.ends_early ? terms.stop : nullptr, t);
+  inside_waiter self(t), of_input(t);
+  if (!s.waiters.add(self)) return;
+  bool const both = input != nullptr && input->waiters.add(of_input);
+  auto const fired = [&] { return self.was_fired(); };
+  auto const over = [&] {
+    return alarm.rung() || (terms.ends_early && discarded(t)) ||
+           (timed && std::chrono::steady_clock::now() >= terms.deadline);
+  };
+  // Only a closure in this pool's queues or on its stacks is sure to be ended by the pool alone, not by a
+  // thread outside or the clock.
+  bool const from_outside = timed || s.home() != &core || !s.runs_to_end();
+  if (from_outside) core.progress.count_outside_wait(1);
+  // relaxed: for reports.
+  std::uint32_t const begun_by = from_outside ? 0 : s.begun_by.load(std::memory_order_relaxed);
+  thread_context const* const runner = begun_by != 0 ? core.threads.records.at(begun_by - 1) : nullptr;
+  // With no other thread left to run ready tasks, the waiter runs them.
+  bool stranded = false;
+  auto const is_mine = [&] {
+    return stranded = !timed && may_run_in_place(core, t, s, true) && core.progress.is_stranded();
+  };
+  while (!fired() && !over() && !looks_anew()) {
+    park_until(
+        core, t, terms.why, runner, [&] { return fired() || over() || looks_anew() || is_mine(); },
+        terms.deadline);
+    if (!fired() && std::exchange(stranded, false)) static_cast<void>(run_in_place(core, t, s, true));
+  }
+  if (from_outside) core.progress.count_outside_wait(-1);
+  if (both && !input->waiters.remove(of_input)) of_input.await_firing();
+  if (!fired() && !s.waiters.remove(self)) self.await_firing();
+}
+
+/// The path from a result to one of its inputs.
+class input_path {
+  struct level {
+    state_ref at;
+    std::size_t next = 0;
+  };
+  std::array<level, 8> first_; // most paths are short, and so cost no allocation
+  std::size_t depth_ = 0;
+  std::vector<level> rest_;
+
+public:
+  explicit input_path(future_state& s) noexcept {
+    s.hold();
+    first_[depth_++].at = state_ref(&s);
+  }
+  [[nodiscard]] bool empty() const noexcept { return depth_ == 0; }
+  [[nodiscard]] level& end() noexcept { return rest_.empty() ? first_[depth_ - 1] : rest_.back(); }
+  /// Throws std::bad_alloc.
+  void push(state_ref s) {
+    if (depth_ < first_.size())
+      first_[depth_] = {std::move(s)};
+    else
+      rest_.push_back({std::move(s)});
+    ++depth_;
+  }
+  void pop() noexcept {
+    if (rest_.empty())
+      first_[depth_ - 1] = {};
+    else
+      rest_.pop_back();
+    --depth_;
+  }
+};
+
+/// Sets what a thread that waits for `s` must drive: `s`, or a pending input of it or of its inputs, that
+/// belongs to a pool without workers. Prefers a pool that has something ready. O(pending inputs).
+void find_work_to_drive(future_state& s, wait_terms& terms) noexcept {
+  constexpr unsigned most_steps = 10'000'000; // inputs that are shared may be met many times
+  terms.input = {};
+  terms.ready = false;
+  input_path path(s);
+  try {
+    for (unsigned steps = 0; steps != most_steps && !path.empty(); ++steps) {
+      auto& now = path.end();
+      if (state_ref input(now.at->pending_input(now.next)); input) {
+        path.push(std::move(input));
+        continue;
+      }
+      if (now.at->is_work() && !now.at->done() && is_driven_by_waiters(now.at->home())) {
+        terms.ready = wants_driver(now.at->home());
+        if (terms.ready || !terms.input) terms.input = now.at;
+        if (terms.ready) return;
+      }
+      path.pop();
+    }
+  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it drives what it has found
+  }
+}
+
+/// Waits as a guest of the pool that has the input, until the wait is over, or there may be something else to
+/// drive. False: the pool takes no guests.
+bool await_as_guest(future_state& s, wait_terms const& terms) noexcept {
+  // The seat of the calling thread must not stay taken while it drives another pool.
+  pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
+  seat* const left = t != nullptr ? leave_seats(*t) : nullptr;
+  bool was_guest = false;
+  {
+    guest const g(terms.input->home());
+    if (pool_thread* const in = g.thread()) {
+      was_guest = true;
+      await_in_pool(*in->core, *in, s, terms, true);
+    }
+  }
+  if (t != nullptr) return_to_seats(*t, left);
+  return was_guest;
+}
+
+// NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): its destructor takes the waiter out of the list
+/// Waits on a thread that belongs to no pool, until the wait is over, or there may be something to drive.
+void await_outside(future_state& s, wait_terms const& terms) noexcept {
+  constexpr std::int64_t spin_us = 20; // less than a wake costs
+  pool_core* const driven = terms.input ? terms.input->home() : nullptr;
+  if (driven == nullptr && s.home() != nullptr) spin(spin_us * ticks_per_us(), [&] { return s.done(); });
+  outside_waiter self;
+  listed_outside const listed(driven, self.bell());
+  if (!s.waiters.add(self)) return;
+  if (terms.lost_before == workers_lost() && !wants_driver(driven))
+    static_cast<void>(self.bell().park_until(terms.deadline));
+  if (s.done() || !s.waiters.remove(self)) self.await_firing();
+}
+// NOLINTEND(clang-analyzer-core.StackAddressEscape)
+
+void await_here(future_state& s, wait_terms const& terms) noexcept {
+  if (current->core != nullptr)
+    await_in_pool(*current->core, thread_of(*current), s, terms);
+  else
+    await_outside(s, terms);
+}
+
+bool await_anywhere(future_state& s, wait_terms terms) noexcept {
+  for (;;) {
+    if (s.done()) return true;
+    terms.lost_before = workers_lost(); // before the search for a pool to drive
+    pool_core* const owner = s.home();
+    if (owner != nullptr && owner != current->core && was_left_behind(owner)) { // by fork(), in the parent
+      s.give_up();
+      return true;
+    }
+    // relaxed: a pool that loses its workers later counts that, and wakes the waiters.
+    terms.input = {};
+    if (workerless_pools.load(std::memory_order_relaxed) != 0) find_work_to_drive(s, terms);
+    bool const elsewhere = terms.input && terms.input->home() != current->core;
+    if (!elsewhere || !await_as_guest(s, terms)) await_here(s, terms);
+    if (s.done()) return true;
+    if (terms.is_over()) return false;
+  }
+}
+
+/// The stop scope of the task that the calling thread runs; null: its pool's, or none.
+stop_scope* stop_in_force() noexcept { return static_cast<stop_scope*>(current->chain.token()); }
+
+} // namespace
+
+bool future_state::wait(char const* why) noexcept {
+  return await_anywhere(*this, {.why = why, .stop = stop_in_force()});
+}
+
+void future_state::wait_to_end(char const* why) noexcept {
+  static_cast<void>(await_anywhere(*this, {.why = why, .ends_early = false}));
+}
+
+bool future_state::wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
+  return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = stop_in_force()});
+}
+
+} // namespace rubato::detail

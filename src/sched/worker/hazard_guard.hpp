@@ -1,0 +1,28 @@
+// Shows that a thread from outside still touches a pool, so that the pool's destructor waits for it.
+// docs/design/lifecycle.md
+#pragma once
+
+namespace rubato::detail {
+
+class pool_core;
+
+/// Lives on the stack of an outside thread from before it does anything that other threads may notice (it
+/// queues a task) until it touches the pool no more. Costs two plain stores. No user code runs under it.
+class hazard_guard {
+public:
+  /// The pool must exist: it waits for something that the caller has not done yet. Else: guard_if_there().
+  explicit hazard_guard(pool_core const& core) noexcept;
+  hazard_guard(hazard_guard const&) = delete;
+  hazard_guard& operator=(hazard_guard const&) = delete;
+  ~hazard_guard();
+};
+
+/// Waits until no thread guards the pool any more.
+void await_hazards(pool_core const& core) noexcept;
+
+// Around fork(): the child has none of the other threads.
+void lock_hazards() noexcept;
+void unlock_hazards() noexcept;
+void forget_other_hazards() noexcept;
+
+} // namespace rubato::detail

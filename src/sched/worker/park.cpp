@@ -1,0 +1,140 @@
+#include "sched/worker/park.hpp"
+
+#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
+#include "sched/monitor/monitor.hpp"
+
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+seat* leave_seat_in(pool_core& core, pool_thread& t) noexcept {
+  seat* const s = vacate_to_wait(core, t);
+  if (s != nullptr) core.after_vacating(s);
+  return s;
+}
+
+void come_back_in(pool_core& core, pool_thread& t, seat* s) noexcept {
+  // A thread that had no seat before does not get one now.
+  if (s != nullptr && core.idle_threads.sit(t, s, true)) pin(t, *t.sits_on());
+}
+
+void come_back_to_outer_seats(pool_thread& t) noexcept {
+  for (thread_context* m = t.outer; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& outer = thread_of(*m);
+    if (--outer.waits_elsewhere == 0) come_back_in(*m->core, outer, std::exchange(outer.left, nullptr));
+  }
+}
+
+} // namespace
+
+seat* vacate_to_wait(pool_core& core, pool_thread& t) noexcept {
+  if (t.sits_on() != nullptr) t.bump(counted::vacated); // before: the next occupant counts there as well
+  return core.vacate(t, leaving::to_wait);
+}
+
+void wait_for(thread_context& me, stolen_job& d) noexcept {
+  pool_thread& t = thread_of(me);
+  pool_core& core = *me.core;
+  os::ticks spin_until = os::now() + core.search_ticks();
+  while (!d.done()) {
+    // Leapfrogging: what the runner forks from here on descends from the stolen job.
+    auto& runner = thread_of(*d.runner);
+    if (steal_result const l = obtain(core, t, runner, {.descends_from = &d})) {
+      run_latent(t, l);
+      spin_until = os::now() + core.search_ticks();
+    } else if (os::now() < spin_until) {
+      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+    } else if (d.await()) {
+      park_until(core, t, "join", d.runner, [&d] { return d.done(); });
+    }
+  }
+}
+
+/// The thread may hold a seat in each pool that it is a member of. `waits_elsewhere` counts, because a wait
+/// may begin within another: in on_stall, or in a task that a driver runs.
+void leave_outer_seats(pool_thread& t) noexcept {
+  for (thread_context* m = t.outer; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& outer = thread_of(*m);
+    if (outer.waits_elsewhere++ == 0) outer.left = leave_seat_in(*m->core, outer);
+  }
+}
+
+seat* leave_seats(pool_thread& t) noexcept {
+  seat* const s = leave_seat_in(*t.core, t);
+  leave_outer_seats(t);
+  return s;
+}
+
+void return_to_seats(pool_thread& t, seat* s) noexcept {
+  come_back_in(*t.core, t, s);
+  come_back_to_outer_seats(t);
+}
+
+/// A seat on which a thread may drive a pool without workers. Null: there is no memory, try again.
+seat* sit_temporarily(pool_core& core, pool_thread& t) noexcept {
+  if (t.own_seat == nullptr) {
+    try {
+      t.own_seat = &core.queues.add_personal_seat();
+    } catch (std::bad_alloc const&) {
+      return nullptr;
+    }
+  }
+  core.idle_threads.open(t.own_seat);
+  if (core.idle_threads.sit(t, t.own_seat, false)) return t.own_seat;
+  core.idle_threads.close(t.own_seat);
+  return nullptr;
+}
+
+void run_stolen(latent_job& job, thread_context& runner,
+                void (*body)(latent_job&, thread_context&)) noexcept {
+  stolen_job& d = job.stolen_job.value;
+  {
+    fork_scope scope(d.token);
+    d.token = &scope.own;
+    if (d.gate.open()) {
+      token_in_force const token(runner.chain, &scope.own);
+      body(job, runner);
+      d.gate.close();
+    }
+  }
+  // Read before: the frame may be gone right after finish().
+  auto& owner = thread_of(*d.owner);
+  if (d.finish()) owner.parker.unpark();
+}
+
+void stop_stolen(stolen_job& d) noexcept {
+  d.gate.call([&d] { static_cast<stop_scope*>(d.token)->request_stop(); });
+}
+
+void poll_requests(thread_context& me) noexcept {
+  static_cast<void>(me.chain.serve_request(&me));
+  if (thread_of(me).blocks_on_seat.load(std::memory_order_relaxed) != 0) nudge_monitor();
+  me.core->progress.tell_of_latent();
+}
+
+void enter_kernel(thread_context& me) noexcept {
+  for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& t = thread_of(*m);
+    // seq_cst: pairs with progress_monitor::hides_work(). Either the monitor finds this, or what was pushed
+    // before is seen here.
+    t.blocks_on_seat.fetch_add(1, std::memory_order_seq_cst);
+    t.chain.arm_poll(); // poll_requests() tells of what it forks or spawns meanwhile
+    if (m->core->progress.hides_work(t)) nudge_monitor();
+  }
+}
+
+void leave_kernel(thread_context& me) noexcept {
+  for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer)
+    thread_of(*m).blocks_on_seat.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void* leave_seat(thread_context& me) noexcept { return leave_seats(thread_of(me)); }
+
+void come_back(thread_context& me, void* s) noexcept {
+  return_to_seats(thread_of(me), static_cast<seat*>(s));
+}
+
+} // namespace rubato::detail

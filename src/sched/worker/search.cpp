@@ -1,0 +1,232 @@
+#include "sched/worker/search.hpp"
+
+#include "rubato/detail/sched/child_source.hpp"
+#include "rubato/detail/sched/thread_context.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/worker/event_source.hpp"
+#include "sched/worker/worker.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::int64_t answer_us = 2; // how long a request may stay unanswered before the thief takes
+constexpr std::int64_t worth_taking_us = 2;
+constexpr std::int64_t event_us = 4; // a look for events is a system call, of a quarter of a microsecond
+constexpr std::int64_t hot_us = 4;   // for so long a slot is left to its occupant, which runs something else
+
+} // namespace
+
+steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_filter const& w) noexcept {
+  steal_result result;
+  if (&t == &victim || !victim.chain.has_latent()) return result;
+  // A parked thread serves no request.
+  if (victim.waits_in.load(std::memory_order_relaxed) == nullptr) {
+    if (!victim.chain.ask(t.box, &t, t.chain.mark(), w)) {
+      t.counts.bump(counted::contended);
+      return result;
+    }
+    os::ticks const deadline = os::now() + answer_us * ticks_per_us();
+    bool answered = false;
+    while (!(answered = latent_chain::collect(t.box, result)) && os::now() < deadline) std_policy::pause();
+    if (!answered && !victim.chain.withdraw(t.box)) {
+      // The owner serves the request at this moment; it may have been preempted in the middle.
+      while (!latent_chain::collect(t.box, result)) std::this_thread::yield();
+      answered = true;
+    }
+    if (answered) {
+      if (result) t.bump(counted::handed);
+      return result;
+    }
+  }
+  // acquire: pairs with the release below, because one thief takes at a time.
+  if (core.take_gate.exchange(true, std::memory_order_acquire)) {
+    t.counts.bump(counted::contended);
+    return result;
+  }
+  result = victim.chain.take(&victim, &t, t.chain.mark(), w);
+  core.take_gate.store(false, std::memory_order_release);
+  if (result) t.bump(counted::taken);
+  return result;
+}
+
+void run_latent(pool_thread& t, steal_result const& l) noexcept {
+  if (l.job != nullptr) {
+    l.job->exec.get()(*l.job, t); // sets a token of its own: run_stolen(), group_member::run_elsewhere()
+  } else {
+    token_in_force const token(t.chain, l.piece.token);
+    l.piece.exec(l.piece, t);
+  }
+}
+
+bool any_child(pool_core const& core) noexcept {
+  return child_source::any_child(core.external_scopes) ||
+         core.threads.records.find(0, [](pool_thread& v) { return child_source::any_child(v); }) != nullptr;
+}
+
+bool has_ready(pool_core const& core) noexcept { return core.queues.any_shared() || any_child(core); }
+
+bool any_latent(pool_core const& core, pool_thread const* but) noexcept {
+  if (any_child(core) || core.queues.any_lifo_slot().where != nullptr) return true;
+  // In a pool without workers no other thread can be called for the jobs that a sleeping driver has forked.
+  bool const all = core.size() != 0;
+  return core.threads.records.find(0, [&](pool_thread& v) {
+    return &v != but && v.chain.has_latent() && (all || !v.parker.sleeps());
+  }) != nullptr;
+}
+
+bool any_ready(pool_core const& core, seat const& s) noexcept {
+  return core.queues.any_shared() || any_child(core) || !s.inbox.empty();
+}
+
+scope_child* take_child(pool_core& core, pool_thread& t) noexcept {
+  scope_child* c = child_source::take_child_of(core.external_scopes);
+  if (c != nullptr) return c;
+  core.threads.records.find(t.next_victim,
+                            [&c](pool_thread& v) { return (c = child_source::take_child_of(v)) != nullptr; });
+  return c;
+}
+
+bool any_chain(pool_core const& core, pool_thread const& but) noexcept {
+  return core.threads.records.find(0, [&](pool_thread& v) { return &v != &but && v.chain.has_latent(); }) !=
+         nullptr;
+}
+
+steal_result find_latent(pool_core& core, pool_thread& t) noexcept {
+  steal_result l;
+  pool_thread const* const from = core.threads.records.find(t.next_victim, [&](pool_thread& victim) {
+    l = obtain(core, t, victim, {});
+    return static_cast<bool>(l);
+  });
+  if (from != nullptr) t.next_victim = from->index; // where there was work, there is likely more
+  return l;
+}
+
+finding find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
+  if (task* k = next_task(core, t, s)) return {.queued = k};
+  unsigned const n = core.queues.seats();
+  for (unsigned i = 1; i < n; ++i) {
+    seat& other = core.queues.seat_at((s.index + i) % n);
+    if (other.queue.empty()) continue;
+    if (task* k = other.queue.steal_into(s.queue)) {
+      t.bump(counted::stolen);
+      if (!s.queue.empty()) core.notify(); // as in next_task()
+      return {.queued = k};
+    }
+  }
+  return {.child = take_child(core, t)};
+}
+
+void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept {
+  if (f.queued != nullptr) {
+    run_task(core, t, *f.queued);
+  } else if (f.child != nullptr) {
+    t.bump(counted::executed);
+    t.bump(counted::stolen);
+    f.child->source->run(*f.child, t);
+  } else {
+    run_latent(t, f.latent);
+  }
+}
+
+bool run_one(pool_core& core, pool_thread& t) noexcept {
+  finding f;
+  constexpr unsigned child_every = 61; // guarantee F: as for a worker
+  if (++t.schedule_tick % child_every == 0) f.child = take_child(core, t);
+  if (!f) f.queued = core.queues.any_task();
+  if (!f) f.child = take_child(core, t);
+  if (!f) f.latent = find_latent(core, t);
+  if (f) run_found(core, t, f);
+  return static_cast<bool>(f);
+}
+
+bool begin_search(pool_core& core) noexcept {
+  bool const begun = core.idle_threads.begin_search(std::max(1U, core.size() / 2));
+  if (begun) core.quiescence.tell_waiters();
+  return begun;
+}
+
+bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept {
+  os::ticks const deadline = os::now() + core.search_ticks();
+  os::ticks const patience = std::min(hot_us * ticks_per_us(), core.search_ticks());
+  unsigned first_slot = 0;
+  task_queues::lifo_slot_seen hot;
+  os::ticks hot_since = 0, next_look = 0;
+  bool last = false; // of the searchers
+  auto const end_search = [&] {
+    if (!std::exchange(searching, false)) return;
+    last = core.idle_threads.end_search();
+    t.bump(counted::began);
+  };
+  do {
+    if (searching && core.idle_threads.has_unseated()) {
+      end_search(); // pushers rely on a searcher: it looks again before it leaves
+      if (core.queues.any_shared()) core.notify();
+      boundary(core, t);
+      return false;
+    }
+    seat& s = *t.sits_on();
+    finding f;
+    // The search ends before anything leaves a queue or a chain: a pool is idle when all are empty and every
+    // active thread searches. The owner of a latent job may be suspended, or on its way to another pool.
+    if (any_ready(core, s)) {
+      end_search();
+      f = find_ready(core, t, s);
+    }
+    if (!f && os::now() >= t.steal_after && any_chain(core, t)) {
+      end_search();
+      f.latent = find_latent(core, t);
+    }
+    if (f) {
+      // Before the work, which may be long: the next sleeper is woken for the remaining work.
+      if (last && core.queues.any_shared())
+        core.notify();
+      else if (last && core.idle_threads.has_vacant() &&
+               (core.idle_threads.active() > 1 ? any_latent(core) : any_child(core)))
+        core.call_worker(); // beside a single active thread the chains and slots of other threads are cold
+      core.progress.tell_if_owed();
+      os::ticks const begin = os::now();
+      t.pass_boundary();
+      run_found(core, t, f);
+      t.pass_boundary();
+      if (f.latent) t.learn(os::now() - begin, worth_taking_us * ticks_per_us());
+      return true;
+    }
+    if (!searching) searching = begin_search(core);
+    if (s.closed.load(std::memory_order_relaxed)) return false;
+    if (!searching) return false; // enough other threads search
+    if (os::ticks const now = os::now(); now >= next_look) {
+      look_for_events();
+      next_look = now + event_us * ticks_per_us();
+      // It sleeps where the next event arrives, so the sleep costs an event nothing; and no other thread has
+      // work that it could take.
+      if (t.ran_event && core.idle_threads.active() == 1 && !any_ready(core, s)) return false;
+    }
+    for (unsigned i = 0; i != 16 && core.queues.injector_empty() && core.queues.events_empty(); ++i)
+      std_policy::pause();
+    // A seat that was seen to run its slot's task is passed over: the next look begins behind it.
+    if (task_queues::lifo_slot_seen const now = core.queues.any_lifo_slot(first_slot); now != hot) {
+      if (now.where != nullptr && now.where == hot.where) first_slot = now.where->index + 1U;
+      hot = now;
+      hot_since = os::now();
+    }
+  } while (os::now() < deadline && (hot.where == nullptr || os::now() - hot_since < patience));
+  // The occupant has not run its slot's task all the time: this thread steals it.
+  if (hot.where == nullptr || os::now() - hot_since < patience) return false;
+  end_search();
+  task* const k = hot.where->lifo_slot.exchange(nullptr, std::memory_order_acquire);
+  if (last && (k == nullptr || core.queues.any_shared())) core.notify();
+  if (k == nullptr) return false;
+  t.bump(counted::stolen);
+  t.pass_boundary();
+  run_task(core, t, *k);
+  t.pass_boundary();
+  return true;
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,183 @@
+#include "sched/worker/worker.hpp"
+
+#include "os/thread.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/worker/event_source.hpp"
+#include "sched/worker/search.hpp"
+
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr unsigned fair_every = 61;    // guarantee F
+constexpr unsigned child_turn = 30;    // of those; the other fair turns fall on 0
+constexpr unsigned most_slot_runs = 3; // the same
+constexpr std::int64_t fair_us = 200;  // the same
+
+/// An event begins before the tasks that are queued, but not before all of them.
+task* event_in_turn(pool_core& core, pool_thread& t) noexcept {
+  os::ticks const now = os::now();
+  if (t.schedule_tick % fair_every != 0 && now - t.event_at < fair_us * ticks_per_us()) return nullptr;
+  t.event_at = now;
+  return core.queues.pop_event();
+}
+
+/// A task that is bound to the seat may queue itself again for ever: now and then another one runs.
+task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept {
+  bool const own_first = t.schedule_tick / fair_every % 2 == 0; // in turns
+  if (task* k = own_first ? s.queue.pop() : core.queues.pop()) return k;
+  return own_first ? core.queues.pop() : s.queue.pop();
+}
+
+} // namespace
+
+task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept {
+  bool const others_wait = !core.queues.injector_empty();
+  if (++t.schedule_tick % fair_every == 0) look_for_events();
+  if (!core.queues.events_empty())
+    if (task* k = event_in_turn(core, t)) return k;
+  if (others_wait && t.local_since != 0 && core.size() > 1 && // with one worker, its own tasks are older
+      (t.schedule_tick % fair_every == 0 || os::now() - t.local_since > fair_us * ticks_per_us())) {
+    t.local_since = os::now();
+    if (task* k = core.queues.pop()) return k;
+  }
+  if (!s.inbox.empty()) {
+    if (t.schedule_tick % fair_every == 0)
+      if (task* k = in_place_of_inbox(core, t, s)) return k;
+    if (task* k = s.inbox.pop()) return k;
+  }
+  auto const from_slot = [&s] {
+    return s.lifo_slot.load(std::memory_order_relaxed) != nullptr
+               ? s.lifo_slot.exchange(nullptr, std::memory_order_acquire)
+               : nullptr;
+  };
+  if (t.slot_runs != most_slot_runs) {
+    if (task* k = from_slot()) {
+      ++t.slot_runs;
+      return k;
+    }
+  }
+  t.slot_runs = 0;
+  if (task* k = s.queue.pop()) return k;
+  t.local_since = 0;
+  for (bool const event : {!t.ran_event, t.ran_event}) { // in turns
+    auto const [first, more] = event ? core.queues.pop_events(&s) : core.queues.pop_batch(&s);
+    // While it moved, the batch was in neither queue: a thread that looked then may have gone to sleep.
+    if (more) core.notify();
+    if (first == nullptr) continue;
+    t.ran_event = event;
+    return first;
+  }
+  return from_slot();
+}
+
+void run_task(pool_core& core, pool_thread& t, task& k) noexcept {
+  t.bump(counted::executed);
+  if (k.holds_capacity) core.capacity.release();
+  if (core.life.is_discarding()) [[unlikely]] {
+    // Work with a future tests itself whether it has begun: future_state::run_entry().
+    k.exec(k, may_have_begun(k) ? &t : nullptr);
+    return;
+  }
+  k.exec(k, &t);
+}
+
+/// The end of a task: the worker hands its seat over if a thread that came back from a wait has none.
+void boundary(pool_core& core, pool_thread& t) noexcept {
+  if (!core.idle_threads.has_unseated() || t.sits_on() == nullptr) return;
+  core.queues.flush_lifo_slot(*t.sits_on());
+  if (!core.idle_threads.step_down(t)) return;
+  t.resting = true;
+  core.after_vacating(nullptr); // a thread that goes idle always looks at the queues afterwards
+  core.quiescence.tell_waiters();
+}
+
+namespace {
+
+/// Runs a child of a scope, so that queues that never run empty do not keep it waiting. False: there is none.
+bool run_child_in_turn(pool_core& core, pool_thread& t) noexcept {
+  scope_child* const c = take_child(core, t);
+  if (c == nullptr) return false;
+  ++t.schedule_tick;
+  t.pass_boundary();
+  run_found(core, t, finding{.child = c});
+  t.pass_boundary();
+  return true;
+}
+
+/// The worker goes idle, and leaves its seat if it has one.
+void rest(pool_core& core, pool_thread& t, bool searching) noexcept {
+  t.resting = true;
+  core.after_vacating(core.vacate(t, leaving::to_rest, searching));
+  core.quiescence.tell_waiters();
+}
+
+/// Sleeps until called to a seat or for relief. False: the thread is to end.
+bool sleep(pool_core& core, pool_thread& t) noexcept {
+  for (;;) {
+    if (t.sits_on() != nullptr) return true;
+    if (t.relief.load(std::memory_order_acquire)) return true;
+    // acquire, both: pair with wind_up() and end_surplus(), because these unpark this thread afterwards.
+    bool const exits = t.exiting.load(std::memory_order_acquire);
+    if (exits || core.threads.any_surplus()) {
+      auto const struck = core.idle_threads.strike(t, !exits);
+      if (struck == idle_set::struck::called) continue;
+      if (struck == idle_set::struck::yes) {
+        if (core.threads.ends_now(t)) return false;
+        core.idle_threads.await_call(t);
+        core.call_for_inboxes();
+        if (core.queues.any_shared()) core.notify();
+        continue;
+      }
+    }
+    t.last_cpu.store(os::current_cpu(), std::memory_order_relaxed);
+    event_source* const e = installed_events.load(std::memory_order_acquire); // pairs with start()
+    if (e == nullptr || !e->sleep(t.parker)) t.parker.park();
+  }
+}
+
+} // namespace
+
+void worker_loop(pool_core& core, pool_thread& t) noexcept {
+  bool searching = false;
+  for (;;) {
+    seat* const s = t.sits_on();
+    if (s == nullptr) {
+      if (t.relief.load(std::memory_order_acquire))
+        core.progress.relieve(t);
+      else if (!t.resting) // it has ended a task without a seat
+        rest(core, t, false);
+      else if (!sleep(core, t))
+        return;
+      continue;
+    }
+    if (t.resting) { // called, perhaps before it slept
+      t.resting = false;
+      searching = true; // idle_set::summon() has counted it so
+      t.bump(counted::woken);
+      pin(t, *s);
+    }
+    if (s->closed.load(std::memory_order_relaxed)) {
+      rest(core, t, std::exchange(searching, false));
+    } else if (!searching && t.schedule_tick % fair_every == child_turn && run_child_in_turn(core, t)) {
+      boundary(core, t);
+    } else if (task* k = searching ? nullptr : next_task(core, t, *s)) {
+      t.pass_boundary();
+      run_task(core, t, *k);
+      t.pass_boundary();
+      boundary(core, t);
+    } else {
+      if (!searching) searching = begin_search(core);
+      if (search_for_work(core, t, searching)) {
+        boundary(core, t);
+      } else if (!t.resting) {
+        t.bump(counted::parked);
+        rest(core, t, std::exchange(searching, false));
+      }
+    }
+  }
+}
+
+} // namespace rubato::detail

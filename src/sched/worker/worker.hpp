@@ -1,0 +1,21 @@
+// Chooses the task that a worker runs next. docs/design/parking.md
+#pragma once
+
+#include "rubato/detail/sched/task.hpp"
+
+namespace rubato::detail {
+
+class pool_core;
+struct pool_thread;
+struct seat;
+
+/// The loop of a worker: ends when the thread is to end.
+void worker_loop(pool_core& core, pool_thread& t) noexcept;
+/// The next of the queued tasks that the occupant of the seat is to run; guarantee F. Null: there is none.
+[[nodiscard]] task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept;
+/// The end of a task: the worker hands its seat over if a thread that came back from a wait has none.
+void boundary(pool_core& core, pool_thread& t) noexcept;
+/// Runs a task that was taken out of a queue.
+void run_task(pool_core& core, pool_thread& t, task& k) noexcept;
+
+} // namespace rubato::detail

@@ -1,0 +1,349 @@
+// Scopes: how children are kept, found, run and waited for. docs/design/scopes.md
+#include "rubato/detail/scope/scope_core.hpp"
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/future/continuation.hpp"
+#include "rubato/scope.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/monitor/monitor.hpp"
+#include "sched/worker/await.hpp"
+#include "sched/worker/hazard_guard.hpp"
+#include "sched/worker/park.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+stop_scope* stop_in_force(thread_context& m, pool_core& core) noexcept {
+  return m.core == &core ? static_cast<stop_scope*>(m.chain.token()) : nullptr;
+}
+
+} // namespace
+
+std::stop_token current_token(thread_context& me) noexcept {
+  if (me.core == nullptr) return {}; // blocking() outside any pool
+  auto const* const s = static_cast<stop_scope const*>(me.chain.token());
+  std::stop_token const outermost = me.core->life.stop_token();
+  return s != nullptr ? s->token(outermost) : outermost;
+}
+
+scope_core::scope_core(pool_core& core, thread_context& opener, lifetime l)
+    : child_source(opener.core == &core ? thread_of(opener) : core.external_scopes)
+    , around_(l == lifetime::enclosed ? stop_in_force(opener, core) : nullptr)
+    , core_(&core) {}
+
+scope_core::scope_core(pool_core& core, coroutine_task& opener) noexcept
+    : child_source(core.external_scopes)
+    , around_(&opener.scope())
+    , core_(&core)
+    , opener_(&opener) {}
+
+scope_core::~scope_core() {
+  leave_list();
+  std::lock_guard const guard(
+      mutex_); // the last child has released it, and so has a searcher that has just delisted this
+}
+
+/// A requested stop is no failure. Nor is a drain: it ends sleeps, and reaches the scope itself later or, if
+/// a closure has opened it, never.
+bool scope_core::expects_cancelled() const noexcept {
+  return stop_.level() != stop_level::none || (core_->life.is_ending() && !stop_.is_shielded());
+}
+
+/// Under the lock. False: the scope is stopped.
+bool scope_core::add_locked(scope_child& c) noexcept {
+  if (stopped_.load(std::memory_order_relaxed)) return false;
+  count_child();
+  (last_ != nullptr ? last_->next : first_) = &c;
+  last_ = &c;
+  if (waiters_ != nullptr) waiters_->thread->parker.unpark(); // it may run the child itself
+  return true;
+}
+
+void scope_core::spawn(scope_child* c) noexcept {
+  // From the unlock on the child may run, and then this scope, and its pool, may end.
+  pool_core& core = *core_;
+  pool_thread& home = *home_;
+  thread_context& me = *current;
+  std::optional<hazard_guard> here;
+  if (me.core != &core) here.emplace(core);
+  c->source = this;
+  enum { added, refused, to_be_listed } result = to_be_listed;
+  if (listed_.load(std::memory_order_relaxed)) { // mostly it still is under the lock
+    std::lock_guard const guard(mutex_);
+    if (listed_.load(std::memory_order_relaxed)) result = add_locked(*c) ? added : refused;
+  }
+  if (result == to_be_listed) {
+    std::lock_guard const list(home.scopes_mutex);
+    std::lock_guard const guard(mutex_);
+    result = add_locked(*c) ? added : refused;
+    if (result == added && !listed_.load(std::memory_order_relaxed)) enlist();
+  }
+  if (result == refused) {
+    here.reset(); // it destroys objects of the user
+    c->exec(*c, nullptr);
+  } else if (&me != &home) {
+    core.notify(); // an event: the home thread may sleep
+  } else if (me.chain.must_poll()) {
+    poll_requests(me);
+  }
+}
+
+void scope_core::run(scope_child& c, pool_thread& runner) noexcept {
+  token_frame frame{&stop_};
+  runner.chain.enter(frame);
+  std::exception_ptr error;
+  try {
+    c.exec(c, core_->life.is_discarding() ? nullptr : &runner);
+  } catch (cancelled const&) {
+    if (!expects_cancelled()) error = std::current_exception();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  runner.chain.leave();
+  if (error != nullptr) fail(std::move(error));
+  end_one();
+}
+
+/// A running child has ended. Afterwards the scope may be gone.
+void scope_core::end_one() noexcept {
+  coroutine_task* const opener = opener_;
+  bool last = false;
+  {
+    std::lock_guard const guard(mutex_);
+    if (--running_ == 0) last = tell_waiters();
+  }
+  if (last) opener->destroy();
+}
+
+void scope_core::count_child() noexcept {
+  if (opener_ != nullptr && !std::exchange(counted_, true)) opener_->children_begun(1);
+}
+
+/// Under the lock, so that the scope is still there; threads and coroutine tasks outlive it.
+bool scope_core::tell_waiters() noexcept {
+  for (waiter* w = waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
+  if (first_ != nullptr) return false;
+  for (scope_joiner* j = std::exchange(joiners_, nullptr); j != nullptr;) {
+    scope_joiner* const next = j->next_;
+    j->end_wait();
+    j = next;
+  }
+  return std::exchange(counted_, false) && opener_->child_ended();
+}
+
+bool scope_core::admit(scope_member& m) noexcept {
+  std::lock_guard const guard(mutex_);
+  if (stopped_.load(std::memory_order_relaxed)) return false;
+  count_child();
+  ++running_;
+  members_.push_front(m);
+  return m.job->waiters.add(m);
+}
+
+void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept {
+  auto& m = static_cast<scope_member&>(w);
+  scope_core& s = *m.scope;
+  if (std::exception_ptr e = m.job->take_error(); e != nullptr && !(is_cancelled(e) && s.expects_cancelled()))
+    s.fail(std::move(e));
+  {
+    std::lock_guard const guard(s.mutex_);
+    s.members_.erase(m);
+  }
+  s.end_one();
+}
+
+/// Runs a child that is a job and is ready.
+bool scope_core::run_member(pool_thread& t, bool stranded) noexcept {
+  state_ref ready;
+  {
+    std::lock_guard const guard(mutex_);
+    for (scope_member* m = members_.front(); m != nullptr && !ready; m = members_.after(*m))
+      if (may_run_in_place(*core_, t, *m->job, stranded)) {
+        m->job->hold();
+        ready = state_ref(m->job);
+      }
+  }
+  return ready && run_in_place(*core_, t, *ready.get(), stranded);
+}
+
+bool scope_joiner::insert() noexcept {
+  std::lock_guard const guard(scope_.mutex_);
+  if (scope_.running_ == 0 && scope_.first_ == nullptr) return false;
+  next_ = scope_.joiners_;
+  scope_.joiners_ = this;
+  return true;
+}
+
+void scope_joiner::await_resume() {
+  static_cast<void>(retire());
+  { // the thread that ended the wait has released the lock before the scope ends
+    std::lock_guard const guard(scope_.mutex_);
+  }
+  if (!throws) return;
+  if (std::exception_ptr e = scope_.take_error()) std::rethrow_exception(std::move(e));
+}
+
+void scope_core::fail(std::exception_ptr e) noexcept {
+  {
+    std::lock_guard const guard(mutex_);
+    if (error_ == nullptr) error_ = std::move(e);
+  }
+  request_stop();
+}
+
+void scope_core::body_failed(std::exception_ptr const& e) noexcept {
+  if (is_cancelled(e) && expects_cancelled()) // of a requested stop, or of the one that fail() requested
+    request_stop();
+  else
+    fail(e);
+}
+
+void scope_core::request_stop() noexcept {
+  stopped_.store(true, std::memory_order_relaxed); // relaxed: read again under the lock
+  leave_list();
+  if (opener_ == nullptr) {
+    stop_.request_stop(); // the waiter drops children that have not begun
+    return;
+  }
+  { // counted as a running child, so that no waiter is told before the end
+    std::lock_guard const guard(mutex_);
+    count_child();
+    ++running_;
+  }
+  stop_.request_stop();
+  drop_children();
+  end_one();
+}
+
+std::stop_token scope_core::token() const { return stop_.token(core_->life.stop_token()); }
+
+std::exception_ptr scope_core::take_error() noexcept {
+  std::lock_guard const guard(mutex_);
+  return std::exchange(error_, nullptr);
+}
+
+void scope_core::drop_children() noexcept {
+  scope_child* c = nullptr;
+  {
+    std::lock_guard const guard(mutex_);
+    c = std::exchange(first_, nullptr);
+    last_ = nullptr;
+  }
+  while (c != nullptr) {
+    scope_child* const next = c->next;
+    c->exec(*c, nullptr);
+    c = next;
+  }
+}
+
+bool scope_core::idle() const noexcept {
+  std::lock_guard const guard(mutex_);
+  return running_ == 0 && first_ == nullptr;
+}
+
+bool scope_core::must_poll() const noexcept {
+  std::lock_guard const guard(mutex_);
+  return running_ == 0 || first_ != nullptr;
+}
+
+bool scope_core::has_members() const noexcept {
+  std::lock_guard const guard(mutex_);
+  return !members_.empty();
+}
+
+bool scope_core::member_ready(pool_thread const& t) const noexcept {
+  std::lock_guard const guard(mutex_);
+  for (scope_member* m = members_.front(); m != nullptr; m = members_.after(*m))
+    if (may_run_in_place(*core_, t, *m->job, true)) return true;
+  return false;
+}
+
+void scope_core::wait(thread_context& m) noexcept {
+  pool_thread& t = thread_of(m);
+  os::ticks spin_until = 0;
+  bool stranded = false; // no other thread can run ready tasks
+  for (;;) {
+    if (core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped) request_stop();
+    if (stopped_.load(std::memory_order_relaxed) || stop_.stop_requested()) {
+      stopped_.store(true, std::memory_order_relaxed);
+      drop_children();
+    }
+    if (scope_child* c = take_child()) {
+      t.bump(counted::executed);
+      run(*c, t);
+      spin_until = 0;
+      continue;
+    }
+    if (core_->size() != 0 && run_member(t, std::exchange(stranded, false))) {
+      spin_until = 0;
+      continue;
+    }
+    if (idle()) break;
+    os::ticks const now = os::now();
+    if (spin_until == 0) spin_until = now + core_->search_ticks();
+    if (now < spin_until) {
+      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+      continue;
+    }
+    waiter self{&t, nullptr};
+    {
+      std::lock_guard const guard(mutex_);
+      self.next = waiters_;
+      waiters_ = &self;
+    }
+    bool const from_outside = has_members(); // a coroutine may be resumed from outside
+    if (from_outside) core_->progress.count_outside_wait(1);
+    park_until(*core_, t, "scope", nullptr, [&] {
+      return must_poll() || (core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped) ||
+             (stranded = member_ready(t) && core_->progress.is_stranded());
+    });
+    if (from_outside) core_->progress.count_outside_wait(-1);
+    std::lock_guard const guard(mutex_);
+    waiter** link = &waiters_;
+    while (*link != &self) link = &(*link)->next;
+    *link = self.next;
+    spin_until = 0;
+  }
+  // A scope that is alone in the list stays there: one that is waited for again and again enters it once.
+  // relaxed: a hint.
+  if (home_->open_scopes.load(std::memory_order_relaxed) > 1) leave_list();
+}
+
+namespace {
+
+void wait(scope_core& s) {
+  on_pool(&s.core().handle(), [&](thread_context& me) { s.wait(me); });
+}
+
+} // namespace
+
+void wait_until_ended(scope_core& s) noexcept {
+  for (;;) {
+    try {
+      wait(s);
+      return;
+    } catch (std::exception const&) { // too many guests at this moment, or no memory for another
+      if (s.idle()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
+void wait_in_scope(scope_core& s) {
+  if (s.is_async() && this_trampoline().running != nullptr)
+    throw std::logic_error(
+        "rubato: wait() would block a worker in a scope of with_async_scope(); co_await join()");
+  wait(s);
+  if (std::exception_ptr e = s.take_error()) std::rethrow_exception(std::move(e));
+}
+
+} // namespace rubato::detail

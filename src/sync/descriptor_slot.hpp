@@ -1,0 +1,183 @@
+// A descriptor's place in the reactor: which directions are ready, and which wait waits for each.
+// docs/design/reactor.md
+//
+// States of a direction: quiet; ready, an event has come and no operation was tried since; awaited, a wait is
+// listed. Invariant: a wait is listed in at most one state, awaited, and leaves it once: by deliver(),
+// remove() or close(). The generation grows with each close(), and an event of another generation changes
+// nothing.
+//
+// mutex_ guards everything, the kernel's registration of the descriptor included: `arm` runs under it.
+#pragma once
+
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/base/policy.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+namespace rubato::detail {
+
+enum class direction : unsigned char { reading, writing };
+
+/// Bits of the two directions.
+using directions = std::uint8_t;
+[[nodiscard]] constexpr directions bit(direction d) noexcept {
+  return d == direction::reading ? directions{1} : directions{2};
+}
+
+enum class listing : unsigned char {
+  waits,  ///< the wait is listed
+  ready,  ///< an event has come since begin_try(): try again
+  busy,   ///< another wait waits for this direction
+  closed, ///< the descriptor was closed since
+  refused ///< by `arm`
+};
+
+template<class Policy, class Wait>
+class basic_descriptor_slot {
+  template<class T>
+  using plain = typename Policy::template plain<T>;
+  basic_mutex<Policy> mutex_;
+  plain<std::uint32_t> generation_{0};
+  plain<directions> ready_{0};
+  plain<bool> registered_{false}; ///< the kernel knows the descriptor, in this generation
+  plain<bool> edges_{false};      ///< and tells of each change once
+  std::array<plain<Wait*>, 2> waits_{};
+
+  [[nodiscard]] plain<Wait*>& at(direction d) noexcept { return waits_[static_cast<std::size_t>(d)]; }
+  [[nodiscard]] Wait* take(direction d) noexcept {
+    Wait* const w = at(d).get();
+    at(d).set(nullptr);
+    return w;
+  }
+
+public:
+  /// The waits that an event or the end of the descriptor has taken out; the caller ends them.
+  struct taken {
+    Wait* reader = nullptr;
+    Wait* writer = nullptr;
+  };
+  /// For `arm`: the slot's state, which it may change.
+  struct registration {
+    std::uint32_t generation;
+    bool registered;
+    bool const edges;
+    directions const awaited;
+  };
+
+  [[nodiscard]] std::uint32_t generation() noexcept {
+    std::lock_guard const guard(mutex_);
+    return generation_.get();
+  }
+
+  // A descriptor of the library: registered once, for edges.
+
+  /// Before an operation is tried: an event that comes from now on is seen by await_edge().
+  void begin_try(direction d) noexcept {
+    std::lock_guard const guard(mutex_);
+    ready_.set(static_cast<directions>(ready_.get() & ~bit(d)));
+  }
+  /// After the operation found nothing. arm(generation): registers the descriptor, false if that failed; an
+  /// edge for what is ready by then follows.
+  template<class Arm>
+  [[nodiscard]] listing await_edge(direction d, Wait& w, std::uint32_t generation, Arm arm) noexcept {
+    std::lock_guard const guard(mutex_);
+    if (generation_.get() != generation) return listing::closed;
+    if ((ready_.get() & bit(d)) != 0) return listing::ready;
+    if (at(d).get() != nullptr) return listing::busy;
+    if (!registered_.get() || !edges_.get()) {
+      if (!arm(generation)) return listing::refused;
+      registered_.set(true);
+      edges_.set(true);
+    }
+    at(d).set(&w);
+    return listing::waits;
+  }
+
+  // A descriptor of others: armed for each wait, for the level.
+
+  /// arm(registration&): arms the descriptor for one event of the awaited directions, or, if it is registered
+  /// for edges, for an edge of what is ready now. False: that failed.
+  template<class Arm>
+  [[nodiscard]] listing await_level(direction d, Wait& w, Arm arm) noexcept {
+    std::lock_guard const guard(mutex_);
+    if (at(d).get() != nullptr) return listing::busy;
+    at(d).set(&w);
+    if (rearm(arm)) return listing::waits;
+    at(d).set(nullptr);
+    return listing::refused;
+  }
+
+  // By the thread that harvests events.
+
+  /// Events of these directions. `arm`: as in await_level(), for the direction that is still awaited.
+  template<class Arm>
+  [[nodiscard]] taken deliver(std::uint32_t generation, directions events, Arm arm) noexcept {
+    std::lock_guard const guard(mutex_);
+    if (generation_.get() != generation) return {};
+    taken all;
+    if ((events & bit(direction::reading)) != 0) all.reader = take(direction::reading);
+    if ((events & bit(direction::writing)) != 0) all.writer = take(direction::writing);
+    if (edges_.get())
+      ready_.set(static_cast<directions>(ready_.get() | events));
+    else if (directions const rest = awaited(); rest != 0 && !rearm(arm)) { // the descriptor is gone
+      if ((rest & bit(direction::reading)) != 0) all.reader = take(direction::reading);
+      if ((rest & bit(direction::writing)) != 0) all.writer = take(direction::writing);
+    }
+    return all;
+  }
+
+  /// False: an event, close() or a deadline has taken it out.
+  [[nodiscard]] bool remove(direction d, Wait& w) noexcept {
+    std::lock_guard const guard(mutex_);
+    if (at(d).get() != &w) return false;
+    at(d).set(nullptr);
+    return true;
+  }
+
+  /// The descriptor is about to be closed. disarm(): ends its registration, if there is one.
+  template<class Disarm>
+  [[nodiscard]] taken close(Disarm disarm) noexcept {
+    std::lock_guard const guard(mutex_);
+    generation_.set(generation_.get() + 1);
+    ready_.set(0);
+    if (registered_.get()) disarm();
+    registered_.set(false);
+    edges_.set(false);
+    taken all;
+    all.reader = take(direction::reading);
+    all.writer = take(direction::writing);
+    return all;
+  }
+
+  /// In the child of a fork(), whose only thread this is: as new, but in the generation that the child's
+  /// copies of sockets know.
+  void forget_others() noexcept {
+    ::new (&mutex_) basic_mutex<Policy>;
+    ready_.set(0);
+    registered_.set(false);
+    edges_.set(false);
+    for (auto& w : waits_) w.set(nullptr);
+  }
+
+private:
+  [[nodiscard]] directions awaited() noexcept {
+    directions all = 0;
+    if (at(direction::reading).get() != nullptr) all = bit(direction::reading);
+    if (at(direction::writing).get() != nullptr) all = static_cast<directions>(all | bit(direction::writing));
+    return all;
+  }
+  template<class Arm>
+  [[nodiscard]] bool rearm(Arm& arm) noexcept {
+    registration r{generation_.get(), registered_.get(), edges_.get(), awaited()};
+    bool const done = arm(r);
+    generation_.set(r.generation);
+    registered_.set(r.registered);
+    return done;
+  }
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,67 @@
+// The program `savegame`: saves are kept, those of one user take turns, and a signal ends it in order.
+#include "examples/savegame.hpp"
+#include "support/scale.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace {
+
+using namespace example_test;
+using testing::HasSubstr;
+
+INSTANTIATE_TEST_SUITE_P(schedulers, savegame, testing::Values("rubato", "updater", "threads"),
+                         [](const auto& scheduler) { return scheduler.param; });
+
+TEST_P(savegame, keeps_what_was_saved) {
+  EXPECT_EQ(server_->ask("GET", "/save/ada").status, 404);
+  EXPECT_EQ(server_->ask("PUT", "/save/ada", "gold=5\nlevel=2\n").body, "revision=1\n");
+  EXPECT_EQ(server_->ask("PUT", "/save/ada", "gold=\nplace=the well\n").body, "revision=2\n");
+  const answer a = server_->ask("GET", "/save/ada");
+  EXPECT_EQ(a.status, 200);
+  EXPECT_EQ(a.body, "level=2\nplace=the well\nrevision=2\n");
+  EXPECT_EQ(server_->count("saves"), 2u);
+  EXPECT_EQ(redis_->locks(), 0);
+}
+
+TEST_P(savegame, keeps_a_megabyte_and_answers_requests_that_came_together) {
+  const std::string large = "text=" + std::string(1'000'000, 'x') + "\n";
+  const client c = server_->connect();
+  ASSERT_TRUE(c.send(request_text("PUT", "/save/ada", large)));
+  EXPECT_EQ(receive_answer(c).status, 200);
+  ASSERT_TRUE(c.send(request_text("GET", "/save/ada") + request_text("PUT", "/save/bob", "a=1")));
+  EXPECT_EQ(receive_answer(c).body, "revision=1\n" + large);
+}
+
+TEST_P(savegame, saves_of_one_user_take_turns) {
+  savers clients(*server_, 1);
+  EXPECT_TRUE(eventually([&] { return clients.acknowledged() >= 20; }));
+  clients.end();
+  clients.expect_all_kept(*server_);
+  EXPECT_THAT(clients.other_statuses(), testing::IsSubsetOf({503}));
+  // Neither of two saves has read what the other was about to replace.
+  EXPECT_THAT(server_->ask("GET", "/save/user0").body,
+              HasSubstr("revision=" + std::to_string(clients.acknowledged()) + "\n"));
+  EXPECT_EQ(redis_->locks(), 0);
+}
+
+TEST_P(savegame, ends_at_a_signal_and_loses_nothing) {
+  if (rubato_test::under_tsan && GetParam() == "rubato")
+    GTEST_SKIP() << "ThreadSanitizer holds the signal back";
+  savers clients(*server_, 4);
+  const client idle = server_->connect();
+  EXPECT_TRUE(eventually([&] { return clients.acknowledged() >= 20; }));
+  server_->send(SIGTERM);
+  const outcome end = server_->wait();
+  EXPECT_EQ(end.status, 0);
+  EXPECT_EQ(end.err, "");
+  EXPECT_EQ(redis_->locks(), 0);
+  EXPECT_EQ(idle.receive(), "");
+  clients.end();
+  start();
+  clients.expect_all_kept(*server_);
+}
+
+} // namespace

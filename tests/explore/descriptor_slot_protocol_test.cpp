@@ -1,0 +1,302 @@
+// A descriptor's slot under the explorer: no event is lost, each wait ends once, and no event of a closed
+// descriptor reaches the next one of its number.
+#include "explore/explore.hpp"
+#include "explore/policy.hpp"
+#include "sync/close_gate.hpp"
+#include "sync/descriptor_slot.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <mutex>
+
+namespace {
+
+using explore::execution;
+using explore::policy;
+using rubato::detail::bit;
+using rubato::detail::direction;
+using rubato::detail::listing;
+
+constexpr auto acquire = std::memory_order_acquire;
+constexpr auto release = std::memory_order_release;
+
+struct wait {
+  policy::atomic<int> ended{0};
+  void end() { ended.store(ended.load(std::memory_order_relaxed) + 1, release); }
+  void await() {
+    while (ended.load(acquire) == 0) policy::pause();
+  }
+};
+using slot = rubato::detail::basic_descriptor_slot<policy, wait>;
+
+void end_all(slot::taken const& all) {
+  if (all.reader != nullptr) all.reader->end();
+  if (all.writer != nullptr) all.writer->end();
+}
+
+/// A pipe, and the kernel's registration of it for edges.
+class kernel {
+  rubato::detail::basic_mutex<policy> mutex_;
+  policy::plain<int> bytes_{0};
+  policy::plain<bool> registered_{false}, event_{false};
+  policy::plain<std::uint32_t> tag_{0};
+
+  void raise() {
+    event_.set(true);
+    wakes.fetch_add(1, release);
+  }
+
+public:
+  policy::atomic<int> wakes{0}; ///< of the thread that sleeps in epoll_wait()
+
+  void put() {
+    std::lock_guard const guard(mutex_);
+    bytes_.set(bytes_.get() + 1);
+    if (registered_.get()) raise();
+  }
+  int read() {
+    std::lock_guard const guard(mutex_);
+    int const n = bytes_.get();
+    bytes_.set(0);
+    return n;
+  }
+  bool add(std::uint32_t tag) {
+    std::lock_guard const guard(mutex_);
+    registered_.set(true);
+    tag_.set(tag);
+    if (bytes_.get() != 0) raise();
+    return true;
+  }
+  void forget() {
+    std::lock_guard const guard(mutex_);
+    registered_.set(false);
+    bytes_.set(0);
+  }
+  /// The event, if there is one, as epoll_wait() hands it out: the caller delivers it later.
+  bool take(std::uint32_t& tag) {
+    std::lock_guard const guard(mutex_);
+    bool const there = event_.get();
+    event_.set(false);
+    tag = tag_.get();
+    return there;
+  }
+};
+
+struct shared {
+  kernel system;
+  slot place;
+  policy::atomic<int> done{0};
+
+  template<bool ClearsLate>
+  int read_all(int all) {
+    int got = 0;
+    for (;;) {
+      if (!ClearsLate) place.begin_try(direction::reading);
+      int const n = system.read();
+      if (ClearsLate) place.begin_try(direction::reading);
+      got += n;
+      if (got == all) return got;
+      if (n != 0) continue;
+      explore::frame<wait> w;
+      listing const l = place.await_edge(direction::reading, *w, 0,
+                                         [&](std::uint32_t generation) { return system.add(generation); });
+      if (l == listing::ready) continue;
+      EXPLORE_ASSERT(l == listing::waits);
+      w->await();
+    }
+  }
+  void finish() {
+    done.store(1, std::memory_order_relaxed);
+    system.wakes.fetch_add(1, release);
+  }
+  /// By the reactor's thread.
+  void harvest() {
+    for (int seen = 0;;) {
+      int now = seen;
+      while ((now = system.wakes.load(acquire)) == seen) policy::pause();
+      seen = now;
+      if (done.load(std::memory_order_relaxed) != 0) return;
+      std::uint32_t tag = 0;
+      if (system.take(tag))
+        end_all(place.deliver(tag, bit(direction::reading), [](slot::registration&) { return true; }));
+    }
+  }
+};
+
+/// Bytes come while the reader tries, registers and waits.
+template<bool ClearsLate>
+void reading(execution& e) {
+  auto const s = std::make_shared<shared>();
+  e.thread([s] {
+    s->system.put();
+    s->system.put();
+  });
+  e.thread([s] {
+    EXPLORE_ASSERT(s->read_all<ClearsLate>(2) == 2);
+    s->finish();
+  });
+  e.thread([s] { s->harvest(); });
+}
+
+/// A byte comes while the reader tries, and the descriptor is registered already.
+template<bool ClearsLate>
+void trying_again(execution& e) {
+  auto const s = std::make_shared<shared>();
+  {
+    explore::frame<wait> before;
+    EXPLORE_ASSERT(s->place.await_edge(direction::reading, *before, 0,
+                                       [&](std::uint32_t g) { return s->system.add(g); }) == listing::waits);
+    EXPLORE_ASSERT(s->place.remove(direction::reading, *before));
+  }
+  e.thread([s] { s->system.put(); });
+  e.thread([s] {
+    EXPLORE_ASSERT(s->read_all<ClearsLate>(1) == 1);
+    s->finish();
+  });
+  e.thread([s] { s->harvest(); });
+}
+
+/// An event, a deadline and the end of the descriptor meet: one of them ends the wait, once.
+void ending(execution& e) {
+  struct object : shared {
+    wait w;
+    policy::atomic<int> timed_out{0};
+  };
+  auto const s = std::make_shared<object>();
+  EXPLORE_ASSERT(s->place.await_edge(direction::reading, s->w, 0,
+                                     [&](std::uint32_t g) { return s->system.add(g); }) == listing::waits);
+  s->system.put();
+  e.thread([s] {
+    std::uint32_t tag = 0;
+    if (s->system.take(tag))
+      end_all(s->place.deliver(tag, bit(direction::reading), [](slot::registration&) { return true; }));
+  });
+  e.thread([s] {
+    if (s->place.remove(direction::reading, s->w)) s->w.end();
+  });
+  e.thread([s] { end_all(s->place.close([&] { s->system.forget(); })); });
+  e.finally([s] { EXPLORE_ASSERT(s->w.ended.load(acquire) == 1); });
+}
+
+/// The number is closed and used again while an event of the former descriptor is under way.
+template<bool ChecksGeneration>
+void reusing(execution& e) {
+  struct object : shared {
+    wait first, second;
+  };
+  auto const s = std::make_shared<object>();
+  EXPLORE_ASSERT(s->place.await_edge(direction::reading, s->first, 0,
+                                     [&](std::uint32_t g) { return s->system.add(g); }) == listing::waits);
+  s->system.put();
+  e.thread([s] {
+    std::uint32_t tag = 0;
+    if (!s->system.take(tag)) return;
+    end_all(s->place.deliver(ChecksGeneration ? tag : s->place.generation(), bit(direction::reading),
+                             [](slot::registration&) { return true; }));
+  });
+  e.thread([s] {
+    end_all(s->place.close([&] { s->system.forget(); }));
+    std::uint32_t const fresh = s->place.generation();
+    s->place.begin_try(direction::reading);
+    listing const l = s->place.await_edge(direction::reading, s->second, fresh,
+                                          [&](std::uint32_t) { return true; }); // it stays quiet
+    EXPLORE_ASSERT(l == listing::waits);
+  });
+  e.finally([s] {
+    EXPLORE_ASSERT(s->first.ended.load(acquire) == 1);
+    EXPLORE_ASSERT(s->second.ended.load(acquire) == 0);
+  });
+}
+
+/// Two directions of one descriptor of others: the one that has no event is armed again.
+template<bool ArmsAgain>
+void levels(execution& e) {
+  struct object : shared {
+    wait reads, writes;
+    policy::plain<unsigned> armed{0};
+  };
+  auto const s = std::make_shared<object>();
+  auto const arm = [s](slot::registration& r) {
+    s->armed.set(r.awaited);
+    r.registered = true;
+    return true;
+  };
+  for (direction const d : {direction::reading, direction::writing})
+    e.thread([s, arm, d] {
+      wait& w = d == direction::reading ? s->reads : s->writes;
+      EXPLORE_ASSERT(s->place.await_level(d, w, arm) == listing::waits);
+    });
+  e.finally([s, arm] {
+    EXPLORE_ASSERT(s->armed.get() == 3);
+    s->armed.set(0); // one event disarms all
+    end_all(s->place.deliver(0, bit(direction::writing),
+                             [&](slot::registration& r) { return !ArmsAgain || arm(r); }));
+    EXPLORE_ASSERT(s->writes.ended.load(acquire) == 1 && s->reads.ended.load(acquire) == 0);
+    EXPLORE_ASSERT(s->armed.get() == 1);
+  });
+}
+
+/// Operations enter and leave while the descriptor is closed: it is closed once, with none inside.
+void closing(execution& e) {
+  struct object {
+    rubato::detail::basic_close_gate<policy> gate;
+    policy::plain<int> open{1};
+    void leave() {
+      if (gate.leave()) open.set(open.get() - 1);
+    }
+    void use() {
+      if (!gate.enter()) return;
+      EXPLORE_ASSERT(open.get() == 1);
+      leave();
+    }
+    void close() {
+      if (!gate.enter()) return;
+      static_cast<void>(gate.close());
+      leave();
+    }
+  };
+  auto const s = std::make_shared<object>();
+  e.thread([s] { s->use(); });
+  e.thread([s] { s->close(); });
+  e.thread([s] {
+    s->use();
+    s->close();
+  });
+  e.finally([s] { EXPLORE_ASSERT(s->open.get() == 0); });
+}
+
+explore::test const all[] = {reading<false>, trying_again<false>, ending,
+                             reusing<true>,  levels<true>,        closing};
+
+TEST(descriptor_slot_protocol, ends_each_wait_once) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.max_executions = 100'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(descriptor_slot_protocol, ends_each_wait_once_at_random) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.random = 5'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(descriptor_slot_protocol, would_lose_an_event_that_is_cleared_after_the_try) {
+  EXPECT_FALSE(explore::run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<true>).ok);
+  EXPECT_TRUE(explore::run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<false>).exhausted);
+}
+TEST(descriptor_slot_protocol, would_deliver_a_stale_event_without_its_generation) {
+  EXPECT_FALSE(explore::run({.max_executions = 100'000}, reusing<false>).ok);
+}
+TEST(descriptor_slot_protocol, would_forget_the_other_direction_without_arming_it_again) {
+  EXPECT_FALSE(explore::run({.max_executions = 1'000}, levels<false>).ok);
+}
+TEST(close_gate_protocol, needs_every_order) {
+  explore::test const gate[] = {closing};
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "close_gate.hpp"},
+                                        {std::begin(gate), std::end(gate)});
+}
+
+} // namespace

@@ -1,0 +1,86 @@
+// The pinned pointer under the explorer: its target stays as long as a reader looks at it, and a thread that
+// looks sees it whole.
+#include "explore/explore.hpp"
+#include "explore/policy.hpp"
+#include "rubato/detail/sync/pinned_ptr.hpp"
+
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <memory>
+
+namespace {
+
+using explore::execution;
+using explore::policy;
+
+/// In the owner's frame. Every reader leaves a trace.
+struct wait {
+  policy::plain<int> value{0};
+  policy::plain<int> looks{0};
+};
+
+/// Lets go of it while a reader looks.
+template<class Policy, class T>
+class does_not_wait {
+  typename Policy::template atomic<T*> word_{nullptr};
+
+public:
+  void set(T& t) { word_.store(&t); }
+  void clear() { word_.store(nullptr); }
+  template<class F>
+  int use(F f) {
+    T* const t = word_.load();
+    return t != nullptr ? f(*t) : 0;
+  }
+};
+
+template<template<class, class> class Watched, int Waits, int Lookers>
+void owner_and_lookers(execution& e) {
+  auto const word = std::make_shared<Watched<policy, wait>>();
+  e.thread([word] {
+    for (int i = 1; i <= Waits; ++i) {
+      explore::frame<wait> w;
+      (*w).value.set(i);
+      word->set(*w);
+      static_cast<void>(word->clear());
+      int const looks = (*w).looks.get();
+      EXPLORE_ASSERT(looks >= 0 && looks <= Lookers);
+    }
+  });
+  for (int i = 0; i != Lookers; ++i)
+    e.thread([word] {
+      int const seen = word->use([](wait& w) {
+        w.looks.set(w.looks.get() + 1);
+        return w.value.get();
+      });
+      EXPLORE_ASSERT(seen >= 0 && seen <= Waits);
+    });
+}
+
+template<int Waits, int Lookers>
+constexpr auto ours = &owner_and_lookers<rubato::detail::basic_pinned_ptr, Waits, Lookers>;
+
+explore::test const all[] = {ours<1, 1>, ours<2, 1>, ours<1, 2>, ours<2, 2>};
+
+TEST(pinned_ptr_protocol, keeps_what_is_looked_at) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.max_executions = 100'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(pinned_ptr_protocol, keeps_what_is_looked_at_at_random) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.random = 10'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(pinned_ptr_protocol, would_let_go_of_it_without_waiting) {
+  EXPECT_FALSE(explore::run({}, owner_and_lookers<does_not_wait, 1, 1>).ok);
+}
+TEST(pinned_ptr_protocol, needs_every_order) {
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "pinned_ptr.hpp"},
+                                        {std::begin(all), std::end(all)}, {});
+}
+
+} // namespace

@@ -1,0 +1,260 @@
+// The queue state under the explorer: offered work is run once, by the thread that pops it or by the
+// waiter that claims it in the queue; it is in the queue once, and the queue lets go of it once.
+#include "explore/explore.hpp"
+#include "explore/policy.hpp"
+#include "rubato/detail/sync/queue_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+
+namespace {
+
+using explore::execution;
+using explore::policy;
+using explore::verdict;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+/// Forgets that what was claimed is still in its queue.
+template<class Policy>
+class forgets_its_queue {
+  static constexpr std::uint8_t queued = 1, ready = 2;
+  typename Policy::template atomic<std::uint8_t> bits_{0};
+
+public:
+  using claimed = typename rubato::detail::basic_queue_state<Policy>::claimed;
+  using taken = typename rubato::detail::basic_queue_state<Policy>::taken;
+  bool offer() { return (bits_.fetch_or(queued | ready) & queued) == 0; }
+  claimed claim() {
+    std::uint8_t bits = queued | ready;
+    return bits_.compare_exchange_strong(bits, 0) ? claimed::first : claimed::no;
+  }
+  taken take() {
+    std::uint8_t const bits = bits_.exchange(0);
+    return {(bits & ready) != 0, bits == 0};
+  }
+  bool drop_if_stale() { return bits_.load() == 0; }
+};
+
+/// Work that is to run so many times, each time offered anew by the thread that ran it.
+template<class Ticket>
+struct work {
+  Ticket entry;
+  policy::atomic<int> holders;
+  policy::plain<int> runs{0};
+  policy::plain<int> link{0}; // the queue's, in the work
+  explicit work(int h)
+      : holders(h) {}
+};
+
+template<template<class> class Ticket = rubato::detail::basic_queue_state>
+struct state {
+  using queue_state = Ticket<policy>;
+
+  std::unique_ptr<explore::frame<work<queue_state>>> job;
+  policy::atomic<int> queue{0}; // how often it is in there
+  int const to_run;
+  int ran = 0;
+
+  /// `others`: how many threads hold the work beside its producer.
+  state(int runs, int others)
+      : job(std::make_unique<explore::frame<work<queue_state>>>(1 + others))
+      , to_run(runs) {}
+
+  work<queue_state>& it() { return **job; }
+  void release() {
+    if (it().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) job.reset();
+  }
+  void push() {
+    it().link.set(1);
+    EXPLORE_ASSERT(queue.exchange(1, std::memory_order_release) == 0);
+  }
+  void offer() {
+    if (it().entry.offer()) push();
+  }
+  void run() {
+    int const n = it().runs.get() + 1;
+    it().runs.set(n);
+    ran = n;
+    if (n < to_run)
+      offer();
+    else
+      release(); // the producer's
+  }
+  bool pop() {
+    int expected = 1;
+    if (!queue.compare_exchange_strong(expected, 0, std::memory_order_acquire, relaxed)) return false;
+    EXPLORE_ASSERT(it().link.get() == 1);
+    it().link.set(0);
+    return true;
+  }
+
+  /// A worker.
+  void work_once() {
+    if (!pop()) return;
+    auto const t = it().entry.take();
+    if (t.ready) run();
+    if (t.stale) release();
+  }
+  /// A thread that waits for it, and so holds it.
+  void claim_once() {
+    switch (it().entry.claim()) {
+    case queue_state::claimed::no:
+      return;
+    case queue_state::claimed::first:
+      it().holders.fetch_add(1, relaxed);
+      break;
+    case queue_state::claimed::again:
+      break;
+    }
+    run();
+  }
+  /// A thread that clears the queue of what was claimed.
+  void sweep_once() {
+    if (!pop()) return;
+    if (it().entry.drop_if_stale())
+      release();
+    else
+      push();
+  }
+  void check() {
+    while (queue.load(relaxed) != 0) work_once();
+    EXPLORE_ASSERT(ran == to_run);
+    EXPLORE_ASSERT(job == nullptr);
+  }
+};
+
+/// A worker and a waiter.
+template<template<class> class Ticket, int Runs>
+void worker_and_claimer(execution& e) {
+  auto const s = std::make_shared<state<Ticket>>(Runs, 1);
+  s->offer();
+  e.thread([s] {
+    for (int i = 0; i != Runs; ++i) s->work_once();
+  });
+  e.thread([s] {
+    for (int i = 0; i != Runs; ++i) s->claim_once();
+    s->release();
+  });
+  e.finally([s] { s->check(); });
+}
+
+/// Two waiters, and two workers.
+template<int Runs>
+void two_of_each(execution& e) {
+  auto const s = std::make_shared<state<>>(Runs, 2);
+  s->offer();
+  for (int t = 0; t != 2; ++t) {
+    e.thread([s] { s->work_once(); });
+    e.thread([s] {
+      s->claim_once();
+      s->release();
+    });
+  }
+  e.finally([s] { s->check(); });
+}
+
+/// A thread sweeps claimed entries.
+template<int Runs>
+void sweeping(execution& e) {
+  auto const s = std::make_shared<state<>>(Runs, 1);
+  s->offer();
+  e.thread([s] {
+    for (int i = 0; i != Runs; ++i) s->claim_once();
+    s->release();
+  });
+  e.thread([s] { s->sweep_once(); });
+  e.thread([s] { s->work_once(); });
+  e.finally([s] { s->check(); });
+}
+
+/// The work is offered by another thread than the one that ran it last, as when it awaits something.
+void offered_from_elsewhere(execution& e) {
+  struct waits {
+    state<> s{2, 2};
+    policy::atomic<bool> suspended{false};
+    bool offered = false;
+    void run() {
+      auto& it = s.it();
+      int const n = it.runs.get() + 1;
+      it.runs.set(n);
+      s.ran = n;
+      if (n == 2)
+        s.release();
+      else
+        suspended.store(true, std::memory_order_release);
+    }
+    void work_once() {
+      if (!s.pop()) return;
+      auto const t = s.it().entry.take();
+      if (t.ready) run();
+      if (t.stale) s.release();
+    }
+    void wake() {
+      if (offered || !suspended.load(std::memory_order_acquire)) return;
+      offered = true;
+      s.offer();
+    }
+  };
+  auto const w = std::make_shared<waits>();
+  w->s.offer();
+  e.thread([w] {
+    w->work_once();
+    w->work_once();
+  });
+  e.thread([w] {
+    auto const c = w->s.it().entry.claim();
+    using claimed = rubato::detail::basic_queue_state<policy>::claimed;
+    if (c == claimed::first) w->s.it().holders.fetch_add(1, relaxed);
+    if (c != claimed::no) w->run();
+    w->s.release();
+  });
+  e.thread([w] {
+    w->wake();
+    w->s.release();
+  });
+  e.finally([w] {
+    while (w->s.queue.load(relaxed) != 0) w->work_once();
+    w->wake();
+    while (w->s.queue.load(relaxed) != 0) w->work_once();
+    EXPLORE_ASSERT(w->s.ran == 2);
+    EXPLORE_ASSERT(w->s.job == nullptr);
+  });
+}
+
+template<int Runs>
+constexpr auto one_of_each = &worker_and_claimer<rubato::detail::basic_queue_state, Runs>;
+
+explore::test const all[] = {one_of_each<1>, one_of_each<2>, one_of_each<3>,
+                             two_of_each<1>, two_of_each<2>, sweeping<1>,
+                             sweeping<2>,    sweeping<3>,    offered_from_elsewhere};
+
+TEST(queue_state_protocol, runs_each_offer_once_and_leaves_the_queue_once) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.max_executions = 100'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(queue_state_protocol, runs_each_offer_once_at_random) {
+  for (explore::test const& t : all) {
+    explore::result const r = explore::run({.random = 10'000}, t);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+TEST(queue_state_protocol, would_be_queued_twice_without_its_bit) {
+  EXPECT_EQ(explore::run({}, worker_and_claimer<forgets_its_queue, 3>).what, verdict::race);
+}
+TEST(queue_state_protocol, needs_every_order) {
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_state.hpp"},
+                                        {std::begin(all), std::end(all)},
+                                        {// What the claimer does before, its offer has published; what it
+                                         // does afterwards, the count of holders orders.
+                                         "[acq_rel -> acquire] claim",
+                                         // A sweep only lets go of its hold, and that acquires.
+                                         "[acq_rel -> release] drop_if_stale"});
+}
+
+} // namespace

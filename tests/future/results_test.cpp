@@ -1,0 +1,115 @@
+// The storage of a result: a second co_return, and states that a pool's end meets while they change.
+#include <rubato/rubato.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/scale.hpp"
+
+namespace {
+
+using rubato_test::scaled;
+
+struct throws_at_its_end {
+  throws_at_its_end() = default;
+  throws_at_its_end(throws_at_its_end const&) = delete;
+  throws_at_its_end& operator=(throws_at_its_end const&) = delete;
+  ~throws_at_its_end() noexcept(false) { throw std::runtime_error("end"); }
+};
+
+TEST(results, regression_a_second_co_return_destroys_what_the_first_has_left) {
+  rubato::pool pool(1);
+  auto const first = std::make_shared<int>(1);
+  auto twice = [&]() -> rubato::task<std::shared_ptr<int>> {
+    try {
+      throws_at_its_end const here;
+      co_return first;
+    } catch (std::runtime_error const&) { // and it returns again
+    }
+    co_return std::make_shared<int>(2);
+  };
+  EXPECT_EQ(*pool.spawn(twice).get(), 2);
+  EXPECT_EQ(first.use_count(), 1);
+}
+
+class made_of_int {
+  std::shared_ptr<int> value_;
+
+public:
+  explicit made_of_int(int v)
+      : value_(std::make_shared<int>(v)) {
+    if (v < 0) throw std::invalid_argument("negative");
+  }
+};
+struct becomes_one {
+  int v;
+  operator made_of_int() const { return made_of_int(v); }
+};
+
+TEST(results, regression_a_second_co_return_that_throws_leaves_the_exception) {
+  rubato::pool pool(1);
+  auto twice = [&]() -> rubato::task<made_of_int> {
+    try {
+      throws_at_its_end const here;
+      co_return becomes_one{1};
+    } catch (std::runtime_error const&) { // and it returns again
+    }
+    co_return becomes_one{-1};
+  };
+  EXPECT_THROW(static_cast<void>(pool.spawn(twice).get()), std::invalid_argument);
+}
+
+// Between being queued and leaving the pool where it was to run a continuation may have moved and wait
+// elsewhere.
+TEST(results, regression_a_pool_that_ends_leaves_alone_what_has_moved_away) {
+  rubato::pool other(1);
+  for (std::size_t i = 0; i != scaled(1000); ++i) {
+    std::optional<rubato::pool> ends(std::in_place, 1);
+    rubato::promise<int> source, later;
+    std::atomic<bool> has_moved{false};
+    rubato::future<int> inner = later.get_future();
+    auto moves = [&](int x) -> rubato::task<int> {
+      co_await rubato::resume_on(other);
+      rubato::future<int> awaited = std::move(inner);
+      has_moved = true;
+      int const y = co_await std::move(awaited);
+      co_return x + y;
+    };
+    rubato::future<int> moved = source.get_future().then(*ends, moves);
+    std::thread setter([&] { source.set_value(1); });
+    while (!has_moved) std::this_thread::yield();
+    other.wait_idle();
+    ends.reset();
+    setter.join();
+    later.set_value(41);
+    ASSERT_EQ(moved.get(), 42);
+  }
+}
+
+// A data race: the state that is asked to end is looked at without the lock under which it leaves.
+TEST(results, regression_a_pool_asks_those_to_end_that_are_just_ending) {
+  for (std::size_t i = 0; i != scaled(50); ++i) {
+    rubato::pool pool(2);
+    rubato::async_semaphore turns(0);
+    std::vector<rubato::future<void>> all;
+    auto waits = [&]() -> rubato::task<> { co_await turns.acquire(); };
+    for (int n = 0; n != 100; ++n) all.push_back(pool.spawn(waits()));
+    std::thread releases([&] {
+      for (int n = 0; n != 100; ++n) turns.release();
+    });
+    pool.request_shutdown(rubato::drain);
+    releases.join();
+    for (rubato::future<void>& f : all)
+      f.wait(); // some are broken off: no thread of the pool could have released them
+  }
+}
+
+} // namespace

@@ -1,0 +1,116 @@
+// What can never finish is reported: which thread waits for which.
+#include <rubato/rubato.hpp>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "support/process.hpp"
+#include "support/threads.hpp"
+#include "support/waiting.hpp"
+
+namespace {
+
+using namespace pool_test;
+
+[[noreturn]] void wait_for_oneself() {
+  kill_this_process_if_it_hangs();
+  rubato::pool pool(rubato::pool_options().workers(2).on_stall([](rubato::stall_report const& report) {
+    auto const& all = report.waiters;
+    leave(all.size() == 1 && std::string(all[0].waits_in) == "get" && all[0].waits_for == all[0].thread,
+          "a thread waits for itself");
+  }));
+  rubato::shared_future<int> self;
+  std::atomic<bool> known{false};
+  self = pool.spawn([&] {
+               while (!known) std::this_thread::yield();
+               return self.get();
+             })
+             .share();
+  known = true;
+  gate never;
+  never.wait();
+  leave(false, "on_stall was not called");
+}
+
+/// The monitor has gone to sleep by the time the other worker does.
+[[noreturn]] void wait_while_the_other_worker_is_busy() {
+  kill_this_process_if_it_hangs();
+  auto others = threads_that_are_not_the_pools();
+  rubato::pool pool(rubato::pool_options().workers(2).on_stall(
+      [](rubato::stall_report const&) { leave(true, "told of a stall that began later"); }));
+  std::atomic<bool> end{false};
+  std::atomic<int> busy{0};
+  pool.enqueue([&] {
+    busy = gettid();
+    while (!end.load(std::memory_order_relaxed)) {
+    }
+  });
+  eventually([&] { return busy != 0; });
+  others.insert(busy);
+  rubato::promise<rubato::shared_future<int>> itself;
+  auto const self = pool.spawn([f = itself.get_future()]() mutable { return f.get().get(); }).share();
+  itself.set_value(self);
+  if (!become_quiet(others)) leave(false, "a thread wakes up");
+  end = true;
+  gate never;
+  never.wait();
+  leave(false, "on_stall was not called");
+}
+
+[[noreturn]] void wait_for_a_thread_outside() {
+  kill_this_process_if_it_hangs();
+  auto const others = threads_that_are_not_the_pools();
+  rubato::pool pool(rubato::pool_options().workers(2).on_stall(
+      [](rubato::stall_report const&) { leave(false, "that is no stall"); }));
+  rubato::promise<int> from_outside;
+  auto value = pool.spawn([f = from_outside.get_future()]() mutable { return f.get(); });
+  bool const quiet = become_quiet(others);
+  from_outside.set_value(1);
+  leave(quiet && value.get() == 1, "no thread wakes up while every thread waits for a thread outside");
+}
+
+[[noreturn]] void wait_for_each_other_for_a_while() {
+  kill_this_process_if_it_hangs();
+  std::atomic<int> told{0};
+  rubato::pool pool(rubato::pool_options().workers(2).on_stall([&](rubato::stall_report const&) { ++told; }));
+  rubato::promise<rubato::shared_future<int>> other;
+  auto const one = pool.spawn([f = other.get_future()]() mutable {
+                         auto const two = f.get();
+                         static_cast<void>(two.wait_for(std::chrono::milliseconds(200)));
+                         return 1;
+                       })
+                       .share();
+  auto const two = pool.spawn([one] {
+                         static_cast<void>(one.wait_for(std::chrono::milliseconds(200)));
+                         return 2;
+                       })
+                       .share();
+  other.set_value(two);
+  leave(one.get() + two.get() == 3 && told == 0, "the clock ends it");
+}
+
+using on_stall_of_a_future = fresh_process;
+using on_stall_of_waits = fresh_process;
+
+TEST_F(on_stall_of_waits, regression_tells_of_a_stall_that_begins_when_the_last_busy_worker_goes_idle) {
+  EXPECT_EXIT(wait_while_the_other_worker_is_busy(), testing::ExitedWithCode(0),
+              "told of a stall that began later");
+}
+
+TEST_F(on_stall_of_waits, regression_is_not_told_of_waits_that_the_clock_ends) {
+  EXPECT_EXIT(wait_for_each_other_for_a_while(), testing::ExitedWithCode(0), "the clock ends it");
+}
+
+TEST_F(on_stall_of_waits, regression_needs_no_polling_while_all_threads_wait_for_a_thread_outside) {
+  EXPECT_EXIT(wait_for_a_thread_outside(), testing::ExitedWithCode(0), "no thread wakes up");
+}
+
+TEST_F(on_stall_of_a_future, tells_that_a_task_waits_for_itself) {
+  EXPECT_EXIT(wait_for_oneself(), testing::ExitedWithCode(0), "a thread waits for itself");
+}
+
+} // namespace

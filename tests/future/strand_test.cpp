@@ -1,0 +1,250 @@
+// A strand: one at a time, in order, whatever each of them is.
+#include <rubato/rubato.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/outcome.hpp"
+#include "support/pools.hpp"
+#include "support/scale.hpp"
+#include "support/values.hpp"
+#include "support/waiting.hpp"
+
+namespace {
+
+using namespace rubato_test;
+using namespace std::chrono_literals;
+using async_test::failure;
+using async_test::failure_of;
+using async_test::outcome;
+using async_test::outcome_of_get;
+
+class strands : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(strands, all_counts);
+
+TEST_P(strands, results_of_every_kind) {
+  rubato::strand s(pool);
+  auto sum = s.spawn([](int a, std::unique_ptr<int> b) { return a + *b; }, 1, std::make_unique<int>(2));
+  auto flat = s.spawn([]() -> rubato::task<int> {
+    co_await rubato::yield();
+    co_return 4;
+  });
+  auto future = s.spawn([this] { return pool.spawn([] { return 5; }); });
+  auto task = s.spawn([]() -> rubato::task<int> { co_return 6; }());
+  auto token = s.spawn([](std::stop_token t, int n) { return t.stop_possible() ? n : 0; }, 7);
+  auto nothing = s.spawn([] {});
+  auto fails = s.spawn([]() -> int { throw failure(8); });
+  int object = 0;
+  auto reference = s.spawn([&object]() -> int& { return object; });
+  EXPECT_EQ(&reference.get(), &object); // though no thread has fetched the value before it
+  EXPECT_EQ(failure_of([&] { static_cast<void>(fails.get()); }), 8);
+  nothing.get();
+  EXPECT_EQ(token.get(), 7);
+  EXPECT_EQ(task.get(), 6);
+  EXPECT_EQ(future.get(), 5);
+  EXPECT_EQ(flat.get(), 4);
+  EXPECT_EQ(sum.get(), 3);
+}
+
+TEST_P(strands, one_at_a_time_and_in_order) {
+  int const n = static_cast<int>(rubato_test::scaled(3'000));
+  rubato::strand s(pool);
+  std::vector<int> order; // no lock: the strand is one
+  std::atomic<int> inside{0};
+  std::atomic<bool> alone{true};
+  auto const begin = [&](int i) {
+    if (inside.fetch_add(1) != 0) alone = false;
+    order.push_back(i);
+  };
+  for (int i = 0; i != n; ++i) {
+    if (i % 3 == 0)
+      s.enqueue([&, i] {
+        begin(i);
+        --inside;
+      });
+    else if (i % 3 == 1)
+      s.enqueue([&, i]() -> rubato::task<void> {
+        begin(i);
+        co_await rubato::yield(); // the next one waits for this all the same
+        --inside;
+      });
+    else
+      s.spawn([&, i] {
+         begin(i);
+         return pool.spawn([&inside] { --inside; });
+       }).detach();
+  }
+  pool.wait_idle();
+  EXPECT_TRUE(alone);
+  ASSERT_EQ(order.size(), static_cast<std::size_t>(n));
+  for (int i = 0; i != n; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST_P(strands, from_many_threads_keep_the_order_of_each) {
+  int const n = static_cast<int>(rubato_test::scaled(1'000));
+  rubato::strand s(pool);
+  std::vector<int> last(4, -1);
+  bool in_order = true;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t != last.size(); ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i != n; ++i)
+          s.enqueue([&, t, i] {
+            if (last[t] != i - 1) in_order = false;
+            last[t] = i;
+          });
+      });
+  }
+  pool.wait_idle();
+  EXPECT_TRUE(in_order);
+  EXPECT_EQ(last, std::vector<int>(4, n - 1));
+}
+
+TEST_P(strands, each_is_independent_of_the_others) {
+  rubato::strand first(pool), second(pool);
+  rubato::promise<int> later;
+  auto held = first.spawn(
+      [f = later.get_future()]() mutable -> rubato::task<int> { co_return co_await std::move(f); });
+  auto behind = first.spawn([] { return 2; });
+  EXPECT_EQ(second.spawn([] { return 3; }).get(), 3);
+  pool.wait_idle();
+  EXPECT_FALSE(behind.ready());
+  later.set_value(1);
+  EXPECT_EQ(behind.get(), 2);
+  EXPECT_EQ(held.get(), 1);
+}
+
+TEST_P(strands, what_is_dropped_or_cancelled_is_not_begun_and_holds_no_task_up) {
+  leak_check const none_left;
+  rubato::strand s(pool);
+  rubato::promise<void> later;
+  s.spawn([f = later.get_future()]() mutable { return std::move(f); }).detach();
+  std::atomic<int> begun{0};
+  {
+    auto const dropped = s.spawn([&begun, captured = counted(1)] { begun += 1; });
+  }
+  auto cancelled = s.spawn([&begun] { begun += 10; });
+  cancelled.cancel();
+  auto last = s.spawn([&begun] { begun += 100; });
+  later.set_value();
+  last.get();
+  EXPECT_EQ(outcome_of_get(cancelled), outcome::cancelled);
+  EXPECT_EQ(begun, 100);
+  pool.wait_idle();
+}
+
+TEST_P(strands, go_on_when_the_object_is_gone) {
+  std::atomic<int> sum{0};
+  rubato::promise<void> later;
+  {
+    rubato::strand s(pool);
+    s.spawn([f = later.get_future()]() mutable { return std::move(f); }).detach();
+    s.enqueue([&sum] { sum += 1; });
+    s.enqueue([&sum]() -> rubato::task<void> {
+      sum += 10;
+      co_return;
+    });
+  }
+  later.set_value();
+  pool.wait_idle();
+  EXPECT_EQ(sum, 11);
+}
+
+TEST_P(strands, in_tasks_of_their_own_pool) {
+  rubato::strand s(pool);
+  int sum = 0; // guarded by the strand
+  auto const work = [&]() -> rubato::task<int> {
+    for (int i = 0; i != 100; ++i) co_await s.spawn([&sum] { ++sum; });
+    co_return co_await s.spawn([&sum] { return sum; });
+  };
+  auto a = pool.spawn(work), b = pool.spawn(work);
+  auto const c = pool.spawn([&] { return s.spawn([&sum] { return ++sum; }).get(); });
+  pool.block_on(std::move(a));
+  pool.block_on(std::move(b));
+  pool.wait_idle();
+  EXPECT_EQ(sum, 201);
+}
+
+TEST_P(strands, the_end_of_the_pool_leaves_no_thread_waiting) {
+  leak_check const none_left;
+  for (bool const discards : {false, true}) {
+    auto mortal = std::make_unique<rubato::pool>(GetParam());
+    rubato::strand s(*mortal);
+    rubato::promise<void> later;
+    auto first = s.spawn([f = later.get_future()]() mutable { return std::move(f); });
+    auto second = s.spawn([captured = counted(1)] { return captured.value; });
+    s.enqueue([captured = counted(1)] {});
+    auto third = s.spawn([captured = counted(1)]() -> rubato::task<int> { co_return captured.value; });
+    if (discards) mortal->shutdown(rubato::discard);
+    mortal.reset();
+    EXPECT_EQ(outcome_of_get(second), outcome::broken);
+    EXPECT_EQ(outcome_of_get(third), outcome::broken);
+    later.set_value();
+  }
+}
+
+/// A task behind a dropped one ran, although the task before both had not ended.
+TEST_P(strands, regression_the_end_of_the_pool_does_not_let_what_is_behind_overtake) {
+  for (std::size_t round = 0; round != rubato_test::scaled(20); ++round) {
+    std::atomic<int> overtook{0};
+    rubato::promise<void> later;
+    auto mortal = std::make_unique<rubato::pool>(GetParam());
+    rubato::strand s(*mortal);
+    auto first = s.spawn([f = later.get_future()]() mutable { return std::move(f); });
+    std::vector<rubato::future<void>> kept;
+    for (int i = 0; i != 40; ++i) {
+      s.enqueue([&overtook] { ++overtook; });
+      kept.push_back(s.spawn([&overtook]() -> rubato::task<void> {
+        ++overtook;
+        co_return;
+      }));
+    }
+    mortal.reset();
+    EXPECT_EQ(overtook, 0);
+    for (auto& f : kept) EXPECT_EQ(outcome_of_get(f), outcome::broken);
+    later.set_value();
+    // Without workers no thread has begun it.
+    EXPECT_EQ(outcome_of_get(first), GetParam() == 0 ? outcome::broken : outcome::value);
+  }
+}
+
+TEST_P(strands, a_long_one_uses_no_stack) {
+  int const n = static_cast<int>(rubato_test::scaled(100'000));
+  rubato::strand s(pool);
+  rubato::promise<void> later;
+  s.spawn([f = later.get_future()]() mutable { return std::move(f); }).detach();
+  std::atomic<int> runs{0};
+  for (int i = 0; i != n; ++i) s.enqueue([&runs] { ++runs; });
+  later.set_value();
+  pool.wait_idle();
+  EXPECT_EQ(runs, n);
+}
+
+TEST(strand, failures_go_to_on_unhandled) {
+  hang_guard const guard;
+  std::atomic<int> reports{0};
+  rubato::pool pool(rubato::pool_options().workers(2).on_unhandled([&reports](std::exception_ptr const& e) {
+    reports += failure_of([&e] { std::rethrow_exception(e); });
+  }));
+  rubato::strand s(pool);
+  s.enqueue([] { throw failure(1); });
+  s.enqueue([]() -> rubato::task<void> {
+    co_await rubato::yield();
+    throw failure(20);
+  });
+  s.enqueue([] { return rubato::make_exceptional_future<void>(failure(300)); });
+  int ends = 0;
+  s.spawn([&ends] { ++ends; }).get();
+  pool.wait_idle();
+  EXPECT_EQ(ends, 1);
+  EXPECT_EQ(reports, 321);
+}
+
+} // namespace

@@ -1,0 +1,122 @@
+// Guarantee R: when one more thread runs ready tasks, and when none does. A worker counts as computing by its
+// CPU time alone, so no test depends on how fast the machine is.
+#include <rubato/future.hpp>
+#include <rubato/pool.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "os/thread.hpp"
+#include "support/hang_guard.hpp"
+#include "support/waiting.hpp"
+
+namespace {
+
+using namespace pool_test;
+using rubato_test::hang_guard;
+
+class regression_relief : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(workers, regression_relief, testing::Values(1u, 2u, 33u));
+
+// Many workers on few CPUs may sleep for long in the allocator's lock, where a task that ends gives back its
+// memory.
+class regression_backlog : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(workers, regression_backlog, testing::Values(1u, 2u));
+
+// The tasks take no lock and share nothing. A task that queues another, or counts in an atomic, may be
+// blocked in a lock of the allocator or of ThreadSanitizer whose holder is preempted: relief is right to
+// answer that.
+TEST_P(regression_backlog, adds_no_thread_to_workers_that_make_progress) {
+  hang_guard const guard;
+  rubato::pool pool(rubato::no_workers);
+  // 500 us of CPU time each: many times the 10 ms after which relief looks.
+  constexpr std::size_t many = 1'200;
+  for (std::size_t i = 0; i != many; ++i)
+    pool.enqueue([] {
+      auto const me = rubato::os::this_thread_id();
+      auto const end = rubato::os::cpu_time(me) + 500us;
+      while (rubato::os::cpu_time(me) < end) {
+      }
+    });
+  pool.resize(GetParam());
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_EQ(pool.stats().executed, many);
+  EXPECT_EQ(pool.stats().relieved, 0u);
+  EXPECT_EQ(pool.stats().spares, 0u);
+}
+
+TEST_P(regression_relief, sends_one_substitute_for_each_blocked_worker_and_takes_it_back) {
+  hang_guard const guard;
+  unsigned const workers = GetParam();
+  rubato::pool pool(workers);
+  gate opened;
+  std::atomic<unsigned> begun = 0, blocked = 0;
+  for (unsigned i = 0; i != workers; ++i)
+    pool.enqueue([&] {
+      ++blocked;
+      opened.wait();
+    });
+  ASSERT_TRUE(eventually([&] { return blocked == workers; }));
+  // Each of them waits for all: there are as many substitutes as workers.
+  for (unsigned i = 0; i != workers; ++i)
+    pool.enqueue([&] {
+      ++begun;
+      // relaxed: ThreadSanitizer takes a readers' lock for any other load, and many threads that spin in it
+      // keep the next substitute's increment from the writers' lock for longer than the bound.
+      computing_until([&] { return begun.load(std::memory_order_relaxed) == workers; });
+    });
+  ASSERT_TRUE(eventually([&] { return begun == workers; }));
+  EXPECT_LE(pool.stats().spares, workers);
+  opened.open();
+  EXPECT_TRUE(pool.wait_idle());
+  std::uint64_t const relieved = pool.stats().relieved;
+  EXPECT_GE(relieved, workers);
+}
+
+TEST(regression_relief_one, extra_thread_runs_what_waits_behind_workers_that_compute) {
+  hang_guard const guard;
+  rubato::pool pool(2);
+  std::atomic<unsigned> begun = 0, done = 0;
+  for (unsigned i = 0; i != 2; ++i)
+    pool.enqueue([&] {
+      ++begun;
+      computing_until([&] { return done == 100; });
+    });
+  ASSERT_TRUE(eventually([&] { return begun == 2; }));
+  for (unsigned i = 0; i != 100; ++i) pool.enqueue([&] { ++done; });
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_EQ(pool.stats().relieved, 100u);
+  EXPECT_EQ(pool.stats().spares, 1u);
+}
+
+// The other worker never looks at queues but its own and the injector.
+TEST(regression_relief_one, moves_tasks_from_the_queue_of_a_worker_that_computes_to_one_that_makes_progress) {
+  hang_guard const guard;
+  rubato::pool pool(2);
+  std::atomic<bool> end = false;
+  std::atomic<unsigned> done = 0;
+  struct unending {
+    rubato::pool& pool;
+    std::atomic<bool>& end;
+    void operator()() const {
+      if (!end) pool.enqueue(*this);
+    }
+  };
+  auto computes = pool.spawn_on(0, [&] {
+    for (unsigned i = 0; i != 8; ++i) pool.enqueue([&] { ++done; });
+    computing_until([&] { return done == 8; });
+  });
+  pool.spawn_on(1, unending{pool, end}).get();
+  computes.get();
+  end = true;
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_EQ(done, 8u);
+}
+
+} // namespace
