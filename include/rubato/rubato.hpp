@@ -23,6 +23,7 @@
 #include "rubato/foreign_coroutine.hpp" // IWYU pragma: export
 #include "rubato/future.hpp"            // IWYU pragma: export
 #include "rubato/generator.hpp"         // IWYU pragma: export
+#include "rubato/hedge_policy.hpp"      // IWYU pragma: export
 #include "rubato/io.hpp"                // IWYU pragma: export
 #include "rubato/join.hpp"              // IWYU pragma: export
 #include "rubato/per_worker.hpp"        // IWYU pragma: export
