@@ -47,9 +47,11 @@ void progress_monitor::tell_if_stuck() noexcept {
   if (is_stuck()) nudge_monitor(monitor_rest::dozing);
 }
 
-void progress_monitor::tell_of_latent() noexcept {
+void progress_monitor::tell_of_latent(bool on_blocked_seat) noexcept {
+  if (!sleep_of_monitor.rests_after_poll()) return;
+  if (on_blocked_seat) nudge_monitor(); // its seat hides the job
   // If no seat is vacant, the thread that vacates one tells the monitor: after_vacating().
-  if (!sleep_of_monitor.rests_after_poll() || !core_.idle_threads.has_vacant()) return;
+  if (!core_.idle_threads.has_vacant()) return;
   // A worker, not the monitor: a wake costs the same, and the worker takes the latent jobs. It tells the
   // monitor if it finds something while other workers sleep, or when it rests. seq_cst: pairs with
   // tell_if_owed(), because if call_worker() sees a searcher and wakes none, that searcher reads owed_ after
@@ -163,8 +165,7 @@ void progress_monitor::look_at_backlog(os::ticks now) noexcept {
 }
 
 bool progress_monitor::hides_work(pool_thread const& t) const noexcept {
-  // seq_cst: pairs with enter_kernel().
-  if (t.blocks_on_seat.load(std::memory_order_seq_cst) == 0) return false;
+  if (!t.blocks_on_seat.is_set()) return false;
   seat const* const s = t.sits_on();
   return s != nullptr && (!s->inbox.empty() || t.chain.has_latent() || any_child(core_));
 }
@@ -265,7 +266,7 @@ bool progress_monitor::is_relief_wanted(pool_thread const& t, os::ticks& tested)
 /// hides, as the next thread on the seat would if it had been left.
 finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
   pool_thread const* const blocked = t.relieves;
-  bool const on_seat = blocked != nullptr && blocked->blocks_on_seat.load(std::memory_order_relaxed) != 0;
+  bool const on_seat = blocked != nullptr && blocked->blocks_on_seat.is_set();
   if (on_seat)
     if (seat* const s = blocked->sits_on())
       if (task* const k = s->inbox.pop()) return {.queued = k};

@@ -58,8 +58,9 @@ public:
   void arm_poll_all() noexcept;
 
   // By the threads of the pool
-  /// A job or a child has become latent while the monitor was perhaps asleep.
-  void tell_of_latent() noexcept;
+  /// A job or a child has become latent while the monitor was perhaps asleep. `on_blocked_seat`: the caller
+  /// is in a blocking region in which it keeps its seat.
+  void tell_of_latent(bool on_blocked_seat) noexcept;
   /// A searcher has found work: it tells the monitor if tell_of_latent() woke the searcher instead.
   void tell_if_owed() noexcept;
   void begin_wait() noexcept { waiting_.fetch_add(1, std::memory_order_seq_cst); }

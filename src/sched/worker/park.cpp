@@ -111,16 +111,13 @@ void stop_stolen(stolen_job& d) noexcept {
 
 void poll_requests(thread_context& me) noexcept {
   static_cast<void>(me.chain.serve_request(&me));
-  if (thread_of(me).blocks_on_seat.load(std::memory_order_relaxed) != 0) nudge_monitor();
-  me.core->progress.tell_of_latent();
+  me.core->progress.tell_of_latent(thread_of(me).blocks_on_seat.is_set());
 }
 
 void enter_kernel(thread_context& me) noexcept {
   for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer) {
     pool_thread& t = thread_of(*m);
-    // seq_cst: pairs with progress_monitor::hides_work(). Either the monitor finds this, or what was pushed
-    // before is seen here.
-    t.blocks_on_seat.fetch_add(1, std::memory_order_seq_cst);
+    t.blocks_on_seat.enter();
     t.chain.arm_poll(); // poll_requests() tells of what it forks or spawns meanwhile
     if (m->core->progress.hides_work(t)) nudge_monitor();
   }
@@ -128,7 +125,7 @@ void enter_kernel(thread_context& me) noexcept {
 
 void leave_kernel(thread_context& me) noexcept {
   for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer)
-    thread_of(*m).blocks_on_seat.fetch_sub(1, std::memory_order_relaxed);
+    thread_of(*m).blocks_on_seat.leave();
 }
 
 void* leave_seat(thread_context& me) noexcept { return leave_seats(thread_of(me)); }

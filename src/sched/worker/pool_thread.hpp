@@ -11,6 +11,7 @@
 #include "rubato/detail/sched/thread_context.hpp"
 #include "sched/worker/counters.hpp"
 #include "sched/worker/seat.hpp"
+#include "sync/blocking_mark.hpp"
 #include "sync/idle_set.hpp"
 
 #include <algorithm>
@@ -66,8 +67,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   std::atomic<thread_context const*> waits_for{nullptr};
   std::atomic<os::ticks> waits_since{0};
 
-  /// The blocking regions, nested in each other, in which it keeps its seat. Written by itself.
-  std::atomic<unsigned> blocks_on_seat{0};
+  blocking_mark blocks_on_seat; ///< it is in a blocking region in which it keeps its seat
 
   // While it waits in another pool, as a member of which it has another record.
   unsigned waits_elsewhere = 0; ///< nested in each other
