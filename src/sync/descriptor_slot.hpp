@@ -73,6 +73,12 @@ public:
     return generation_.get();
   }
 
+  /// A wait is listed. It may have ended by the time that the caller knows.
+  [[nodiscard]] bool is_awaited(direction d) noexcept {
+    std::lock_guard const guard(mutex_);
+    return at(d).get() != nullptr;
+  }
+
   // A descriptor of the library: registered once, for edges.
 
   /// Before an operation is tried: an event that comes from now on is seen by await_edge().

@@ -1,6 +1,10 @@
 // Descriptors for tests, closed at their end.
 #pragma once
 
+#include "io/reactor.hpp"
+
+#include <rubato/task.hpp>
+
 #include <array>
 #include <fcntl.h>
 #include <string_view>
@@ -58,6 +62,18 @@ inline void put(fd const& to, std::string_view text) {
 inline int get(fd const& from) {
   char c = 0;
   return ::read(from.get(), &c, 1) == 1 ? c : -1;
+}
+
+using rubato::detail::direction;
+
+/// A coroutine waits until the descriptor is ready.
+inline bool is_awaited(int fd, direction d = direction::reading) {
+  rubato::detail::descriptor_slot* const slot = rubato::detail::find_slot(fd);
+  return slot != nullptr && slot->is_awaited(d);
+}
+/// Ends when a coroutine waits for the descriptor, whose number the caller keeps alive.
+inline rubato::task<void> until_awaited(int fd, direction d = direction::reading) {
+  while (!is_awaited(fd, d)) co_await rubato::yield();
 }
 
 } // namespace io_test

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -23,6 +24,7 @@ using io_test::ends;
 using io_test::make_pipe;
 using pool_test::eventually;
 using pool_test::gate;
+using std::chrono::steady_clock;
 
 class beside_events : public on_workers {
 protected:
@@ -94,16 +96,18 @@ TEST_P(beside_events, events_of_one_pool_reach_the_worker_of_another) {
 class event_lane : public testing::TestWithParam<unsigned> {
   static constexpr std::size_t backlog = 20'000;
   hang_guard guard_;
-  gate first_, others_;
 
 protected:
   rubato::pool pool{rubato::pool_options().workers(GetParam()).spares(0)}; // no thread relieves the held ones
 
   /// How many of the tasks that were queued before the coroutine's wait ended have run before it goes on. All
   /// workers are held until `end_wait()` has made it ready, and all but one until it has gone on: a worker
-  /// that has taken it may be preempted while others run any number of tasks.
+  /// that has taken it may be preempted while others run any number of tasks. Nothing: the wait may have
+  /// ended before all workers were held, because they were not by `ends_at`.
   template<class EndWait>
-  std::size_t tasks_before(rubato::task<void> wait, EndWait end_wait) {
+  std::optional<std::size_t> tasks_before(rubato::task<void> wait, EndWait end_wait,
+                                          steady_clock::time_point ends_at = rubato::never) {
+    gate first, others;
     std::atomic<std::size_t> ran{0};
     std::atomic<unsigned> held{0};
     std::atomic<bool> begun{false};
@@ -116,16 +120,20 @@ protected:
     EXPECT_TRUE(eventually([&] { return begun.load(); })); // once its worker is held, it waits
     std::vector<rubato::future<bool>> holders;
     for (unsigned i = 0; i != GetParam(); ++i)
-      holders.push_back(pool.spawn_on(i, [&, i] { return ++held, (i == 0 ? first_ : others_).wait(); }));
+      holders.push_back(pool.spawn_on(i, [&, i] { return ++held, (i == 0 ? first : others).wait(); }));
     EXPECT_TRUE(eventually([&] { return held == GetParam(); }));
-    for (std::size_t i = 0; i != backlog; ++i) pool.enqueue([&] { ++ran; });
-    end_wait();
-    EXPECT_TRUE(eventually([&] { return pool.stats().queued == backlog + 1; }));
-    first_.open();
+    bool const in_time = steady_clock::now() < ends_at;
+    if (in_time) {
+      for (std::size_t i = 0; i != backlog; ++i) pool.enqueue([&] { ++ran; });
+      end_wait();
+      EXPECT_TRUE(eventually([&] { return pool.stats().queued == backlog + 1; }));
+    }
+    first.open();
     std::size_t const before = handler.get();
-    others_.open();
+    others.open();
     for (auto& f : holders) EXPECT_TRUE(f.get());
     pool.wait_idle();
+    if (!in_time) return std::nullopt;
     EXPECT_EQ(ran, backlog);
     return before;
   }
@@ -135,12 +143,19 @@ RUBATO_TEST_WITH_WORKERS(event_lane, counts_with_workers);
 TEST_P(event_lane, an_event_passes_a_backlog) {
   ends const p = make_pipe();
   auto const waits = [](int fd) -> rubato::task<void> { co_await rubato::readable(fd); };
-  EXPECT_LT(tasks_before(waits(p.a.get()), [&] { io_test::put(p.b, "x"); }), 5'000);
+  EXPECT_LT(tasks_before(waits(p.a.get()), [&] { io_test::put(p.b, "x"); }).value(), 5'000);
   rubato::forget(p.a.get());
 }
 TEST_P(event_lane, a_deadline_passes_a_backlog) {
-  auto const sleeps = []() -> rubato::task<void> { co_await rubato::sleep_for(50ms); };
-  EXPECT_LT(tasks_before(sleeps(), [] {}), 5'000);
+  auto const sleeps = [](steady_clock::time_point t) -> rubato::task<void> {
+    co_await rubato::sleep_until(t);
+  };
+  std::optional<std::size_t> before;
+  for (auto lead = 20ms; !before; lead *= 2) { // the workers must be held by then
+    auto const due = steady_clock::now() + lead;
+    before = tasks_before(sleeps(due), [] {}, due);
+  }
+  EXPECT_LT(*before, 5'000);
 }
 
 /// Events follow each other without end; tasks of the injector still get their turn.

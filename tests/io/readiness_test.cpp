@@ -26,6 +26,7 @@ using io_test::ends;
 using io_test::fd;
 using io_test::make_pair;
 using io_test::make_pipe;
+using io_test::until_awaited;
 using std::chrono::steady_clock;
 
 class readiness : public on_workers {};
@@ -42,7 +43,7 @@ TEST_P(readiness, of_what_becomes_ready_resumes_the_task) {
   ends const p = make_pipe();
   auto f = pool.spawn(rubato::readable(p.a.get()));
   auto writer = [&]() -> rubato::task<void> {
-    co_await rubato::sleep_for(5ms);
+    co_await until_awaited(p.a.get());
     io_test::put(p.b, "x");
   };
   auto g = pool.spawn(writer);
@@ -77,9 +78,9 @@ TEST_P(readiness, of_both_directions_is_awaited_by_two_tasks) {
   auto r = pool.spawn(rubato::readable(s.a.get()));
   auto w = pool.spawn(rubato::writable(s.a.get()));
   auto other = [&]() -> rubato::task<void> {
-    co_await rubato::sleep_for(1ms);
+    co_await until_awaited(s.a.get());
+    co_await until_awaited(s.a.get(), io_test::direction::writing);
     io_test::put(s.b, "y");
-    co_await rubato::sleep_for(1ms);
     std::vector<char> room(1U << 20U);
     while (::read(s.b.get(), room.data(), room.size()) > 0) {
     }
@@ -102,24 +103,19 @@ TEST_P(readiness, ends_at_the_deadline_and_not_before) {
 
 TEST_P(readiness, of_a_second_reader_is_refused) {
   ends const p = make_pipe();
-  auto const both = [&]() -> rubato::task<std::pair<std::errc, std::errc>> {
-    std::pair<std::errc, std::errc> r;
-    co_await rubato::with_async_scope([&](rubato::scope& s) -> rubato::task<void> {
-      auto first = [&]() -> rubato::task<void> { r.first = co_await rubato::readable(p.a.get()); };
-      auto second = [&]() -> rubato::task<void> {
-        co_await rubato::sleep_for(3ms);
-        r.second = co_await rubato::readable(p.a.get());
-        io_test::put(p.b, "x");
-      };
-      s.spawn(first);
-      s.spawn(second);
-      co_await s.join();
-    });
-    co_return r;
+  std::atomic<int> ready{0}, refused{0};
+  auto const reader = [&]() -> rubato::task<void> {
+    std::errc const e = co_await rubato::readable(p.a.get());
+    if (e == std::errc()) ++ready;
+    if (e != std::errc::device_or_resource_busy) co_return;
+    ++refused;
+    io_test::put(p.b, "x"); // ends the wait of the other
   };
-  auto const [first, second] = pool.spawn(both).get();
-  EXPECT_EQ(first, std::errc());
-  EXPECT_EQ(second, std::errc::device_or_resource_busy);
+  auto a = pool.spawn(reader), b = pool.spawn(reader);
+  a.get();
+  b.get();
+  EXPECT_EQ(ready, 1);
+  EXPECT_EQ(refused, 1);
   rubato::forget(p.a.get());
 }
 
@@ -127,7 +123,7 @@ TEST_P(readiness, ends_when_the_descriptor_is_forgotten) {
   ends const p = make_pipe();
   auto f = pool.spawn(rubato::readable(p.a.get()));
   auto const forgets = [&]() -> rubato::task<void> {
-    co_await rubato::sleep_for(2ms);
+    co_await until_awaited(p.a.get());
     rubato::forget(p.a.get());
   };
   auto g = pool.spawn(forgets);
@@ -139,7 +135,7 @@ TEST_P(readiness, ends_when_the_task_is_stopped) {
   ends const p = make_pipe();
   auto f = pool.spawn(rubato::readable(p.a.get(), steady_clock::now() + 1h));
   auto const stops = [&]() -> rubato::task<void> {
-    co_await rubato::sleep_for(2ms);
+    co_await until_awaited(p.a.get());
     f.cancel();
   };
   auto g = pool.spawn(stops);
@@ -161,7 +157,7 @@ TEST_P(readiness, shows_that_the_other_end_is_gone) {
   ends p = make_pipe();
   auto f = pool.spawn(rubato::readable(p.a.get()));
   auto const closes = [&]() -> rubato::task<void> {
-    co_await rubato::sleep_for(2ms);
+    co_await until_awaited(p.a.get());
     p.b.close();
   };
   auto g = pool.spawn(closes);

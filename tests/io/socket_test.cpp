@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "io/descriptors.hpp"
 #include "support/loopback.hpp"
 #include "support/outcome.hpp"
 #include "support/pools.hpp"
@@ -32,6 +33,9 @@ using namespace std::chrono_literals;
 using async_test::outcome;
 using async_test::outcome_of;
 using async_test::outcome_of_get;
+using io_test::is_awaited;
+using io_test::until_awaited;
+using pool_test::eventually;
 using rubato::address;
 using rubato::tcp_listener;
 using rubato::tcp_socket;
@@ -192,7 +196,7 @@ TEST_P(sockets, end_their_waits_when_they_are_closed) {
   std::array<char, 4> bytes{};
   auto f = pool.spawn([&] { return c.client.read_some(bytes); });
   auto const close = [&]() -> rubato::task<void> {
-    co_await rubato::sleep_for(2ms);
+    co_await until_awaited(c.client.native_handle());
     c.client.close();
   };
   auto g = pool.spawn(close);
@@ -209,7 +213,8 @@ TEST_P(sockets, end_their_waits_when_the_task_is_stopped) {
   std::error_code e;
   auto g = pool.spawn([&] { return c.server.read_some(bytes, e); });
   auto const stop = [&]() -> rubato::task<void> {
-    co_await rubato::sleep_for(2ms);
+    co_await until_awaited(c.client.native_handle());
+    co_await until_awaited(c.server.native_handle());
     f.cancel();
     g.cancel();
   };
@@ -234,13 +239,13 @@ TEST_P(sockets, end_their_waits_in_a_pool_that_drains) {
 TEST_P(sockets, within_a_deadline) {
   connection c = connect(pool);
   std::array<char, 4> bytes{};
-  auto const wait = [&]() -> rubato::task<bool> {
-    auto const n = co_await rubato::with_deadline(c.client.read_some(bytes), 2ms);
+  auto const wait = [&](std::chrono::nanoseconds d) -> rubato::task<bool> {
+    auto const n = co_await rubato::with_deadline(c.client.read_some(bytes), d);
     co_return n.has_value();
   };
-  EXPECT_FALSE(pool.spawn(wait).get());
+  EXPECT_FALSE(pool.spawn(wait, 2ms).get());
   pool.block_on(c.server.write_all("now"));
-  EXPECT_TRUE(pool.spawn(wait).get());
+  EXPECT_TRUE(pool.spawn(wait, 1h).get());
 }
 
 TEST_P(sockets, fail_at_a_deadline_of_their_own) {
@@ -248,7 +253,7 @@ TEST_P(sockets, fail_at_a_deadline_of_their_own) {
   std::array<char, 4> bytes{};
   EXPECT_EQ(error_of([&] { return pool.block_on(c.client.read_some(bytes, steady_clock::now() + 2ms)); }),
             std::errc::timed_out);
-  pool.block_on(c.server.write_all("text", steady_clock::now() + 60s));
+  pool.block_on(c.server.write_all("text", steady_clock::now() + 1h));
   // What is there is taken, however late.
   EXPECT_EQ(pool.block_on(c.client.read_some(bytes, steady_clock::now() - 1s)), 4u);
   std::error_code error;
@@ -379,7 +384,9 @@ TEST_P(sockets, regression_end_their_waits_when_they_are_destroyed_or_overwritte
     auto one = std::make_unique<tcp_socket>(std::move(c.client));
     std::array<char, 4> bytes{};
     auto f = pool.spawn(one->read_some(bytes));
-    if (pool.size() != 0) std::this_thread::sleep_for(1ms);
+    if (pool.size() != 0) {
+      EXPECT_TRUE(eventually([&] { return is_awaited(one->native_handle()); }));
+    }
     if (destroyed)
       one.reset();
     else
@@ -403,7 +410,9 @@ TEST_P(sockets, regression_may_be_awaited_by_their_descriptor_too) {
             std::errc::timed_out);
   for (int i = 0; i != 3; ++i) {
     auto f = pool.spawn([&] { return c.client.read_some(bytes); });
-    if (pool.size() != 0) std::this_thread::sleep_for(1ms);
+    if (pool.size() != 0) {
+      EXPECT_TRUE(eventually([&] { return is_awaited(c.client.native_handle()); }));
+    }
     pool.block_on(c.server.write_all("ab"));
     EXPECT_EQ(f.get(), 2u);
     auto g = pool.spawn(rubato::readable(c.client.native_handle()));
