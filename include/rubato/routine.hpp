@@ -55,7 +55,7 @@ namespace rubato {
 ///
 /// Posts do not count towards pool_options::max_queued(). With one worker, routines run in the order in which
 /// they were posted. With more, those that one thread posts enter one queue in order and are taken oldest
-/// first.
+/// first. While a callback blocks its thread, a spare (pool_options::spares()) may run the next ones.
 ///
 /// Destroy a routine in its own callback, which must not use its captures afterwards, or while it is idle:
 /// neither posted nor waiting. The destructor waits for a callback that is about to return on another thread;
