@@ -88,7 +88,7 @@ TEST_P(async_mutex, is_handed_over_in_order) {
   for (int i = 0; i != 50; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
-/// Keeps every worker from running anything else.
+/// Keeps every worker of a pool without spares from running anything else.
 class busy_pool {
   pool_test::gate go_;
   std::vector<rubato::future<void>> all_;
@@ -112,26 +112,27 @@ public:
 };
 
 TEST_P(async_mutex, is_handed_to_an_overtaken_waiter) {
+  rubato::pool held(rubato::pool_options().workers(GetParam()).spares(0)); // no thread relieves its workers
   rubato::async_mutex m;
   ASSERT_TRUE(m.try_lock());
   std::vector<int> order;
   std::vector<rubato::future<void>> all;
   for (int i = 0; i != 3; ++i) {
-    all.push_back(pool.spawn(lock_and_note(m, order, i)));
-    let_all_wait(pool);
+    all.push_back(held.spawn(lock_and_note(m, order, i)));
+    let_all_wait(held);
   }
   {
-    busy_pool const busy(pool);
+    busy_pool const busy(held);
     m.unlock();
     for (int i = 0; i != 3; ++i) { // the first is called, and cannot run
       ASSERT_TRUE(m.try_lock());
       if (i != 2) m.unlock();
     }
   }
-  let_all_wait(pool);
+  let_all_wait(held);
   EXPECT_TRUE(order.empty());
   {
-    busy_pool const busy(pool);
+    busy_pool const busy(held);
     m.unlock();
     EXPECT_FALSE(m.try_lock()) << "overtaken twice";
   }
