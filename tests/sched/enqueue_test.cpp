@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/thread.hpp"
 #include "support/counting.hpp"
 #include "support/pool_scale.hpp"
 #include "support/waiting.hpp"
@@ -120,6 +121,29 @@ TEST(enqueue_order, of_tasks_from_a_task_is_kept_by_one_worker) {
   EXPECT_TRUE(pool.wait_idle());
   ASSERT_EQ(order.size(), n);
   EXPECT_TRUE(std::ranges::is_sorted(order));
+}
+
+/// The worker has taken a batch from the injector when it runs the long task.
+TEST(enqueue_order, regression_is_kept_by_one_worker_though_a_task_computes_or_blocks_for_long) {
+  for (bool const computes : {true, false}) {
+    SCOPED_TRACE(computes);
+    rubato::pool pool(rubato::pool_options().workers(0).spares(0));
+    std::vector<unsigned> order;
+    for (unsigned i = 0; i < 1'000; ++i) {
+      pool.enqueue([&order, computes, i] {
+        order.push_back(i);
+        if (i != 3) return;
+        auto const me = rubato::os::this_thread_id();
+        if (!computes) std::this_thread::sleep_for(60ms); // some times as long as the monitor's patience
+        for (auto const end = rubato::os::cpu_time(me) + 60ms; computes && rubato::os::cpu_time(me) < end;) {
+        }
+      });
+    }
+    pool.resize(1);
+    EXPECT_TRUE(pool.wait_idle());
+    ASSERT_EQ(order.size(), 1'000u);
+    EXPECT_TRUE(std::ranges::is_sorted(order));
+  }
 }
 
 TEST(enqueue_order, of_each_of_many_producers_is_kept_by_one_worker) {

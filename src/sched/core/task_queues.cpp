@@ -124,8 +124,11 @@ void task_queues::flush_lifo_slot(seat& s) noexcept {
     if (!s.queue.push(k)) push(k);
 }
 
-void task_queues::share(seat& s) noexcept {
+void task_queues::share_queue(seat& s) noexcept {
   while (task* const k = s.queue.pop()) push(k);
+}
+
+void task_queues::share_lifo_slot(seat& s) noexcept {
   if (s.lifo_slot.load(std::memory_order_relaxed) == nullptr) return;
   if (task* const k = s.lifo_slot.exchange(nullptr, std::memory_order_acquire)) push(k);
 }

@@ -80,9 +80,11 @@ public:
 
   /// The occupant leaves the seat: its LIFO slot goes into its queue.
   void flush_lifo_slot(seat& s) noexcept;
-  /// The occupant passes no task boundary: its queue and its LIFO slot go into the injector. The caller is in
-  /// transit: see quiescence::begin_transit().
-  void share(seat& s) noexcept;
+  /// The occupant passes no task boundary: its queue goes into the injector. The caller is in transit: see
+  /// quiescence::begin_transit().
+  void share_queue(seat& s) noexcept;
+  /// The same for its LIFO slot.
+  void share_lifo_slot(seat& s) noexcept;
   /// The seat is closed: its queue and its inbox go into the injector. The caller is in transit.
   void retire(seat& s) noexcept;
 

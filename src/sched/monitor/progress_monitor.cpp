@@ -116,7 +116,10 @@ progress_monitor::attention progress_monitor::inspect(os::ticks now) noexcept {
 void progress_monitor::look_at_backlog(os::ticks now) noexcept {
   auto const share = [this](seat& s) {
     auto const moving = core_.quiescence.begin_transit();
-    core_.queues.share(s);
+    // The only worker's queue stays before the injector: with one worker tasks run in the order in which they
+    // were queued.
+    if (core_.size() != 1 || s.index != 0) core_.queues.share_queue(s);
+    core_.queues.share_lifo_slot(s);
   };
   if (queues_noted_ != 0 && now - queues_noted_ < patience_us * ticks_per_us()) return;
   bool const late = note_queues(now);
@@ -270,6 +273,9 @@ finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
   if (on_seat)
     if (seat* const s = blocked->sits_on())
       if (task* const k = s->inbox.pop()) return {.queued = k};
+  if (core_.size() == 1 &&
+      core_.queues.seats() != 0) // what its one worker has taken from the injector comes first
+    if (task* const k = core_.queues.seat_at(0).queue.pop()) return {.queued = k};
   if (task* const k = core_.queues.any_task()) return {.queued = k};
   if (!on_seat) return {};
   if (scope_child* const c = take_child(core_, t)) return {.child = c};
