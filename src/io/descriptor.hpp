@@ -99,11 +99,14 @@ public:
     return entered_;
   }
   [[nodiscard]] int fd() const noexcept { return of_->fd_; }
-  void begin_try(direction d) const noexcept { of_->slot_.begin_try(d); }
+  /// To be called before the operation is tried.
+  [[nodiscard]] slot_seen before_try(direction d) const noexcept {
+    return {.generation = of_->generation_, .events = of_->slot_.events_before(d)};
+  }
   /// After an operation found nothing.
-  [[nodiscard]] io_wait wait(direction d,
+  [[nodiscard]] io_wait wait(direction d, slot_seen before,
                              std::chrono::steady_clock::time_point until = never) const noexcept {
-    return {of_->slot_, of_->fd_, d, of_->generation_, until};
+    return {of_->slot_, of_->fd_, d, before, until};
   }
 };
 

@@ -36,7 +36,7 @@ class io_wait final : public wait_operation {
   descriptor_slot& slot_;
   int const fd_;
   direction const direction_;
-  std::optional<std::uint32_t> const generation_; ///< of a descriptor of the library
+  std::optional<slot_seen> const before_; ///< before the operation was tried; of a descriptor of the library
   std::errc result_{};
   pool_core* counted_ = nullptr; ///< the pool that counts this wait as armed
   alarm alarm_{*this};
@@ -44,8 +44,8 @@ class io_wait final : public wait_operation {
   [[nodiscard]] bool insert() noexcept override {
     counted_ = coroutine().home();
     count_armed(*counted_); // until settle(), when the coroutine runs again
-    std::errc const e = generation_ ? detail::await_edge(slot_, fd_, *generation_, direction_, *this)
-                                    : detail::await_level(slot_, fd_, direction_, *this);
+    std::errc const e = before_ ? detail::await_edge(slot_, fd_, *before_, direction_, *this)
+                                : detail::await_level(slot_, fd_, direction_, *this);
     if (e == std::errc()) {
       // It is listed: from here on any thread may end the wait, and write the result, but it does not end
       // this object's life.
@@ -65,12 +65,12 @@ class io_wait final : public wait_operation {
     if (counted_ != nullptr) count_disarmed(*std::exchange(counted_, nullptr));
   }
 
-  io_wait(descriptor_slot& slot, int fd, direction d, std::optional<std::uint32_t> generation,
+  io_wait(descriptor_slot& slot, int fd, direction d, std::optional<slot_seen> before,
           std::chrono::steady_clock::time_point until) noexcept
       : slot_(slot)
       , fd_(fd)
       , direction_(d)
-      , generation_(generation) {
+      , before_(before) {
     alarm_.due = until;
     timed = true;
   }
@@ -79,10 +79,10 @@ public:
   /// For the level of a descriptor of others.
   io_wait(descriptor_slot& slot, int fd, direction d, std::chrono::steady_clock::time_point until) noexcept
       : io_wait(slot, fd, d, std::nullopt, until) {}
-  /// For an edge of a descriptor of the library, after slot.begin_try() and an operation that found nothing.
-  io_wait(descriptor_slot& slot, int fd, direction d, std::uint32_t generation,
+  /// For an edge of a descriptor of the library, after an operation that found nothing.
+  io_wait(descriptor_slot& slot, int fd, direction d, slot_seen before,
           std::chrono::steady_clock::time_point until) noexcept
-      : io_wait(slot, fd, d, std::optional(generation), until) {}
+      : io_wait(slot, fd, d, std::optional(before), until) {}
   io_wait(io_wait const&) = delete;
   io_wait& operator=(io_wait const&) = delete;
   ~io_wait() { settle(); }

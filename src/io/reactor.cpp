@@ -279,10 +279,9 @@ descriptor_slot* find_slot(int fd) noexcept {
   return is_number ? known_slot(fd) : nullptr;
 }
 
-std::errc await_edge(descriptor_slot& slot, int fd, std::uint32_t generation, direction d,
-                     io_wait& w) noexcept {
+std::errc await_edge(descriptor_slot& slot, int fd, slot_seen before, direction d, io_wait& w) noexcept {
   int error = 0;
-  listing const l = slot.await_edge(d, w, generation, [&](std::uint32_t g) {
+  listing const l = slot.await_edge(d, w, before, [&](std::uint32_t g) {
     error = reactor().events.add(fd, edges, tag(fd, g));
     if (error == EEXIST) error = reactor().events.modify(fd, edges, tag(fd, g));
     return error == 0;

@@ -19,9 +19,9 @@ using descriptor_slot = basic_descriptor_slot<std_policy, io_wait>;
 /// The slot, if a thread has asked for it before.
 [[nodiscard]] descriptor_slot* find_slot(int fd) noexcept;
 
-/// Lists a wait for a descriptor of the library, in this generation of the slot. errc{}: it is listed;
+/// Lists a wait for a descriptor of the library, after a try that found nothing. errc{}: it is listed;
 /// resource_unavailable_try_again: try the operation again; else the error that ends the wait.
-[[nodiscard]] std::errc await_edge(descriptor_slot& slot, int fd, std::uint32_t generation, direction d,
+[[nodiscard]] std::errc await_edge(descriptor_slot& slot, int fd, slot_seen before, direction d,
                                    io_wait& w) noexcept;
 /// The same for a descriptor of others.
 [[nodiscard]] std::errc await_level(descriptor_slot& slot, int fd, direction d, io_wait& w) noexcept;

@@ -91,8 +91,9 @@ rubato::task<std::optional<std::size_t>> until_done(descriptor_ref of, direction
   }
   for (;;) {
     os::io_result r{.value = -1, .error = 0};
+    slot_seen before{};
     bool const has_tried = try_in_race(among, [&] {
-      op.begin_try(d);
+      before = op.before_try(d);
       r = attempt(op.fd());
       // -1 without an error: accept() has not been able to take a connection.
       return r.error == 0 ? r.value >= 0 : errors.are_values() && !r.would_wait();
@@ -104,7 +105,7 @@ rubato::task<std::optional<std::size_t>> until_done(descriptor_ref of, direction
     if (r.error == 0) co_return static_cast<std::size_t>(r.value);
     std::errc e = static_cast<std::errc>(r.error);
     if (r.would_wait()) {
-      io_wait wait = op.wait(d, deadline);
+      io_wait wait = op.wait(d, before, deadline);
       e = co_await wait;
       if (e == std::errc()) continue;
       if (wait.was_stopped()) {
@@ -183,7 +184,7 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
   if (d == nullptr) co_return nullptr;
   io_operation const op(d);
   bool stopped = is_stopped();
-  op.begin_try(direction::writing);
+  slot_seen const before = op.before_try(direction::writing);
   if (!stopped) r = os::connect_to(op.fd(), a);
   // A Unix listener whose backlog is full tells of no event.
   while (!stopped && r.error == EAGAIN) {
@@ -196,7 +197,7 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
     r = late ? os::io_result{.value = -1, .error = ETIMEDOUT} : os::connect_to(op.fd(), a);
   }
   if (!stopped && r.error == EINPROGRESS) {
-    io_wait wait = op.wait(direction::writing, deadline);
+    io_wait wait = op.wait(direction::writing, before, deadline);
     std::errc const e = co_await wait;
     stopped = wait.was_stopped();
     r = e == std::errc() ? os::connected(op.fd()) : os::io_result{.value = -1, .error = static_cast<int>(e)};

@@ -1,12 +1,12 @@
-// A descriptor's place in the reactor: which directions are ready, and which wait waits for each.
+// A descriptor's place in the reactor: how many events each direction has had, and which wait waits for it.
 // docs/design/reactor.md
 //
-// States of a direction: quiet; ready, an event has come and no operation was tried since; awaited, a wait is
-// listed. Invariant: a wait is listed in at most one state, awaited, and leaves it once: by deliver(),
-// remove() or close(). The generation grows with each close(), and an event of another generation changes
-// nothing.
+// States of a direction: quiet; awaited, a wait is listed. Invariant: a wait is listed at most once, and
+// leaves the list once: by deliver(), remove() or close(). The generation grows with each close(), and an
+// event of another generation changes nothing.
 //
-// mutex_ guards everything, the kernel's registration of the descriptor included: `arm` runs under it.
+// mutex_ guards everything, the kernel's registration of the descriptor included: `arm` runs under it. Only
+// the numbers of events are read without it.
 #pragma once
 
 #include "rubato/detail/base/mutex.hpp"
@@ -30,10 +30,16 @@ using directions = std::uint8_t;
 
 enum class listing : unsigned char {
   waits,  ///< the wait is listed
-  ready,  ///< an event has come since begin_try(): try again
+  ready,  ///< an event has come since the try began: try again
   busy,   ///< another wait waits for this direction
   closed, ///< the descriptor was closed since
   refused ///< by `arm`
+};
+
+/// What a task knew of a slot before it tried an operation.
+struct slot_seen {
+  std::uint32_t generation; ///< of the descriptor
+  std::uint32_t events;     ///< of the direction; it may wrap around
 };
 
 template<class Policy, class Wait>
@@ -42,12 +48,18 @@ class basic_descriptor_slot {
   using plain = typename Policy::template plain<T>;
   basic_mutex<Policy> mutex_;
   plain<std::uint32_t> generation_{0};
-  plain<directions> ready_{0};
+  std::array<typename Policy::template atomic<std::uint32_t>, 2> events_{}; ///< changed under the lock
   plain<bool> registered_{false}; ///< the kernel knows the descriptor, in this generation
   plain<bool> edges_{false};      ///< and tells of each change once
   std::array<plain<Wait*>, 2> waits_{};
 
   [[nodiscard]] plain<Wait*>& at(direction d) noexcept { return waits_[static_cast<std::size_t>(d)]; }
+  [[nodiscard]] auto& events(direction d) noexcept { return events_[static_cast<std::size_t>(d)]; }
+  void count_event(direction d) noexcept {
+    // release: pairs with events_before(), because a task that reads this number finds in the kernel what the
+    // event told of.
+    events(d).store(events(d).load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
   [[nodiscard]] Wait* take(direction d) noexcept {
     Wait* const w = at(d).get();
     at(d).set(nullptr);
@@ -81,21 +93,20 @@ public:
 
   // A descriptor of the library: registered once, for edges.
 
-  /// Before an operation is tried: an event that comes from now on is seen by await_edge().
-  void begin_try(direction d) noexcept {
-    std::lock_guard const guard(mutex_);
-    ready_.set(static_cast<directions>(ready_.get() & ~bit(d)));
+  /// To be read before an operation is tried: await_edge() sees the events that have come since.
+  [[nodiscard]] std::uint32_t events_before(direction d) noexcept {
+    return events(d).load(std::memory_order_acquire); // pairs with count_event()
   }
   /// After the operation found nothing. arm(generation): registers the descriptor, false if that failed; an
   /// edge for what is ready by then follows.
   template<class Arm>
-  [[nodiscard]] listing await_edge(direction d, Wait& w, std::uint32_t generation, Arm arm) noexcept {
+  [[nodiscard]] listing await_edge(direction d, Wait& w, slot_seen seen, Arm arm) noexcept {
     std::lock_guard const guard(mutex_);
-    if (generation_.get() != generation) return listing::closed;
-    if ((ready_.get() & bit(d)) != 0) return listing::ready;
+    if (generation_.get() != seen.generation) return listing::closed;
+    if (events(d).load(std::memory_order_relaxed) != seen.events) return listing::ready;
     if (at(d).get() != nullptr) return listing::busy;
     if (!registered_.get() || !edges_.get()) {
-      if (!arm(generation)) return listing::refused;
+      if (!arm(seen.generation)) return listing::refused;
       registered_.set(true);
       edges_.set(true);
     }
@@ -127,9 +138,10 @@ public:
     taken all;
     if ((events & bit(direction::reading)) != 0) all.reader = take(direction::reading);
     if ((events & bit(direction::writing)) != 0) all.writer = take(direction::writing);
-    if (edges_.get())
-      ready_.set(static_cast<directions>(ready_.get() | events));
-    else if (directions const rest = awaited(); rest != 0 && !rearm(arm)) { // the descriptor is gone
+    if (edges_.get()) {
+      for (direction const d : {direction::reading, direction::writing})
+        if ((events & bit(d)) != 0) count_event(d);
+    } else if (directions const rest = awaited(); rest != 0 && !rearm(arm)) { // the descriptor is gone
       if ((rest & bit(direction::reading)) != 0) all.reader = take(direction::reading);
       if ((rest & bit(direction::writing)) != 0) all.writer = take(direction::writing);
     }
@@ -149,7 +161,6 @@ public:
   [[nodiscard]] taken close(Disarm disarm) noexcept {
     std::lock_guard const guard(mutex_);
     generation_.set(generation_.get() + 1);
-    ready_.set(0);
     if (registered_.get()) disarm();
     registered_.set(false);
     edges_.set(false);
@@ -163,7 +174,6 @@ public:
   /// copies of sockets know.
   void forget_others() noexcept {
     ::new (&mutex_) basic_mutex<Policy>;
-    ready_.set(0);
     registered_.set(false);
     edges_.set(false);
     for (auto& w : waits_) w.set(nullptr);
