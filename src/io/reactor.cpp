@@ -259,9 +259,15 @@ descriptor_slot& make_chunk(int fd) {
 } // namespace
 
 void try_to_start_events() noexcept {
+  using namespace std::chrono;
+  // A process without a free descriptor is asked ten times a second, not at each timer.
+  static constinit std::atomic<steady_clock::rep> next_try{0};
+  auto const now = steady_clock::now().time_since_epoch();
+  if (now.count() < next_try.load(std::memory_order_relaxed)) return;
   try {
     ensure_started();
-  } catch (std::exception const&) { // NOLINT(bugprone-empty-catch): the caller does without
+  } catch (std::exception const&) { // the caller does without
+    next_try.store((now + steady_clock::duration(100ms)).count(), std::memory_order_relaxed);
   }
 }
 
