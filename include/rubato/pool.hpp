@@ -16,6 +16,7 @@
 
 #include "rubato/per_worker.hpp"   // IWYU pragma: export
 #include "rubato/pool_options.hpp" // IWYU pragma: export
+#include "rubato/priority.hpp"     // IWYU pragma: export
 #include "rubato/spawn.hpp"        // IWYU pragma: export
 #include "rubato/stats.hpp"        // IWYU pragma: export
 #include "rubato/strand.hpp"       // IWYU pragma: export

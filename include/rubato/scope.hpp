@@ -75,6 +75,21 @@ public:
         core_.spawn(make_child(std::forward<F>(f)));
     }
   }
+  /// The same in a class: see priority. A high or low child is queued; a normal one is as any other.
+  template<class F>
+  void spawn(priority p, F&& f) {
+    using type = std::decay_t<F>;
+    if constexpr (!can_be_child<F>()) {
+      return;
+    } else if (p == priority::normal) {
+      spawn(std::forward<F>(f));
+    } else if constexpr (is_task<type>::value) {
+      member_job<task_holder<typename type::value_type>>::start(core_, future_state::any_seat,
+                                                                std::forward<F>(f), p);
+    } else {
+      member_job<type>::start(core_, future_state::any_seat, std::forward<F>(f), p);
+    }
+  }
   /// The same on one seat only. Throws std::out_of_range unless seat < pool::size().
   template<class F>
   void spawn_on(unsigned seat, F&& f) {

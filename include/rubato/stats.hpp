@@ -16,6 +16,9 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/priority.hpp"
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -38,12 +41,23 @@ struct seat_stats {
   std::uint64_t io_events = 0; ///< events from the kernel
 };
 
+/// The tasks of one class.
+struct class_stats {
+  std::uint64_t executed = 0; ///< begun, from a queue
+  std::size_t queued = 0;     ///< have not begun; normal: those without a class, too, such as routines
+};
+
 /// The sums over all seats of a pool, and the pool's own counters.
 struct pool_stats : seat_stats {
   std::vector<seat_stats> seats; ///< one for each seat
   std::size_t spares = 0;        ///< threads beyond size() that exist now
   std::size_t queued = 0;        ///< tasks that have not begun
   std::uint64_t contended = 0;   ///< requests and takes that failed because another thread had the chain
+  std::array<class_stats, 3> classes{}; ///< parts of `executed` and `queued`; see of()
+
+  [[nodiscard]] class_stats const& of(priority p) const noexcept {
+    return classes[static_cast<std::size_t>(p)];
+  }
 };
 
 } // namespace rubato

@@ -21,6 +21,7 @@
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/future.hpp"
 #include "rubato/pool_options.hpp"
+#include "rubato/priority.hpp"
 #include "rubato/stats.hpp"
 #include "rubato/timer_handle.hpp"
 
@@ -170,6 +171,18 @@ public:
   /// The same for a coroutine.
   template<class T>
   void enqueue(task<T> t);
+  /// The same in a class: see priority. It says which queued task begins first, and does not pass over
+  /// max_queued.
+  template<class F>
+  void enqueue(priority p, F&& f) {
+    if constexpr (detail::can_be_queued<F>()) {
+      detail::pool_core& c = core();
+      detail::acquire_capacity(c);
+      detail::queue_within_capacity(c, std::forward<F>(f), p);
+    }
+  }
+  template<class T>
+  void enqueue(priority p, task<T> t);
   /// The same, but returns false and leaves f untouched if max_queued tasks are queued.
   template<class F>
   [[nodiscard("false: f was not queued")]] bool try_enqueue(F&& f) {
@@ -194,6 +207,12 @@ public:
   /// The same for a coroutine.
   template<class T>
   future<T> spawn(task<T> t);
+  /// The same in a class: see priority. Each resumption, and what then() appends, has that class too. A
+  /// thread that waits for the result may run the task at once, whatever its class.
+  template<class F, class... Args>
+  auto spawn(priority p, F&& f, Args&&... args);
+  template<class T>
+  future<T> spawn(priority p, task<T> t);
   /// The same on one seat only; a coroutine is resumed there too. Throws std::out_of_range unless seat <
   /// size(). A seat's number is not current_worker(), which numbers threads; threads change seats.
   template<class F>
@@ -299,6 +318,11 @@ struct enqueue_fn : pool_forms<enqueue_fn> {
   template<class F>
   static void on(pool* p, F&& f) {
     pool_or_current(p).enqueue(std::forward<F>(f));
+  }
+  /// The same in a class.
+  template<class F>
+  static void on(pool* p, priority c, F&& f) {
+    pool_or_current(p).enqueue(c, std::forward<F>(f));
   }
 };
 

@@ -63,6 +63,7 @@ public:
       return nullptr;
     }
   }
+  [[nodiscard]] priority cls() const noexcept { return of_.queued.cls(); }
   [[nodiscard]] static bool is_one(task const& k) noexcept { return k.exec == &run; }
   /// False: it is none, or not stale.
   [[nodiscard]] static bool drop_if_stale(task& k) noexcept {
@@ -74,6 +75,11 @@ public:
 
 bool may_have_begun(task const& k) noexcept {
   return k.exec == &future_state::run_entry || requeue_entry::is_one(k);
+}
+
+priority class_of(task const& k) noexcept {
+  if (k.exec == &future_state::run_entry) return static_cast<future_state const&>(k).queued.cls();
+  return requeue_entry::is_one(k) ? static_cast<requeue_entry const&>(k).cls() : priority::normal;
 }
 
 task* drop_unless_begun(task& k) noexcept {
@@ -244,17 +250,22 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's. Without
   // memory for a second one it goes on there.
   task* node = queued.is_queued() ? make_requeue_entry() : nullptr;
+  priority p = queued.cls();
   if (node == nullptr) {
     node = this;
-    if (!queued.offer()) {
+    auto const offered = queued.offer();
+    if (!offered) {
       there.notify(); // as in offer()
       return;
     }
+    p = offered.cls;
   }
-  if (where == any_seat)
-    there.enqueue(node);
-  else
+  if (where != any_seat)
     there.enqueue_on(where, node);
+  else if (p != priority::normal)
+    there.enqueue_as(p, node);
+  else
+    there.enqueue(node);
 }
 
 bool wait_operation::suspend(std::coroutine_handle<> h, bool is_ours) {

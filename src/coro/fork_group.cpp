@@ -14,6 +14,7 @@ group_member_task::group_member_task(group_member& s, stop_scope& around) noexce
     : link_holder(&around)
     , coroutine_task(1, &link)
     , of_(s) {
+  queued.set_class(s.group_->of_.queued.cls()); // what is awaited together is a part of what awaits it
   if (!s.begins_though_stopped()) return;
   s.promise_->holds(outcome::none);
   begin_at(s.frame_);
@@ -62,7 +63,7 @@ void group_member::queue() noexcept {
   auto const seat = static_cast<std::uint16_t>(group_->of_.seat);
   if (coroutine_task* const a = go_away(where)) {
     a->seat = seat;
-    spawn_state(where, *a);
+    spawn_state_in_class(where, *a);
   }
 }
 

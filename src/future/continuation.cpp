@@ -23,8 +23,8 @@ void queue_continuation(future_state& c, future_state& source, bool just_made) n
   }
   c.settle(home);
   std::uint16_t const seat = c.seat;
-  c.queued.offer_first(); // from now on another thread may claim it
-  queue_task(*home, seat, c);
+  priority const p = c.queued.offer_first(); // from now on another thread may claim it
+  queue_task(*home, seat, p, c);
 }
 
 void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chosen) noexcept {

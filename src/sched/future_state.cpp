@@ -34,7 +34,7 @@ bool future_state::drop_unless_begun() noexcept {
   queue_state::taken const t = queued.take();
   bool again = false;
   if (t.ready) {
-    again = has_begun() && queued.offer();
+    again = has_begun() && queued.offer().to_queue;
     if (!again) drop();
   }
   if (t.stale) release();
@@ -116,9 +116,11 @@ void future_state::cancel() noexcept {
   }
 }
 
-void queue_task(pool_core& core, std::uint16_t seat, task& entry, made_ready_by cause) noexcept {
+void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry, made_ready_by cause) noexcept {
   if (seat != future_state::any_seat)
     core.enqueue_on(seat, &entry);
+  else if (c != priority::normal)
+    core.enqueue_as(c, &entry, cause == made_ready_by::event ? class_lane::events : class_lane::tasks);
   else if (cause == made_ready_by::event)
     core.enqueue_event(&entry);
   else
@@ -137,12 +139,12 @@ void offer(future_state& s, made_ready_by cause) noexcept {
     if (!s.queued.is_queued()) {
       s.displaced.store(false, std::memory_order_relaxed);
     } else if (task* const entry = s.make_requeue_entry()) {
-      queue_task(core, seat, *entry, cause);
+      queue_task(core, seat, s.queued.cls(), *entry, cause);
       return;
     }
   }
-  if (s.queued.offer())
-    queue_task(core, seat, s, cause);
+  if (auto const offered = s.queued.offer())
+    queue_task(core, seat, offered.cls, s, cause);
   else
     core.notify(); // every thread may wait, and have seen only claimed work in the queue
 }
@@ -206,6 +208,17 @@ void spawn_state(pool_core& c, future_state& s) noexcept {
   s.queued.offer_new();
   if (s.seat != future_state::any_seat)
     c.enqueue_on(s.seat, &s);
+  else
+    c.enqueue(&s);
+}
+
+void spawn_state_in_class(pool_core& c, future_state& s) noexcept {
+  s.settle(&c);
+  priority const p = s.queued.offer_new_in_class();
+  if (s.seat != future_state::any_seat)
+    c.enqueue_on(s.seat, &s);
+  else if (p != priority::normal)
+    c.enqueue_as(p, &s);
   else
     c.enqueue(&s);
 }

@@ -161,7 +161,13 @@ void lifecycle::discard_queued() noexcept {
         push(k);
       }
     };
-    discard_from([this] { return core_.queues.any_task(); }, [this](task* k) { core_.queues.push(k); });
+    discard_from([this] { return core_.queues.any_task(); },
+                 [this](task* k) {
+                   if (priority const c = class_of(*k); c != priority::normal)
+                     core_.queues.push(k, c, class_lane::tasks, os::now());
+                   else
+                     core_.queues.push(k);
+                 });
     for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
       seat& s = core_.queues.seat_at(i);
       discard_from([&s] { return s.inbox.pop(); }, [&s](task* k) { s.inbox.push(k); });

@@ -109,10 +109,20 @@ pool_stats pool_core::stats() const {
   threads.records.for_each_known([&](pool_thread& t) {
     t.counts.add_to(all);
     all.contended += t.counts[counted::contended];
+    all.classes[static_cast<std::size_t>(priority::high)].executed += t.counts[counted::executed_high];
+    all.classes[static_cast<std::size_t>(priority::low)].executed += t.counts[counted::executed_low];
   });
   unsigned const made = threads.made();
   all.spares = made > n ? made - n : 0;
   all.queued = queues.size();
+  class_stats normal{.executed = all.executed, .queued = all.queued};
+  for (priority const c : {priority::high, priority::low}) {
+    class_stats& of = all.classes[static_cast<std::size_t>(c)];
+    of.queued = queues.classes().size(c);
+    normal.executed -= std::min(normal.executed, of.executed);
+    normal.queued -= std::min(normal.queued, of.queued);
+  }
+  all.classes[static_cast<std::size_t>(priority::normal)] = normal;
   all.timers = quiescence.timers_fired();
   all.io_events = quiescence.io_events();
   return all;
@@ -140,6 +150,20 @@ void pool_core::enqueue(task* t) noexcept {
   } else {
     queues.push(t);
   }
+  notify();
+}
+
+void pool_core::enqueue_as(priority c, task* t, class_lane l) noexcept {
+  if (life.drops_everything()) {
+    drop_late(*this, t);
+    return;
+  }
+  std::optional<hazard_guard> here; // as in enqueue()
+  if (current->core != this)
+    here.emplace(*this);
+  else if (l == class_lane::tasks)
+    thread_of(*current).bump(counted::spawned);
+  queues.push(t, c, l, c == priority::low ? os::now() : 0);
   notify();
 }
 

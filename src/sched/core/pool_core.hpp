@@ -61,6 +61,8 @@ public:
   void enqueue_for(seat& s, task* t) noexcept;
   /// A task that an event or a deadline has made ready.
   void enqueue_event(task* t) noexcept;
+  /// A task of the class high or low.
+  void enqueue_as(priority c, task* t, class_lane l = class_lane::tasks) noexcept;
   /// On the seat of that number, modulo the pool's size.
   void enqueue_on(unsigned seat_index, task* t) noexcept;
   /// A task that the caller's own task has made ready: runs next on the caller's seat, while it is hot.

@@ -6,6 +6,8 @@ namespace rubato::detail {
 
 namespace {
 
+constexpr std::int64_t aged_us = 100'000; // from then on a low task counts as normal
+
 unsigned stripe_of_thread() noexcept {
   static std::atomic<unsigned> last{0};
   [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = 0;
@@ -51,6 +53,35 @@ void task_queues::push_event(task* t) noexcept {
   events_.push(t);
 }
 
+void task_queues::push(task* t, priority c, class_lane l, os::ticks now) noexcept {
+  classes_.push(t, c, l);
+  if (c == priority::low)
+    low_ages_[static_cast<std::size_t>(l)].take_note(now, classes_.pushed(c, l), aged_us * ticks_per_us());
+}
+
+/// Takes a note of the lane, too, because a push takes none if another came shortly before.
+bool task_queues::is_aged(class_lane l, os::ticks now) noexcept {
+  ready_ages& ages = low_ages_[static_cast<std::size_t>(l)];
+  os::ticks const age = aged_us * ticks_per_us();
+  ages.take_note(now, classes_.pushed(priority::low, l), age);
+  return classes_.popped(priority::low, l) < ages.older_than(age, now);
+}
+
+bool task_queues::any_aged(os::ticks now) noexcept {
+  return any(priority::low) && (is_aged(class_lane::events, now) || is_aged(class_lane::tasks, now));
+}
+
+task* task_queues::pop_aged(os::ticks now) noexcept {
+  if (!any(priority::low)) return nullptr;
+  bool const events_first = classes_.popped(priority::low) % 2 == 0; // in turns
+  for (bool const event : {events_first, !events_first}) {
+    class_lane const l = event ? class_lane::events : class_lane::tasks;
+    if (!is_aged(l, now)) continue;
+    if (auto* const k = static_cast<task*>(classes_.pop(priority::low, l))) return k;
+  }
+  return nullptr;
+}
+
 task_queues::batch task_queues::pop_batch(seat* s) noexcept { return pop_batch_of(injector_, s); }
 task_queues::batch task_queues::pop_events(seat* s) noexcept { return pop_batch_of(events_, s); }
 
@@ -80,7 +111,7 @@ std::size_t task_queues::size_of_both() const noexcept {
 }
 
 bool task_queues::any_shared() const noexcept {
-  if (!injector_.empty() || !events_.empty()) return true;
+  if (!injector_.empty() || !events_.empty() || classes_.has_ready()) return true;
   for (unsigned i = 0, n = seats(); i != n; ++i)
     if (!seat_at(i).queue.empty()) return true;
   return false;
@@ -94,12 +125,18 @@ bool task_queues::any_queued() const noexcept {
 }
 
 std::size_t task_queues::size() const noexcept {
-  std::size_t n = size_of_both();
+  std::size_t n = size_of_both() + classes_.size(priority::high) + classes_.size(priority::low);
   for (unsigned i = 0, k = seats(); i != k; ++i) n += seat_at(i).queue.size() + seat_at(i).inbox.size();
   return n;
 }
 
 task* task_queues::any_task() noexcept {
+  if (task* k = pop(priority::high)) return k;
+  if (task* k = any_normal()) return k;
+  return pop(priority::low);
+}
+
+task* task_queues::any_normal() noexcept {
   bool const events_first = popped() % 2 == 0; // in turns
   if (task* k = events_first ? pop_event() : pop()) return k;
   if (task* k = events_first ? pop() : pop_event()) return k;

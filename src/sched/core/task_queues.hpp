@@ -1,12 +1,17 @@
 // The queues of a pool: one through which work enters from outside, one for what the kernel's events have
-// made ready, and those of the seats. docs/design/queues.md
+// made ready, those of the classes high and low, and those of the seats. docs/design/queues.md,
+// docs/design/priorities.md
 //
 // Rules: any thread pushes to the injector and to an inbox; a seat's own queue and its LIFO slot are pushed
 // by the thread that sits there. Any thread pops. No function here wakes a thread: the caller does, after the
 // push (pool_core::notify).
 #pragma once
 
+#include "os/clock.hpp"
+#include "rubato/priority.hpp"
+#include "sched/core/ready_ages.hpp"
 #include "sched/worker/seat.hpp"
+#include "sync/class_queues.hpp"
 #include "sync/injector.hpp"
 
 #include <array>
@@ -60,13 +65,32 @@ public:
   [[nodiscard]] std::uint64_t pushed() const noexcept;
   [[nodiscard]] std::uint64_t popped() const noexcept { return popped_.load(std::memory_order_relaxed); }
 
+  // The classes high and low; `c` is one of them
+  /// `now`: for a low task, the time from which on it ages.
+  void push(task* t, priority c, class_lane l, os::ticks now) noexcept;
+  /// The oldest of that class, or null.
+  [[nodiscard]] task* pop(priority c) noexcept { return static_cast<task*>(classes_.pop(c)); }
+  [[nodiscard]] task* pop(priority c, class_lane l) noexcept {
+    return static_cast<task*>(classes_.pop(c, l));
+  }
+  /// A low task that had been ready for 100 ms at that time; null: there is none, or it is found a little
+  /// later.
+  [[nodiscard]] task* pop_aged(os::ticks now) noexcept;
+  [[nodiscard]] bool any_aged(os::ticks now) noexcept;
+  /// At a task boundary: may be false for a task that another thread queues at this moment.
+  [[nodiscard]] bool any_classed() const noexcept { return classes_.any(); }
+  [[nodiscard]] bool any(priority c) const noexcept { return classes_.any(c); }
+  [[nodiscard]] class_queues const& classes() const noexcept { return classes_; }
+
   // All queues
   /// Is a task in a queue from which any worker takes?
   [[nodiscard]] bool any_shared() const noexcept;
   /// Is one in any queue, the seats' inboxes included?
   [[nodiscard]] bool any_queued() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
-  /// A task that any thread may run: of the injector, of a seat's queue, of a LIFO slot.
+  /// A normal task that any thread may run: of the injector, of a seat's queue, of a LIFO slot.
+  [[nodiscard]] task* any_normal() noexcept;
+  /// A task of any class that any thread may run, the highest class first.
   [[nodiscard]] task* any_task() noexcept;
 
   /// A seat with a task in its LIFO slot, and the number of tasks that its occupant had executed by then.
@@ -92,6 +116,7 @@ private:
   static constexpr std::size_t most_at_once = 32;
 
   [[nodiscard]] batch pop_batch_of(injector& from, seat* s) noexcept;
+  [[nodiscard]] bool is_aged(class_lane l, os::ticks now) noexcept;
 
   injector injector_;
   injector events_;
@@ -100,6 +125,8 @@ private:
   };
   std::array<stripe, 8> pushed_;
   alignas(64) std::atomic<std::uint64_t> popped_{0};
+  class_queues classes_;
+  std::array<ready_ages, 2> low_ages_; // by lane
 
   alignas(64) std::atomic<unsigned> known_{0}; // read by every search; not on the line that every pop changes
   std::unique_ptr<std::atomic<seat*>[]> seats_;

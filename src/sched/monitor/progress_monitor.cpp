@@ -21,12 +21,13 @@ constexpr std::int64_t patience_us = 10'000;  // guarantee R
 constexpr int mostly_blocked = 10;            // uses the CPU for less than a tenth of the time
 constexpr std::int64_t test_again_us = 1'000; // whether the thread is still blocked
 constexpr unsigned stalled_looks_enough = 3;  // in a row, at least 10 ms apart but for the first
+constexpr std::size_t first_seat = 3;         // in the notes: behind the injector, high and low
 
 } // namespace
 
 progress_monitor::progress_monitor(pool_core& core, unsigned most_seats)
     : core_(core) {
-  pushed_then_.reserve(most_seats + 1);
+  pushed_then_.reserve(most_seats + first_seat);
 }
 
 /// Every active thread waits for something that only the pool can complete.
@@ -122,7 +123,7 @@ void progress_monitor::look_at_backlog(os::ticks now) noexcept {
     core_.queues.share_lifo_slot(s);
   };
   if (queues_noted_ != 0 && now - queues_noted_ < patience_us * ticks_per_us()) return;
-  bool const late = note_queues(now);
+  auto const [late, but_low] = note_queues(now);
   core_.threads.records.for_each([](pool_thread& t) { t.seen.substituted = false; });
   bool all_compute = true; // or are blocked, with a substitute that computes
   bool extra = false;
@@ -163,7 +164,7 @@ void progress_monitor::look_at_backlog(os::ticks now) noexcept {
   if (!late) return;
   if (core_.idle_threads.has_vacant()) // a seat is free: a worker has to be called, or no thread can be made
     core_.call_worker();
-  else if (all_compute && !extra)
+  else if (all_compute && !extra && (but_low || core_.queues.any_aged(now)))
     send_relief(nullptr);
 }
 
@@ -185,22 +186,27 @@ bool progress_monitor::any_hidden() const noexcept {
 
 /// Has a task been ready since the last note? Queues are first in, first out: if fewer tasks have been popped
 /// by now than had been pushed by then, one of those is still queued.
-bool progress_monitor::note_queues(os::ticks now) noexcept {
+progress_monitor::lateness progress_monitor::note_queues(os::ticks now) noexcept {
   std::size_t const n = core_.queues.seats();
-  bool const first = queues_noted_ == 0 || pushed_then_.size() != n + 1;
-  if (first) pushed_then_.assign(n + 1, 0); // the constructor has reserved the memory
-  std::uint64_t const pushed = core_.queues.pushed();
-  bool late = !first && core_.queues.popped() < pushed_then_[0];
-  pushed_then_[0] = pushed;
+  bool const first = queues_noted_ == 0 || pushed_then_.size() != n + first_seat;
+  if (first) pushed_then_.assign(n + first_seat, 0); // the constructor has reserved the memory
+  auto const note = [&](std::size_t i, std::uint64_t pushed, std::uint64_t popped) {
+    bool const is_late = !first && popped < pushed_then_[i];
+    pushed_then_[i] = pushed;
+    return is_late;
+  };
+  class_queues const& classes = core_.queues.classes();
+  bool late = note(0, core_.queues.pushed(), core_.queues.popped());
+  if (note(1, classes.pushed(priority::high), classes.popped(priority::high))) late = true;
+  bool const late_low = note(2, classes.pushed(priority::low), classes.popped(priority::low));
   for (std::size_t i = 0; i != n; ++i) {
     seat& s = core_.queues.seat_at(static_cast<unsigned>(i));
-    if (!first && s.queue.popped() < pushed_then_[i + 1]) late = true;
-    pushed_then_[i + 1] = s.queue.pushed();
+    if (note(first_seat + i, s.queue.pushed(), s.queue.popped())) late = true;
     // A LIFO slot is emptied at the occupant's next task boundary.
     if (!first && s.lifo_slot.load(std::memory_order_relaxed) != nullptr) late = true;
   }
   queues_noted_ = now;
-  return late;
+  return {late || late_low, late};
 }
 
 /// What the thread has done since the last look. Judged by its CPU time: a thread that the system has
@@ -273,13 +279,17 @@ finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
   if (on_seat)
     if (seat* const s = blocked->sits_on())
       if (task* const k = s->inbox.pop()) return {.queued = k};
+  if (task* const k = take(core_, t, priority::high)) return {.queued = k};
   if (core_.size() == 1 &&
       core_.queues.seats() != 0) // what its one worker has taken from the injector comes first
     if (task* const k = core_.queues.seat_at(0).queue.pop()) return {.queued = k};
-  if (task* const k = core_.queues.any_task()) return {.queued = k};
-  if (!on_seat) return {};
-  if (scope_child* const c = take_child(core_, t)) return {.child = c};
-  return {.latent = find_latent(core_, t)};
+  if (task* const k = core_.queues.any_normal()) return {.queued = k};
+  if (on_seat) {
+    if (scope_child* const c = take_child(core_, t)) return {.child = c};
+    if (steal_result const l = find_latent(core_, t)) return {.latent = l};
+  }
+  // The extra thread stands beside size() threads that compute: nothing is idle.
+  return {.queued = blocked != nullptr ? take(core_, t, priority::low) : take_aged(core_, t)};
 }
 
 /// Runs ready tasks, without a seat.

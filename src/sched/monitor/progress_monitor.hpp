@@ -27,12 +27,16 @@ class progress_monitor {
   os::ticks queues_noted_ = 0; // when pushed_then_ was taken; 0: never
   unsigned stalled_looks_ = 0;
   std::uint64_t stall_epoch_ = 0;
-  std::vector<std::uint64_t> pushed_then_; // by queue, the injector first
+  std::vector<std::uint64_t> pushed_then_; // by queue: the injector, high, low, the seats
 
   enum class doing : unsigned char { something, computes, blocked };
   [[nodiscard]] doing judge(pool_thread& t, os::ticks now) noexcept;
   void look_at_backlog(os::ticks now) noexcept;
-  [[nodiscard]] bool note_queues(os::ticks now) noexcept;
+  struct lateness {
+    bool any = false;
+    bool but_low = false; ///< of the class high or normal
+  };
+  [[nodiscard]] lateness note_queues(os::ticks now) noexcept;
   void send_relief(pool_thread* blocked) noexcept;
   [[nodiscard]] bool any_hidden() const noexcept;
   [[nodiscard]] finding find_for_relief(pool_thread& t) noexcept;

@@ -34,20 +34,30 @@ void sweep(pool_core& core, pool_thread& t) noexcept {
   std::size_t left = 0;
   {
     auto const moving = core.quiescence.begin_transit();
-    auto const keep = [&core](task* k) { return !drop_stale_task(*k, core); };
-    for (std::size_t n = s != nullptr ? s->queue.size() : 0; n != 0; --n) {
-      task* const k = s->queue.pop();
-      if (k == nullptr) break;
-      if (!keep(k)) continue;
-      ++left;
-      if (!s->queue.push(k)) core.queues.push(k);
-    }
-    for (std::size_t n = core.queues.size_of_both(); n != 0; --n) { // each task of the injector once
-      task* const k = core.queues.pop();
-      if (k == nullptr) break;
-      if (!keep(k)) continue;
-      ++left;
-      core.queues.push(k);
+    auto const sweep_queue = [&](std::size_t n, auto pop, auto push) { // each of its tasks once
+      for (; n != 0; --n) {
+        task* const k = pop();
+        if (k == nullptr) break;
+        if (drop_stale_task(*k, core)) continue;
+        ++left;
+        push(k);
+      }
+    };
+    auto const push = [&core](task* k) { core.queues.push(k); };
+    if (s != nullptr)
+      sweep_queue(
+          s->queue.size(), [s] { return s->queue.pop(); },
+          [&](task* k) {
+            if (!s->queue.push(k)) push(k);
+          });
+    sweep_queue(core.queues.size_of_both(), [&core] { return core.queues.pop(); }, push);
+    for (priority const c : {priority::high, priority::low}) {
+      // What stays is as old as a new task afterwards: low tasks of others must not pay for that.
+      if (c == priority::low && std::exchange(t.stale_low, 0) < pool_thread::stale_at_least) continue;
+      for (class_lane const l : {class_lane::tasks, class_lane::events})
+        sweep_queue(
+            core.queues.classes().size(c, l), [&] { return core.queues.pop(c, l); },
+            [&](task* k) { core.queues.push(k, c, l, os::now()); });
     }
   }
   t.stale_enough = std::max(pool_thread::stale_at_least, left);
@@ -87,6 +97,7 @@ bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool strande
     return true;
   }
   t.bump(counted::executed);
+  if (s.queued.cls() == priority::low) ++t.stale_low;
   ++t.claims;
   s.begun_by.store(t.index + 1, std::memory_order_relaxed);
   s.resume(t);

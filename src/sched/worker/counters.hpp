@@ -22,6 +22,8 @@ enum class counted : unsigned char {
   relieved,
   contended,
   began, // to run after it had searched or rested
+  executed_high,
+  executed_low,
   count_
 };
 

@@ -31,7 +31,8 @@ struct pool_thread final : thread_context, idle_set_thread {
   os::ticks pause = 0;
   // How often it has begun or ended a task: odd while it runs one. Written by itself.
   std::atomic<unsigned> boundaries{0};
-  unsigned schedule_tick = 0; ///< how often it has looked for a task
+  unsigned schedule_tick = 0; ///< how often it has looked for a normal task
+  unsigned class_tick = 0;    ///< how often it has looked while a task of another class was queued
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
   os::ticks event_at = 0;     ///< when it last ran an event out of turn
   bool ran_event = false;     ///< what it took last when its own queue was empty: an event
@@ -41,6 +42,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   static constexpr std::size_t stale_at_least = 256;
   unsigned claims = 0;                       ///< nested in each other now
   std::size_t stale = 0;                     ///< since the last sweep
+  std::size_t stale_low = 0;                 ///< of those in the queues of the class low
   std::size_t stale_enough = stale_at_least; ///< for the next
 
   // Scopes that were opened here and have a child that has not begun; see scopes.md.

@@ -136,11 +136,16 @@ void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept {
 
 bool run_one(pool_core& core, pool_thread& t) noexcept {
   finding f;
-  constexpr unsigned child_every = 61; // guarantee F: as for a worker
-  if (++t.schedule_tick % child_every == 0) f.child = take_child(core, t);
-  if (!f) f.queued = core.queues.any_task();
+  constexpr unsigned fair_every = 61; // guarantee F: as for a worker
+  bool const fair = core.queues.any_classed() && ++t.class_tick % fair_every == 0;
+  if (fair && t.class_tick / fair_every % 2 == 0) f.queued = take(core, t, priority::low);
+  if (!f && !fair) f.queued = take(core, t, priority::high);
+  if (!f && ++t.schedule_tick % fair_every == 0) f.child = take_child(core, t);
+  if (!f) f.queued = core.queues.any_normal();
   if (!f) f.child = take_child(core, t);
+  if (!f) f.queued = take(core, t, priority::high);
   if (!f) f.latent = find_latent(core, t);
+  if (!f) f.queued = take(core, t, priority::low);
   if (f) run_found(core, t, f);
   return static_cast<bool>(f);
 }
@@ -182,6 +187,10 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
       end_search();
       f.latent = find_latent(core, t);
     }
+    if (!f && core.queues.any(priority::low)) { // nothing else is ready
+      end_search();
+      f.queued = take(core, t, priority::low);
+    }
     if (f) {
       // Before the work, which may be long: the next sleeper is woken for the remaining work.
       if (last && core.queues.any_shared())
@@ -207,7 +216,9 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
       // work that it could take.
       if (t.ran_event && core.idle_threads.active() == 1 && !any_ready(core, s)) return false;
     }
-    for (unsigned i = 0; i != 16 && core.queues.injector_empty() && core.queues.events_empty(); ++i)
+    for (unsigned i = 0;
+         i != 16 && core.queues.injector_empty() && core.queues.events_empty() && !core.queues.any_classed();
+         ++i)
       std_policy::pause();
     // A seat that was seen to run its slot's task is passed over: the next look begins behind it.
     if (task_queues::lifo_slot_seen const now = core.queues.any_lifo_slot(first_slot); now != hot) {

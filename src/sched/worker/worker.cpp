@@ -15,6 +15,7 @@ constexpr unsigned fair_every = 61;    // guarantee F
 constexpr unsigned child_turn = 30;    // of those; the other fair turns fall on 0
 constexpr unsigned most_slot_runs = 3; // the same
 constexpr std::int64_t fair_us = 200;  // the same
+constexpr unsigned aged_every = 20;    // an aged low task, among the normal ones
 
 /// An event begins before the tasks that are queued, but not before all of them.
 task* event_in_turn(pool_core& core, pool_thread& t) noexcept {
@@ -31,9 +32,8 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   return own_first ? core.queues.pop() : s.queue.pop();
 }
 
-} // namespace
-
-task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept {
+/// The next task of a pool without classes.
+[[gnu::always_inline]] inline task* next_normal(pool_core& core, pool_thread& t, seat& s) noexcept {
   bool const others_wait = !core.queues.injector_empty();
   if (++t.schedule_tick % fair_every == 0) look_for_events();
   if (!core.queues.events_empty())
@@ -73,6 +73,44 @@ task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept {
   return from_slot();
 }
 
+/// Something other than normal is queued. Normal tasks are counted on their own, so that what is fair among
+/// them stays so, however rarely their turn comes.
+[[gnu::noinline, gnu::cold]] task* next_by_class(pool_core& core, pool_thread& t, seat& s) noexcept {
+  bool const fair = ++t.class_tick % fair_every == 0;
+  if (!fair) {
+    if (task* k = take(core, t, priority::high)) return k;
+    if (t.class_tick % aged_every == 0)
+      if (task* k = take_aged(core, t)) return k;
+    return next_normal(core, t, s);
+  }
+  look_for_events(); // the normal tasks' turn for that may be far
+  // Normal and low in turn. Aged low tasks have had theirs.
+  if (t.class_tick / fair_every % 2 == 0 && !core.queues.any_aged(os::now()))
+    if (task* k = take(core, t, priority::low)) return k;
+  if (task* k = next_normal(core, t, s)) return k;
+  return take(core, t, priority::high);
+}
+
+} // namespace
+
+task* take(pool_core& core, pool_thread& t, priority c) noexcept {
+  task* const k = core.queues.pop(c);
+  if (k != nullptr) t.bump(c == priority::high ? counted::executed_high : counted::executed_low);
+  return k;
+}
+
+task* take_aged(pool_core& core, pool_thread& t) noexcept {
+  task* const k = core.queues.pop_aged(os::now());
+  if (k != nullptr) t.bump(counted::executed_low);
+  return k;
+}
+
+task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept {
+  if (core.queues.any_classed()) [[unlikely]]
+    return next_by_class(core, t, s);
+  return next_normal(core, t, s);
+}
+
 void run_task(pool_core& core, pool_thread& t, task& k) noexcept {
   t.bump(counted::executed);
   if (k.holds_capacity) core.capacity.release();
@@ -96,10 +134,15 @@ void boundary(pool_core& core, pool_thread& t) noexcept {
 
 namespace {
 
-/// Runs a child of a scope, so that queues that never run empty do not keep it waiting. False: there is none.
+/// Runs a child of a scope, so that queues that never run empty do not keep it waiting. False: there is none,
+/// or it is not its turn, because a high task is queued: then children have a part of the turns of the normal
+/// tasks.
 bool run_child_in_turn(pool_core& core, pool_thread& t) noexcept {
+  bool const high = core.queues.any(priority::high);
+  if (high && (t.class_tick + 1) % fair_every != 0) return false;
   scope_child* const c = take_child(core, t);
   if (c == nullptr) return false;
+  if (high) ++t.class_tick;
   ++t.schedule_tick;
   t.pass_boundary();
   run_found(core, t, finding{.child = c});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/detail/sched/task.hpp"
+#include "rubato/priority.hpp"
 
 namespace rubato::detail {
 
@@ -13,6 +14,10 @@ struct seat;
 void worker_loop(pool_core& core, pool_thread& t) noexcept;
 /// The next of the queued tasks that the occupant of the seat is to run; guarantee F. Null: there is none.
 [[nodiscard]] task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept;
+/// The oldest task of the class high or low, for the caller to run. Null: there is none.
+[[nodiscard]] task* take(pool_core& core, pool_thread& t, priority c) noexcept;
+/// A low task that has been ready for 100 ms, which counts as normal.
+[[nodiscard]] task* take_aged(pool_core& core, pool_thread& t) noexcept;
 /// The end of a task: the worker hands its seat over if a thread that came back from a wait has none.
 void boundary(pool_core& core, pool_thread& t) noexcept;
 /// Runs a task that was taken out of a queue.

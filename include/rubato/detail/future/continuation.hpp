@@ -235,7 +235,11 @@ protected:
       : Job(2, nullptr, std::forward<F>(f))
       , future_waiter(how)
       , source_(source.let_go())
-      , owns_(owns) {}
+      , owns_(owns) {
+    // relaxed: no other thread has this yet. Null: a strand, which gives it a class itself.
+    if (future_state const* const s = source_.load(std::memory_order_relaxed))
+      this->queued.set_class(s->queued.cls());
+  }
   /// True if it has not begun and the pool's end has destroyed its source.
   [[nodiscard]] bool follows_nothing() const noexcept {
     if (begun_) return false;

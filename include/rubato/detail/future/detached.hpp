@@ -53,11 +53,11 @@ public:
   void dispose() noexcept override { dispose_state(this); }
 
   template<class G>
-  static void start(pool_core& c, bool holds_capacity, G&& g) {
+  static void start(pool_core& c, bool holds_capacity, G&& g, priority p = priority::normal) {
     auto* const made = make_in_slab<detached_job>(2U, nullptr, std::forward<G>(g));
     made->holds_capacity = holds_capacity;
     made->watch(c);
-    spawn_state(c, *made);
+    spawn_state(c, *made, p);
   }
 };
 
@@ -81,21 +81,24 @@ template<class F>
 
 /// Queues it; counted as one queued task if it holds capacity.
 template<class F>
-void queue_detached(pool_core& c, bool holds_capacity, F&& f) {
+void queue_detached(pool_core& c, bool holds_capacity, F&& f, priority p = priority::normal) {
   if constexpr (goes_on<F>) {
-    detached_job<std::decay_t<F>>::start(c, holds_capacity, std::forward<F>(f));
+    detached_job<std::decay_t<F>>::start(c, holds_capacity, std::forward<F>(f), p);
   } else {
     detail::task* const made = make_task(std::forward<F>(f));
     made->holds_capacity = holds_capacity;
-    queue(c, made);
+    if (p == priority::normal)
+      queue(c, made);
+    else
+      queue_in_class(c, p, made);
   }
 }
 
 /// The same with capacity that was acquired; gives it back if it throws.
 template<class F>
-void queue_within_capacity(pool_core& c, F&& f) {
+void queue_within_capacity(pool_core& c, F&& f, priority p = priority::normal) {
   try {
-    queue_detached(c, true, std::forward<F>(f));
+    queue_detached(c, true, std::forward<F>(f), p);
   } catch (...) {
     release_capacity(c);
     throw;

@@ -79,7 +79,7 @@ auto attach(state_ref source, pool* where, F&& f) {
 }
 
 template<class F, class... Args>
-auto spawn_on_core(pool_core& c, std::uint16_t seat, F&& f, Args&&... args) {
+auto spawn_on_core(pool_core& c, std::uint16_t seat, priority p, F&& f, Args&&... args) {
   using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
                                        bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
   using type = typename job_for<call_type>::type;
@@ -95,7 +95,7 @@ auto spawn_on_core(pool_core& c, std::uint16_t seat, F&& f, Args&&... args) {
   made->holds_capacity = true;
   made->seat = seat;
   future<result> out = future_access::make<result>(state_ref(made));
-  spawn_state(c, *made);
+  spawn_state(c, *made, p);
   return out;
 }
 

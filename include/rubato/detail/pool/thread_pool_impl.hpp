@@ -168,6 +168,10 @@ template<class T>
 void pool::enqueue(task<T> t) {
   enqueue(detail::task_holder<T>(std::move(t)));
 }
+template<class T>
+void pool::enqueue(priority p, task<T> t) {
+  enqueue(p, detail::task_holder<T>(std::move(t)));
+}
 
 template<class F>
 void pool::enqueue_bulk(std::size_t n, F&& f) {
@@ -199,7 +203,16 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
 template<class F, class... Args>
 auto pool::spawn(F&& f, Args&&... args) {
   if constexpr (detail::can_be_spawned<F, Args...>())
-    return detail::spawn_on_core(core(), detail::future_state::any_seat, std::forward<F>(f),
+    return detail::spawn_on_core(core(), detail::future_state::any_seat, priority::normal, std::forward<F>(f),
+                                 std::forward<Args>(args)...);
+  else
+    return detail::refused();
+}
+
+template<class F, class... Args>
+auto pool::spawn(priority p, F&& f, Args&&... args) {
+  if constexpr (detail::can_be_spawned<F, Args...>())
+    return detail::spawn_on_core(core(), detail::future_state::any_seat, p, std::forward<F>(f),
                                  std::forward<Args>(args)...);
   else
     return detail::refused();
@@ -207,7 +220,13 @@ auto pool::spawn(F&& f, Args&&... args) {
 
 template<class T>
 future<T> pool::spawn(task<T> t) {
-  return detail::spawn_on_core(core(), detail::future_state::any_seat, detail::task_holder<T>(std::move(t)));
+  return spawn(priority::normal, std::move(t));
+}
+
+template<class T>
+future<T> pool::spawn(priority p, task<T> t) {
+  return detail::spawn_on_core(core(), detail::future_state::any_seat, p,
+                               detail::task_holder<T>(std::move(t)));
 }
 
 template<class F>
@@ -219,11 +238,11 @@ auto pool::spawn_on(unsigned seat, F&& f) {
   } else if constexpr (detail::is_task<std::decay_t<F>>::value) {
     detail::pool_core& c = core();
     return detail::spawn_on_core(
-        c, detail::checked_seat(c, seat),
+        c, detail::checked_seat(c, seat), priority::normal,
         detail::task_holder<typename std::decay_t<F>::value_type>(std::forward<F>(f)));
   } else if constexpr (detail::can_be_spawned<F>()) {
     detail::pool_core& c = core();
-    return detail::spawn_on_core(c, detail::checked_seat(c, seat), std::forward<F>(f));
+    return detail::spawn_on_core(c, detail::checked_seat(c, seat), priority::normal, std::forward<F>(f));
   } else {
     return detail::refused();
   }

@@ -120,7 +120,7 @@ public:
   static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
 
   // Small fields first: they fill the padding of the base.
-  queue_state queued;                 ///< is it in a queue, is it ready
+  queue_state queued;                 ///< is it in a queue, is it ready; its class
   std::atomic<bool> asked{false};     ///< to stop, and so are its inputs
   std::atomic<bool> displaced{false}; ///< its entry is in the queue of a pool that it has left
 
@@ -263,15 +263,30 @@ public:
 /// queues it again.
 [[nodiscard]] task* drop_unless_begun(task& k) noexcept;
 
+/// The class of an entry that drop_unless_begun() has returned.
+[[nodiscard]] priority class_of(task const& k) noexcept;
+
 /// False: it was queued to begin.
 [[nodiscard]] bool may_have_begun(task const& k) noexcept;
 
 /// Queues a new job on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;
+/// The same for a job that may have a class.
+void spawn_state_in_class(pool_core& c, future_state& s) noexcept;
+/// Gives a new job that class, and queues it.
+inline void spawn_state(pool_core& c, future_state& s, priority p) noexcept {
+  if (p == priority::normal) {
+    spawn_state(c, s);
+  } else {
+    s.queued.set_class(p);
+    spawn_state_in_class(c, s);
+  }
+}
 /// An event of the kernel's, or a deadline: the task goes to the event lane.
 enum class made_ready_by : bool { task, event };
-/// Queues an entry in that pool: on the seat if one is given, else behind the task that runs now.
-void queue_task(pool_core& core, std::uint16_t seat, task& entry,
+/// Queues an entry in that pool: on the seat if one is given, else in its class, if normal behind the task
+/// that runs now.
+void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry,
                 made_ready_by cause = made_ready_by::task) noexcept;
 /// The work is ready: queues it in its pool, unless an entry is already queued.
 void offer(future_state& s, made_ready_by cause = made_ready_by::task) noexcept;

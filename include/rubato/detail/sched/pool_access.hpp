@@ -3,6 +3,7 @@
 
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/sched/task.hpp"
+#include "rubato/priority.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,8 @@ void release_capacity(pool_core& c) noexcept;
 
 /// Queues a task and wakes a worker if needed. Takes ownership.
 void queue(pool_core& c, task* t) noexcept;
+/// The same for a task of the class high or low.
+void queue_in_class(pool_core& c, priority p, task* t) noexcept;
 
 /// Leaves the caller's seat to another thread until come_back(). Null: the caller has no seat.
 [[nodiscard]] void* leave_seat(thread_context& me) noexcept;

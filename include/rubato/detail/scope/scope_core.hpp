@@ -176,11 +176,11 @@ public:
   }
   void dispose() noexcept override { dispose_state(this); }
 
-  static void start(scope_core& s, std::uint16_t seat, auto&& g) {
+  static void start(scope_core& s, std::uint16_t seat, auto&& g, priority p = priority::normal) {
     auto* const made = make_in_slab<member_job>(s, std::forward<decltype(g)>(g));
     made->seat = seat;
     if (s.admit(*made))
-      spawn_state(s.core(), *made);
+      spawn_state(s.core(), *made, p);
     else
       made->dispose();
   }

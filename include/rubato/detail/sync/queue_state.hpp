@@ -6,14 +6,19 @@
 // entry. take() and drop_if_stale() return to 0.
 //
 // Invariant: `queued` is set exactly while one entry is in a queue, so work is never queued twice. Only
-// take() and claim() clear `ready`, each by an atomic exchange: so exactly one thread runs the work per
+// take() and claim() clear `ready`, each by a read-modify-write: so exactly one thread runs the work per
 // offer.
+//
+// The class of the work is in the same word, so that one step decides the queue: offer() tells the class at
+// that moment, and raise() tells whether the entry is in the queue of the lower class. Bits of the class are
+// only ever set: low, then raised (to normal), then high; the highest one counts.
 //
 // Ordering: offer() releases what the offering thread wrote; the thread that runs the work acquires it in
 // take() or claim().
 #pragma once
 
 #include "rubato/detail/base/policy.hpp"
+#include "rubato/priority.hpp"
 
 #include <cstdint>
 
@@ -25,24 +30,71 @@ enum class ticket_claimed : std::uint8_t { no, first, again };
 template<class Policy>
 class basic_queue_state {
   static constexpr std::uint8_t queued = 1, ready = 2, stale = 4;
+  static constexpr std::uint8_t low = 8, raised = 16, high = 32, classes = low | raised | high;
   typename Policy::template atomic<std::uint8_t> bits_{0};
 
-public:
-  /// The work is ready. True: the caller puts an entry into a queue. False: an old entry is still in one.
-  [[nodiscard]] bool offer() noexcept {
-    // release: pairs with take() and claim(), because the thread that runs the work reads it. acquire: pairs
-    // with take(), because the thread that took the entry out of the queue has finished with it.
-    return (bits_.fetch_or(queued | ready, std::memory_order_acq_rel) & queued) == 0;
+  static constexpr std::uint8_t bit_of(priority c) noexcept {
+    return c == priority::high ? high : c == priority::low ? low : raised;
+  }
+  static constexpr priority class_in(std::uint8_t bits) noexcept {
+    if ((bits & classes) == 0) [[likely]]
+      return priority::normal;
+    return (bits & high) != 0 ? priority::high : (bits & raised) != 0 ? priority::normal : priority::low;
   }
 
-  /// The same for work that no other thread knows; queuing it publishes it.
+public:
+  struct offered {
+    bool to_queue; ///< the caller puts an entry into a queue; else an old entry is still in one
+    priority cls;
+    explicit operator bool() const noexcept { return to_queue; }
+  };
+  /// The work is ready.
+  [[nodiscard]] offered offer() noexcept {
+    // release: pairs with take() and claim(), because the thread that runs the work reads it. acquire: pairs
+    // with take(), because the thread that took the entry out of the queue has finished with it.
+    std::uint8_t const before = bits_.fetch_or(queued | ready, std::memory_order_acq_rel);
+    return {(before & queued) == 0, class_in(before)};
+  }
+
+  /// The same for normal work that no other thread knows; queuing it publishes it.
   void offer_new() noexcept { bits_.store(queued | ready, std::memory_order_relaxed); }
+  /// The same for work that has a class.
+  priority offer_new_in_class() noexcept {
+    std::uint8_t const before = bits_.load(std::memory_order_relaxed);
+    bits_.store(before | queued | ready, std::memory_order_relaxed);
+    return class_in(before);
+  }
 
   /// The same for work that was never ready before but is known to other threads, which may claim it before
-  /// they meet it in a queue.
-  void offer_first() noexcept {
-    bits_.store(queued | ready, std::memory_order_release);
-  } // pairs with claim()
+  /// they meet it in a queue. No thread raises it.
+  priority offer_first() noexcept {
+    std::uint8_t const before = bits_.load(std::memory_order_relaxed);
+    bits_.store(before | queued | ready, std::memory_order_release); // pairs with claim()
+    return class_in(before);
+  }
+
+  /// relaxed: a hint, unless no thread raises the work.
+  [[nodiscard]] priority cls() const noexcept { return class_in(bits_.load(std::memory_order_relaxed)); }
+  /// For work that no other thread knows, before its first offer.
+  void set_class(priority c) noexcept {
+    if (c != priority::normal) bits_.store(bit_of(c), std::memory_order_relaxed);
+  }
+  enum class raising : std::uint8_t {
+    needless, ///< it had that class, or a higher one
+    done,
+    of_queued ///< done, and the work is ready in a queue of its old class
+  };
+  /// Gives the work that class if its own is lower.
+  raising raise(priority c) noexcept {
+    std::uint8_t bits = bits_.load(std::memory_order_relaxed);
+    do
+      if (class_in(bits) <= c) return raising::needless;
+    // relaxed: the word is all that the threads share, and each change of it is a read-modify-write: the one
+    // that comes second sees the other. acquire: pairs with offer(), because the caller may claim the work.
+    while (!bits_.compare_exchange_weak(bits, bits | bit_of(c), std::memory_order_acquire,
+                                        std::memory_order_relaxed));
+    return (bits & ready) != 0 ? raising::of_queued : raising::done;
+  }
 
   using claimed = ticket_claimed;
   /// The caller wants to run the work in place. no: another thread runs it, or it is not ready. first: from
@@ -52,7 +104,7 @@ public:
     for (;;) {
       if ((bits & ready) == 0) return claimed::no;
       // acquire: pairs with offer(). release: pairs with take(), which sees what the claimer did.
-      if (bits_.compare_exchange_weak(bits, queued | stale, std::memory_order_acq_rel,
+      if (bits_.compare_exchange_weak(bits, queued | stale | (bits & classes), std::memory_order_acq_rel,
                                       std::memory_order_relaxed))
         return (bits & stale) != 0 ? claimed::again : claimed::first;
     }
@@ -73,7 +125,10 @@ public:
   };
   /// The caller has taken the entry out of its queue.
   [[nodiscard]] taken take() noexcept {
-    std::uint8_t const bits = bits_.exchange(0, std::memory_order_acq_rel); // as in offer()
+    std::uint8_t bits = queued | ready;                                                  // nearly always
+    while (!bits_.compare_exchange_weak(bits, bits & classes, std::memory_order_acq_rel, // as in offer()
+                                        std::memory_order_relaxed)) {
+    }
     return {(bits & ready) != 0, (bits & stale) != 0};
   }
 
@@ -81,7 +136,10 @@ public:
   /// again; the entry is gone.
   [[nodiscard]] bool drop_if_stale() noexcept {
     std::uint8_t bits = queued | stale;
-    return bits_.compare_exchange_strong(bits, 0, std::memory_order_acq_rel, std::memory_order_relaxed);
+    while (!bits_.compare_exchange_weak(bits, bits & classes, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed))
+      if ((bits & ~classes) != (queued | stale)) return false;
+    return true;
   }
 };
 

@@ -1,0 +1,51 @@
+// How long the oldest task of a queue has been ready, without a time in any task. docs/design/priorities.md
+//
+// The queue is first in, first out, so a note of how many tasks had been pushed by some time tells the age of
+// each of them. A few such notes are kept.
+#pragma once
+
+#include "rubato/detail/base/mutex.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace rubato::detail {
+
+class ready_ages {
+  static constexpr std::int64_t notes_per_age = 4; // a task is found old by a quarter of the age late
+  struct note {
+    std::int64_t at = 0;
+    std::uint64_t pushed = 0;
+  };
+
+  mutable mutex mutex_;
+  std::array<note, notes_per_age + 2> notes_; // the oldest first; guarded by mutex_
+  std::size_t count_ = 0;                     // of them; guarded by mutex_
+
+public:
+  /// `pushed` tasks had entered the queue at the time `now`. `age`: the one that is asked for; always the
+  /// same.
+  void take_note(std::int64_t now, std::uint64_t pushed, std::int64_t age) noexcept {
+    std::unique_lock const guard(mutex_, std::try_to_lock);
+    if (!guard) return; // another thread takes one
+    if (count_ != 0 && now - notes_[count_ - 1].at < age / notes_per_age) return;
+    if (count_ == notes_.size()) {
+      for (std::size_t i = 1; i != count_; ++i) notes_[i - 1] = notes_[i];
+      --count_;
+    }
+    notes_[count_++] = {now, pushed};
+  }
+
+  /// That many tasks, from the first one ever pushed on, entered the queue at least `age` before `now`.
+  [[nodiscard]] std::uint64_t older_than(std::int64_t age, std::int64_t now) const noexcept {
+    std::unique_lock const guard(mutex_, std::try_to_lock);
+    if (!guard) return 0; // a thread that looks again soon knows more
+    for (std::size_t i = count_; i != 0; --i)
+      if (now - notes_[i - 1].at >= age) return notes_[i - 1].pushed;
+    return 0;
+  }
+};
+
+} // namespace rubato::detail
