@@ -98,6 +98,54 @@ public:
   /// Throws std::bad_alloc, and exceptions of copying.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args) {
+    return add(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  /// The same in a class: see priority. Tasks of the strand that wait before it get that class too, if theirs
+  /// is lower: they still begin in order.
+  template<class F, class... Args>
+  auto spawn(priority p, F&& f, Args&&... args) {
+    return add(p, std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  /// The same for a coroutine.
+  template<class T>
+  future<T> spawn(task<T> t) {
+    return add(priority::normal, detail::task_holder<T>(std::move(t)));
+  }
+  template<class T>
+  future<T> spawn(priority p, task<T> t) {
+    return add(p, detail::task_holder<T>(std::move(t)));
+  }
+
+  /// The same without a future, as pool::enqueue(): an exception goes to on_unhandled.
+  template<class F>
+  void enqueue(F&& f) {
+    enqueue(priority::normal, std::forward<F>(f));
+  }
+  template<class F>
+  void enqueue(priority p, F&& f) {
+    if constexpr (detail::can_be_queued<F>()) {
+      using job = detail::detached_job<detail::strand_call<std::decay_t<F>>>;
+      detail::pool_core& core = *detail::core_of(*pool_);
+      detail::admit(core);
+      auto* const made = detail::make_in_slab<detail::placed_continuation<job>>(
+          core, true, detail::state_ref(), false, std::decay_t<F>(std::forward<F>(f)));
+      made->queued.set_class(p);
+      made->watch(core);
+      append(*made, core);
+    }
+  }
+  template<class T>
+  void enqueue(task<T> t) {
+    enqueue(priority::normal, detail::task_holder<T>(std::move(t)));
+  }
+  template<class T>
+  void enqueue(priority p, task<T> t) {
+    enqueue(p, detail::task_holder<T>(std::move(t)));
+  }
+
+private:
+  template<class F, class... Args>
+  auto add(priority p, F&& f, Args&&... args) {
     using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
                                          detail::bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
     if constexpr (detail::can_be_spawned<F, Args...>()) {
@@ -107,35 +155,13 @@ public:
       detail::admit(core);
       auto* const made = detail::make_in_slab<detail::placed_continuation<job>>(
           core, true, detail::state_ref(), false, call_type(std::forward<F>(f), std::forward<Args>(args)...));
+      made->queued.set_class(p);
       future<result> out = detail::future_access::make<result>(detail::state_ref(made));
       append(*made, core);
       return out;
     } else {
       return detail::refused();
     }
-  }
-  /// The same for a coroutine.
-  template<class T>
-  future<T> spawn(task<T> t) {
-    return spawn(detail::task_holder<T>(std::move(t)));
-  }
-
-  /// The same without a future, as pool::enqueue(): an exception goes to on_unhandled.
-  template<class F>
-  void enqueue(F&& f) {
-    if constexpr (detail::can_be_queued<F>()) {
-      using job = detail::detached_job<detail::strand_call<std::decay_t<F>>>;
-      detail::pool_core& core = *detail::core_of(*pool_);
-      detail::admit(core);
-      auto* const made = detail::make_in_slab<detail::placed_continuation<job>>(
-          core, true, detail::state_ref(), false, std::decay_t<F>(std::forward<F>(f)));
-      made->watch(core);
-      append(*made, core);
-    }
-  }
-  template<class T>
-  void enqueue(task<T> t) {
-    enqueue(detail::task_holder<T>(std::move(t)));
   }
 };
 

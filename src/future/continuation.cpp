@@ -4,9 +4,14 @@
 #include "rubato/detail/sched/pool_access.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
+#include "sched/worker/await.hpp"
 #include "sched/worker/hazard_guard.hpp"
 
+#include <cstddef>
+#include <memory>
+#include <new>
 #include <optional>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -34,6 +39,56 @@ void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chose
   c.settle(chosen || current->core == nullptr ? &wanted : current->core);
   offer(c);
   wanted.owned_task_left(r);
+}
+
+namespace {
+
+/// Stands in a queue for work that is queued in a lower class.
+class raise_entry final : public task {
+  future_state& of_; // held
+
+  static void run(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<raise_entry&>(base);
+    state_ref const held(&self.of_);
+    std::destroy_at(&self);
+    deallocate(&self, sizeof(raise_entry));
+    if (runner != nullptr) run_raised(*runner->core, thread_of(*runner), *held.get());
+  }
+
+public:
+  explicit raise_entry(future_state& s) noexcept
+      : task(&run)
+      , of_(s) {
+    holds_capacity = false;
+    s.hold();
+  }
+};
+
+void queue_raise_entry(future_state& s) noexcept {
+  pool_core* const home = s.home();
+  std::optional<hazard_guard> there;
+  if (!guard_if_there(home, there)) return;
+  try {
+    queue_task(*home, future_state::any_seat, s.queued.cls(),
+               *::new (allocate(sizeof(raise_entry))) raise_entry(s));
+  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
+  }
+}
+
+} // namespace
+
+void raise_before(future_state& c) noexcept {
+  c.hold();
+  for (state_ref s(&c); s;) {
+    std::size_t first = 0;
+    state_ref before(s->pending_input(first));
+    if (!before) return;
+    auto const raised = before->queued.raise(s->queued.cls());
+    if (raised == queue_state::raising::needless) return;
+    if (raised == queue_state::raising::of_queued || before->is_ready_elsewhere())
+      queue_raise_entry(*before.get());
+    s = std::move(before);
+  }
 }
 
 void join_owned_tasks(pool_core& core, owned_task& r) noexcept { core.owned.add(r); }

@@ -73,7 +73,10 @@ bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state 
          (stranded || (t.claims < most_claims && s.seat == future_state::any_seat));
 }
 
-bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
+namespace {
+
+/// The caller is to run it. False: it is not ready, or has moved.
+bool claim_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
   if (!may_run_in_place(core, t, s, stranded)) return false;
   std::uint16_t const seat = s.seat;
   switch (s.queued.claim()) {
@@ -91,6 +94,13 @@ bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool strande
     offer(s);
     return false;
   }
+  return true;
+}
+
+} // namespace
+
+bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
+  if (!claim_in_place(core, t, s, stranded)) return false;
   if (core.life.is_discarding() && !s.has_begun()) {
     s.drop();
     sweep(core, t);
@@ -104,6 +114,18 @@ bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool strande
   --t.claims;
   sweep(core, t);
   return true;
+}
+
+void run_raised(pool_core& core, pool_thread& t, future_state& s) noexcept {
+  if (!claim_in_place(core, t, s, false)) return;
+  if (core.life.is_discarding() && !s.has_begun()) {
+    s.drop();
+    return;
+  }
+  // Its entry is in a queue that is no longer its own: see offer(). relaxed: the next offer comes after this.
+  s.displaced.store(true, std::memory_order_relaxed);
+  s.begun_by.store(t.index + 1, std::memory_order_relaxed);
+  s.resume(t);
 }
 
 namespace {

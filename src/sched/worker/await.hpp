@@ -15,5 +15,8 @@ struct pool_thread;
                                     bool stranded = false) noexcept;
 /// Runs it in place. False: it is not ready, or may not be.
 bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded = false) noexcept;
+/// Runs work that was raised to a higher class, in place of its entry in the queue of the lower one. Nothing,
+/// if it is not ready any more. The caller holds it.
+void run_raised(pool_core& core, pool_thread& t, future_state& s) noexcept;
 
 } // namespace rubato::detail

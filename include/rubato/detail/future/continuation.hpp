@@ -60,6 +60,9 @@ template<class E>
 void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept;
 /// The same for one that is an owned task of the pool `wanted`, where it runs if `chosen`, and else may run.
 void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chosen) noexcept;
+/// Gives the class of a strand's task to those that it waits for, from the newest on, up to the first that
+/// has it. Moves the one that is queued.
+void raise_before(future_state& c) noexcept;
 /// Adds it to the owned tasks, which the pool's end destroys.
 void join_owned_tasks(pool_core& core, owned_task& r) noexcept;
 
@@ -195,8 +198,9 @@ private:
   /// Null: the source was taken.
   [[nodiscard]] future_state* source_now() const noexcept {
     future_state* s = nullptr;
-    // acquire: pairs with with_source() and follow(), because the source is used next.
-    while ((s = source_.load(std::memory_order_acquire)) == busy()) std_policy::pause();
+    // acquire: pairs with with_source() and follow(), because the source is used next. seq_cst: see
+    // queue_state::raise().
+    while ((s = source_.load(std::memory_order_seq_cst)) == busy()) std_policy::pause();
     return s;
   }
   /// Only before it begins.
@@ -249,7 +253,8 @@ protected:
   [[nodiscard]] bool has_source() const noexcept { return source_now() != nullptr; }
   /// Sets the source of a continuation that was made without one, before it is attached.
   void follow(state_ref source) noexcept {
-    source_.store(source.let_go(), std::memory_order_release); // pairs with source_now()
+    // seq_cst: see queue_state::linked_class(). The release half pairs with source_now().
+    source_.store(source.let_go(), std::memory_order_seq_cst);
   }
   [[nodiscard]] static continuation& of(future_waiter& w) noexcept { return static_cast<continuation&>(w); }
   /// False: the source is ready, and the caller queues this.
@@ -324,9 +329,13 @@ public:
       , chosen_(chosen) {
     this->settle(&wanted);
   }
-  /// Appends it to `source`; empty: it may begin at once.
+  /// Appends it to `source`; empty: it may begin at once. What waits before it gets its class, unless its own
+  /// is lower.
   void attach(state_ref source) noexcept {
+    priority const before = source ? source->queued.cls() : priority::high;
     this->follow(std::move(source));
+    // A later append may have raised this already, and have found no link.
+    if (this->queued.linked_class() < before) raise_before(*this);
     attach();
   }
   void attach() noexcept {

@@ -75,6 +75,11 @@ public:
 
   /// relaxed: a hint, unless no thread raises the work.
   [[nodiscard]] priority cls() const noexcept { return class_in(bits_.load(std::memory_order_relaxed)); }
+  /// For the thread that has just linked the work to other work (seq_cst) that must not have a lower class.
+  [[nodiscard]] priority linked_class() const noexcept {
+    // seq_cst: pairs with raise(). Either the thread that raises this finds the link, or its raise is seen.
+    return class_in(bits_.load(std::memory_order_seq_cst));
+  }
   /// For work that no other thread knows, before its first offer.
   void set_class(priority c) noexcept {
     if (c != priority::normal) bits_.store(bit_of(c), std::memory_order_relaxed);
@@ -89,9 +94,9 @@ public:
     std::uint8_t bits = bits_.load(std::memory_order_relaxed);
     do
       if (class_in(bits) <= c) return raising::needless;
-    // relaxed: the word is all that the threads share, and each change of it is a read-modify-write: the one
-    // that comes second sees the other. acquire: pairs with offer(), because the caller may claim the work.
-    while (!bits_.compare_exchange_weak(bits, bits | bit_of(c), std::memory_order_acquire,
+    // Against offer() any order does: both change this word, and the one that comes second sees the other.
+    // seq_cst: pairs with linked_class(), because the caller looks next at what this work is linked to.
+    while (!bits_.compare_exchange_weak(bits, bits | bit_of(c), std::memory_order_seq_cst,
                                         std::memory_order_relaxed));
     return (bits & ready) != 0 ? raising::of_queued : raising::done;
   }
