@@ -310,6 +310,8 @@ def queued(core):
     while int(node) != 0:
         n += int(node) != stub
         node = atomic(node.dereference()["next"])
+    classed = int(atomic(core["queues"]["classes_"]["queued_"]))
+    n += (classed >> 32) + (classed & 0xffffffff)
     for seat in elements(core["queues"]["seats_"], int(atomic(core["queues"]["known_"]))):
         if int(seat) == 0:
             continue

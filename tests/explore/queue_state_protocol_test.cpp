@@ -3,6 +3,7 @@
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
 #include "rubato/detail/sync/queue_state.hpp"
+#include "rubato/priority.hpp"
 
 #include <gtest/gtest.h>
 
@@ -225,12 +226,118 @@ void offered_from_elsewhere(execution& e) {
   });
 }
 
+/// Work of the class low is raised while a thread offers it, workers take it, and a waiter claims it. There
+/// is a queue for each class; a raise that finds the work queued puts an entry into the queue of the class
+/// high, which claims the work as a waiter does.
+struct raised {
+  using queue_state = rubato::detail::basic_queue_state<policy>;
+  using raising = queue_state::raising;
+  queue_state entry;
+  policy::atomic<int> in_high{0}, in_low{0}, entries{0}; // how often it is there
+  policy::atomic<int> ran{0};
+  policy::atomic<bool> was_raised{false};
+
+  void offer() {
+    auto const o = entry.offer();
+    if (!o) return;
+    EXPLORE_ASSERT(o.cls != rubato::priority::normal);
+    (o.cls == rubato::priority::high ? in_high : in_low).store(1, std::memory_order_release);
+  }
+  void raise() {
+    raising const r = entry.raise(rubato::priority::high);
+    EXPLORE_ASSERT(r != raising::needless);
+    if (r == raising::of_queued) entries.store(1, std::memory_order_release);
+    was_raised.store(true, std::memory_order_release);
+  }
+  static bool pop(policy::atomic<int>& queue) {
+    int expected = 1;
+    return queue.compare_exchange_strong(expected, 0, std::memory_order_acquire, relaxed);
+  }
+  void run() { ran.fetch_add(1, relaxed); }
+  void take() {
+    if (entry.take().ready) run();
+  }
+  void work_high() {
+    if (pop(in_high)) take();
+    if (pop(entries) && entry.claim() != queue_state::claimed::no) run();
+  }
+  void work_low() {
+    if (pop(in_low)) take();
+  }
+};
+
+/// Whatever comes first: after the raise the work has run, or is in the queue of the class high.
+void offered_and_raised(execution& e) {
+  auto const w = std::make_shared<raised>();
+  w->entry.set_class(rubato::priority::low);
+  e.thread([w] { w->offer(); });
+  e.thread([w] { w->raise(); });
+  e.finally([w] {
+    w->work_high(); // the worker never looks into the other queue
+    EXPLORE_ASSERT(w->ran.load(relaxed) == 1);
+    EXPLORE_ASSERT(w->entry.cls() == rubato::priority::high);
+    w->work_low();
+    EXPLORE_ASSERT(w->ran.load(relaxed) == 1 && !w->entry.is_queued());
+    EXPLORE_ASSERT(w->entry.cls() == rubato::priority::high); // of its next resumption
+  });
+}
+
+/// A worker of the class low takes it meanwhile, or a waiter claims it.
+template<bool Claims>
+void raised_and_run(execution& e) {
+  auto const w = std::make_shared<raised>();
+  w->entry.set_class(rubato::priority::low);
+  w->offer();
+  e.thread([w] { w->raise(); });
+  e.thread([w] {
+    if (Claims) {
+      if (w->entry.claim() != raised::queue_state::claimed::no) w->run();
+    } else {
+      w->work_low();
+    }
+  });
+  e.thread([w] { w->work_high(); });
+  e.finally([w] {
+    w->work_high();
+    EXPLORE_ASSERT(w->ran.load(relaxed) == 1);
+    w->work_low();
+    EXPLORE_ASSERT(w->ran.load(relaxed) == 1 && !w->entry.is_queued());
+    EXPLORE_ASSERT(w->entry.cls() == rubato::priority::high);
+  });
+}
+
+/// Two appends to a strand of one low task: the second, of the class high, raises the first before or after
+/// that is linked to the task before it.
+void appended(execution& e) {
+  struct strand {
+    raised::queue_state before, first;
+    policy::atomic<raised::queue_state*> link{nullptr}; // of the first append
+    void raise_before(rubato::priority c) {
+      if (raised::queue_state* const b = link.load(std::memory_order_seq_cst)) static_cast<void>(b->raise(c));
+    }
+  };
+  auto const s = std::make_shared<strand>();
+  s->before.set_class(rubato::priority::low);
+  s->first.set_class(rubato::priority::low);
+  e.thread([s] {
+    rubato::priority const c = s->before.cls();
+    s->link.store(&s->before, std::memory_order_seq_cst);
+    if (rubato::priority const own = s->first.linked_class(); own < c) s->raise_before(own);
+  });
+  e.thread([s] {
+    if (s->first.raise(rubato::priority::high) != raised::raising::needless)
+      s->raise_before(rubato::priority::high);
+  });
+  e.finally([s] { EXPLORE_ASSERT(s->before.cls() == rubato::priority::high); });
+}
+
 template<int Runs>
 constexpr auto one_of_each = &worker_and_claimer<rubato::detail::basic_queue_state, Runs>;
 
-explore::test const all[] = {one_of_each<1>, one_of_each<2>, one_of_each<3>,
-                             two_of_each<1>, two_of_each<2>, sweeping<1>,
-                             sweeping<2>,    sweeping<3>,    offered_from_elsewhere};
+explore::test const all[] = {
+    one_of_each<1>,        one_of_each<2>,       one_of_each<3>, two_of_each<1>,         two_of_each<2>,
+    sweeping<1>,           sweeping<2>,          sweeping<3>,    offered_from_elsewhere, offered_and_raised,
+    raised_and_run<false>, raised_and_run<true>, appended};
 
 TEST(queue_state_protocol, runs_each_offer_once_and_leaves_the_queue_once) {
   for (explore::test const& t : all) {
