@@ -353,8 +353,11 @@ TEST_P(async_shutdown, regression_grace_ends_while_a_coroutine_waits_for_others)
   });
   ASSERT_TRUE(pool_test::eventually([&] { return handle != nullptr; }));
   std::thread resumer([&] {
-    // A pool that drains runs tasks queued from outside; a pool that discards drops them.
-    for (auto how = outcome::value; how == outcome::value; std::this_thread::sleep_for(1ms)) {
+    // A pool that drains runs tasks queued from outside, but 1,024 of them only; a pool that discards drops
+    // them.
+    auto how = outcome::value;
+    for (auto pause = 1ms; how == outcome::value; pause *= 2) {
+      std::this_thread::sleep_for(pause);
       auto probe = mortal->spawn([] { return 1; });
       how = outcome_of_get(probe);
     }
