@@ -51,6 +51,7 @@ struct class_stats {
 struct pool_stats : seat_stats {
   std::vector<seat_stats> seats; ///< one for each seat
   std::size_t spares = 0;        ///< threads beyond size() that exist now
+  std::size_t stragglers = 0;    ///< losing copies of hedge() that still run, after it returned
   std::size_t queued = 0;        ///< tasks that have not begun
   std::uint64_t contended = 0;   ///< requests and takes that failed because another thread had the chain
   std::array<class_stats, 3> classes{}; ///< parts of `executed` and `queued`; see of()

@@ -269,12 +269,13 @@ public:
   }
 
   /// Takes an idle thread for something other than a seat; null: there is none. It counts as active from here
-  /// on, and the caller wakes it.
-  [[nodiscard]] thread* take_idle() noexcept {
+  /// on, and the caller wakes it. `cpu`: a thread that ran there last is preferred.
+  [[nodiscard]] thread* take_idle(int cpu = -1) noexcept {
     std::lock_guard const guard(mutex_);
     thread* t = idle_.front();
     while (t != nullptr && t->active) t = idle_.after(*t); // it drives
     if (t == nullptr) return nullptr;
+    if (cpu >= 0) t = nearest(t, cpu);
     delist(*t);
     activate(*t);
     return t;
@@ -357,6 +358,14 @@ private:
     thread* other = idle_.front();
     for (unsigned i = 0; i != most && other != nullptr; ++i, other = idle_.after(*other))
       if (unsigned const c = cost(*other, busy_cpu); !other->active && c < least) t = other, least = c;
+    return t;
+  }
+  /// The given idle thread, unless another one ran last on that CPU.
+  [[nodiscard]] thread* nearest(thread* t, int cpu) const noexcept {
+    constexpr unsigned most = 8;
+    thread* other = t;
+    for (unsigned i = 0; i != most && other != nullptr; ++i, other = idle_.after(*other))
+      if (!other->active && other->last_cpu.load(std::memory_order_relaxed) == cpu) return other;
     return t;
   }
   [[nodiscard]] seat* free_seat() const noexcept {

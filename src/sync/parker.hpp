@@ -63,6 +63,10 @@ public:
     static_cast<void>(word_.exchange(none, std::memory_order_acquire)); // acquire: as in park()
   }
 
+  /// unpark() has been called since the last return, so that a sleep would end at once. A hint.
+  [[nodiscard]] bool is_notified() const noexcept {
+    return word_.load(std::memory_order_relaxed) == notified;
+  }
   /// Asleep, and no thread has called unpark() since. A hint: the caller looks again.
   [[nodiscard]] bool sleeps() const noexcept { return word_.load(std::memory_order_relaxed) >= parked; }
   /// The same, among the kernel's events.

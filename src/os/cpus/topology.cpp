@@ -101,7 +101,7 @@ struct place {
 
 } // namespace
 
-std::vector<int> placement_order(std::vector<cpu> cpus, placement_policy policy) {
+std::vector<cpu> in_placement_order(std::vector<cpu> cpus, placement_policy policy) {
   std::ranges::sort(cpus, {}, [](cpu const& c) { return std::tuple(c.node, c.package, c.core, c.id); });
 
   std::vector<place> places;
@@ -115,8 +115,15 @@ std::vector<int> placement_order(std::vector<cpu> cpus, placement_policy policy)
   }
   std::ranges::sort(places);
 
+  std::vector<cpu> order;
+  order.reserve(places.size());
+  for (auto const& p : places) order.push_back(cpus[p.rank]);
+  return order;
+}
+
+std::vector<int> placement_order(std::vector<cpu> cpus, placement_policy policy) {
   std::vector<int> order;
-  for (auto const& p : places) order.push_back(cpus[p.rank].id);
+  for (cpu const& c : in_placement_order(std::move(cpus), policy)) order.push_back(c.id);
   return order;
 }
 

@@ -31,5 +31,7 @@ enum class placement_policy {
 /// The order in which seats are pinned, as CPU numbers. Either way every physical core gets its first seat
 /// before any gets its second, since two threads on one core share its execution units.
 std::vector<int> placement_order(std::vector<cpu> cpus, placement_policy policy);
+/// The same with all that is known of each CPU.
+std::vector<cpu> in_placement_order(std::vector<cpu> cpus, placement_policy policy);
 
 } // namespace rubato::os

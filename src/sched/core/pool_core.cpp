@@ -114,6 +114,8 @@ pool_stats pool_core::stats() const {
   });
   unsigned const made = threads.made();
   all.spares = made > n ? made - n : 0;
+  // A loser may be counted off before the decider has counted it.
+  all.stragglers = static_cast<std::size_t>(std::max(0, stragglers.load(std::memory_order_relaxed)));
   all.queued = queues.size();
   class_stats normal{.executed = all.executed, .queued = all.queued};
   for (priority const c : {priority::high, priority::low}) {
@@ -214,6 +216,17 @@ void pool_core::enqueue_next(task* t) noexcept {
   } else {
     nudge_monitor();
   }
+}
+
+bool pool_core::send_aside(task& t, int cpu) noexcept {
+  std::optional<hazard_guard> here; // as in enqueue()
+  if (current->core != this) here.emplace(*this);
+  idle_set_thread* const idle = idle_threads.take_idle(cpu);
+  if (idle == nullptr) return threads.start_aside(t);
+  pool_thread& to = thread_of(*idle);
+  to.aside.store(&t, std::memory_order_release); // pairs with take_aside()
+  to.parker.unpark();
+  return true;
 }
 
 void pool_core::notify() noexcept {

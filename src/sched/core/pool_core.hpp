@@ -49,6 +49,8 @@ public:
   waiting_routines routines;
   pool_thread external_scopes;        ///< no thread: the home of scopes that were opened outside the pool
   std::atomic<bool> take_gate{false}; ///< one take in flight: each interrupts every CPU of the process
+  std::atomic<int> stragglers{0};     ///< losers of hedges that still run; relaxed: a count for stats()
+  std::atomic<unsigned> spinning{0};  ///< threads that wait awake for a task aside; relaxed: a limit
 
   /// Unique in the process, as an address is not: a new pool may get the address of an old one.
   std::uint64_t const serial = [] {
@@ -67,6 +69,9 @@ public:
   void enqueue_on(unsigned seat_index, task* t) noexcept;
   /// A task that the caller's own task has made ready: runs next on the caller's seat, while it is hot.
   void enqueue_next(task* t) noexcept;
+  /// At once on a thread without a seat: an idle one, preferably one that ran last on that CPU, else a spare.
+  /// False: no thread is idle, and none can be made.
+  [[nodiscard]] bool send_aside(task& t, int cpu = -1) noexcept;
   /// Call after every event that leaves work queued.
   void notify() noexcept;
   /// Wakes a thread for a vacant seat, or makes one. `always`: even if a worker searches already.

@@ -296,6 +296,7 @@ finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
 void progress_monitor::relieve(pool_thread& t) noexcept {
   t.resting = false; // the monitor has counted it as active
   core_.quiescence.thread_began();
+  static_cast<void>(pin_to(t, -1)); // it may have been pinned for a copy of a hedged call
   for (os::ticks tested = 0; is_relief_wanted(t, tested);) {
     finding const f = find_for_relief(t);
     if (!f) break;

@@ -41,6 +41,15 @@ thread_registry::~thread_registry() {
   records.release();
 }
 
+std::vector<os::cpu> const& thread_registry::places(os::placement_policy p) {
+  std::call_once(places_made_, [this] {
+    std::vector<os::cpu> const all = os::topology("/", cpus_.cpus());
+    for (auto const policy : {os::placement_policy::cores, os::placement_policy::numa})
+      places_[static_cast<std::size_t>(policy)] = os::in_placement_order(all, policy);
+  });
+  return places_[static_cast<std::size_t>(p)];
+}
+
 void thread_registry::await_guests() const noexcept {
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield(); // pairs with leave()
 }
@@ -137,7 +146,8 @@ void thread_registry::free_number(pool_thread& t) noexcept {
 }
 
 /// Makes a thread for a call, or one without a seat. It is active from now on. False: none can be made.
-bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* blocked) noexcept {
+bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* blocked,
+                             task* aside) noexcept {
   pool_thread* t = nullptr;
   try {
     join_ended();
@@ -147,6 +157,7 @@ bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* 
   }
   if (t == nullptr) return false;
   if (relief) core_.progress.call_for_relief(*t, blocked);
+  t->aside.store(aside, std::memory_order_relaxed); // relaxed: the thread is made afterwards
   if (c)
     core_.idle_threads.settle(c, *t);
   else
@@ -157,6 +168,7 @@ bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* 
     return true;
   }
   if (create(*t)) return true;
+  t->aside.store(nullptr, std::memory_order_relaxed); // the caller keeps it
   undo_launch(c, *t);
   return false;
 }
@@ -180,6 +192,8 @@ bool thread_registry::create(pool_thread& t) noexcept {
 
 void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
   t.relief.store(false, std::memory_order_relaxed);
+  // relaxed: the thread was not made. A task that was sent when the monitor was to make it is queued.
+  if (task* const k = t.aside.exchange(nullptr, std::memory_order_relaxed)) core_.enqueue(k);
   if (c)
     core_.idle_threads.unsettle(c, t);
   else
@@ -369,11 +383,15 @@ bool thread_registry::ends_now(pool_thread const& t) noexcept {
 void pin(pool_thread& t, seat& s) noexcept {
   if (s.cpu == t.pinned_to) return;
   if (!t.worker) return; // a guest's affinity is its own affair
-  if (s.cpu >= 0)
-    static_cast<void>(os::pin(s.cpu));
-  else
-    static_cast<void>(os::unpin());
-  t.pinned_to = s.cpu;
+  static_cast<void>(pin_to(t, s.cpu));
+  t.pinned_to = s.cpu; // also if that was refused: it would be refused again
+}
+
+bool pin_to(pool_thread& t, int cpu) noexcept {
+  if (cpu == t.pinned_to) return true;
+  bool const done = cpu >= 0 ? os::pin(cpu) : os::unpin();
+  if (done) t.pinned_to = cpu;
+  return done;
 }
 
 } // namespace rubato::detail

@@ -6,6 +6,7 @@
 
 #include "os/cpus/affinity.hpp"
 #include "os/cpus/cpus.hpp"
+#include "os/cpus/topology.hpp"
 #include "sched/threads/record_table.hpp"
 #include "sched/worker/pool_thread.hpp"
 #include "sync/idle_set.hpp"
@@ -23,6 +24,9 @@ class pool_core;
 class thread_registry {
   pool_core& core_;
   os::cpu_mask const cpus_{os::affinity_cpus()}; // of the thread that makes the pool: its threads' as well
+  unsigned const cpu_count_ = static_cast<unsigned>(cpus_.cpus().size());
+  std::once_flag places_made_;
+  std::vector<os::cpu> places_[2]; // written once
 
   std::mutex mutex_; // guards the next three, and all changes of the others
   std::vector<std::unique_ptr<pool_thread>> storage_;
@@ -42,7 +46,8 @@ class thread_registry {
   [[nodiscard]] pool_thread* add_record();
   void give_back(pool_thread& t) noexcept;
   void free_number(pool_thread& t) noexcept;
-  [[nodiscard]] bool launch(idle_set::call const& c, bool relief, pool_thread* blocked) noexcept;
+  [[nodiscard]] bool launch(idle_set::call const& c, bool relief, pool_thread* blocked,
+                            task* aside = nullptr) noexcept;
   [[nodiscard]] bool create(pool_thread& t) noexcept;
   void undo_launch(idle_set::call const& c, pool_thread& t) noexcept;
   void not_launched(idle_set::call const& c) noexcept;
@@ -59,6 +64,10 @@ public:
   /// No thread is in the pool any more, unless they were left in the parent by fork().
   ~thread_registry();
 
+  /// How many CPUs the pool's threads may use; 0: unknown.
+  [[nodiscard]] unsigned cpus() const noexcept { return cpu_count_; }
+  /// Those CPUs in the order in which copies of a call are placed, node by node or with the nodes in turn.
+  [[nodiscard]] std::vector<os::cpu> const& places(os::placement_policy p);
   [[nodiscard]] unsigned made() const noexcept { return made_.load(std::memory_order_relaxed); }
 
   /// The calling thread joins for a while. Throws std::system_error if too many are in already.
@@ -69,6 +78,8 @@ public:
 
   /// Makes a thread for a call, or one for relief. If none can be made, that is no error.
   void start(idle_set::call const& c, bool relief, pool_thread* blocked = nullptr) noexcept;
+  /// Makes a thread that runs the task without a seat. False: none can be made.
+  [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, false, nullptr, &k); }
   /// By the monitor, for a launching thread that is scheduled otherwise than new threads are to be.
   void make_now(pool_thread& t) noexcept;
   /// Waits until the monitor has made the threads that it is to make. It takes none of the caller's locks.
@@ -93,5 +104,7 @@ public:
 
 /// Pins the calling thread where its seat is, if it is a worker.
 void pin(pool_thread& t, seat& s) noexcept;
+/// Pins the calling worker to that CPU; negative: takes its pin back. False: the system refuses.
+bool pin_to(pool_thread& t, int cpu) noexcept;
 
 } // namespace rubato::detail

@@ -22,6 +22,7 @@
 namespace rubato::detail {
 
 class child_source;
+struct task;
 
 struct pool_thread final : thread_context, idle_set_thread {
   // Requests for work.
@@ -60,6 +61,10 @@ struct pool_thread final : thread_context, idle_set_thread {
   std::atomic<bool> worker{false};  ///< made by the pool; else a guest
   std::atomic<bool> exiting{false}; ///< to end when idle
   std::atomic<bool> relief{false};  ///< called for relief: runs ready tasks without a seat
+  /// A task that it is to run without a seat. The sender writes it before it wakes the thread or makes it;
+  /// the thread takes it out.
+  std::atomic<task*> aside{nullptr};
+  bool spins_first = false;         ///< it has run such a task: it waits awake for the next one, for a while
   pool_thread* relieves = nullptr;  ///< the blocked thread whose substitute it is; null: the one extra thread
   unsigned boundaries_then = 0;     ///< of that thread, or of all others, when it was called
   thread_context* outer = &outside; ///< its context, perhaps in another pool, before it joined this one

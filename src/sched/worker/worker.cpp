@@ -157,11 +157,37 @@ void rest(pool_core& core, pool_thread& t, bool searching) noexcept {
   core.quiescence.tell_waiters();
 }
 
-/// Sleeps until called to a seat or for relief. False: the thread is to end.
+/// Runs a task that was sent to this thread, without a seat. False: there is none.
+bool run_aside(pool_core& core, pool_thread& t) noexcept {
+  if (t.aside.load(std::memory_order_relaxed) == nullptr) return false; // relaxed: looked at once more
+  // acquire: pairs with pool_core::send_aside().
+  task& k = *t.aside.exchange(nullptr, std::memory_order_acquire);
+  t.resting = false; // the sender has counted it as active
+  core.quiescence.thread_began();
+  t.pass_boundary();
+  run_task(core, t, k);
+  t.pass_boundary();
+  t.spins_first = true;
+  return true;
+}
+
+/// Waits awake for the time of a search: calls of race() and hedge() in a row need no wake. Leaves a CPU to
+/// the thread that makes them.
+void spin_before_sleep(pool_core& core, pool_thread const& t) noexcept {
+  if (core.spinning.fetch_add(1, std::memory_order_relaxed) + 1 < core.threads.cpus()) {
+    os::ticks const until = os::now() + core.search_ticks();
+    while (!t.parker.is_notified() && os::now() < until)
+      for (unsigned i = 0; i != 16 && !t.parker.is_notified(); ++i) std_policy::pause();
+  }
+  core.spinning.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Sleeps until called to a seat, for relief or for a task without a seat. False: the thread is to end.
 bool sleep(pool_core& core, pool_thread& t) noexcept {
   for (;;) {
     if (t.sits_on() != nullptr) return true;
     if (t.relief.load(std::memory_order_acquire)) return true;
+    if (t.aside.load(std::memory_order_relaxed) != nullptr) return true; // relaxed: as in run_aside()
     // acquire, both: pair with wind_up() and end_surplus(), because these unpark this thread afterwards.
     bool const exits = t.exiting.load(std::memory_order_acquire);
     if (exits || core.threads.any_surplus()) {
@@ -176,6 +202,10 @@ bool sleep(pool_core& core, pool_thread& t) noexcept {
       }
     }
     t.last_cpu.store(os::current_cpu(), std::memory_order_relaxed);
+    if (std::exchange(t.spins_first, false)) {
+      spin_before_sleep(core, t);
+      continue;
+    }
     event_source* const e = installed_events.load(std::memory_order_acquire); // pairs with start()
     if (e == nullptr || !e->sleep(t.parker)) t.parker.park();
   }
@@ -188,6 +218,7 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept {
   for (;;) {
     seat* const s = t.sits_on();
     if (s == nullptr) {
+      if (run_aside(core, t)) continue;
       if (t.relief.load(std::memory_order_acquire))
         core.progress.relieve(t);
       else if (!t.resting) // it has ended a task without a seat
