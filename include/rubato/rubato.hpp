@@ -30,6 +30,7 @@
 #include "rubato/pool.hpp"              // IWYU pragma: export
 #include "rubato/pool_options.hpp"      // IWYU pragma: export
 #include "rubato/priority.hpp"          // IWYU pragma: export
+#include "rubato/race.hpp"              // IWYU pragma: export
 #include "rubato/routine.hpp"           // IWYU pragma: export
 #include "rubato/scope.hpp"             // IWYU pragma: export
 #include "rubato/select.hpp"            // IWYU pragma: export

@@ -224,7 +224,7 @@ bool pool_core::send_aside(task& t, int cpu) noexcept {
   idle_set_thread* const idle = idle_threads.take_idle(cpu);
   if (idle == nullptr) return threads.start_aside(t);
   pool_thread& to = thread_of(*idle);
-  to.aside.store(&t, std::memory_order_release); // pairs with take_aside()
+  to.aside.store(&t, std::memory_order_release); // pairs with run_aside() in worker.cpp
   to.parker.unpark();
   return true;
 }

@@ -1,0 +1,144 @@
+// Copies that are coroutines, of async_race() and async_hedge(): they hold no thread while they wait.
+// docs/design/hedging.md
+#pragma once
+
+#include "rubato/detail/coro/coroutine_job.hpp"
+#include "rubato/detail/hedge/call_copies.hpp"
+#include "rubato/task.hpp"
+#include "rubato/this_task.hpp"
+
+#include <exception>
+#include <functional>
+#include <stop_token>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace rubato::detail {
+
+/// The right to run a copy in a coroutine, and a reference to the call. If the frame that has it is destroyed
+/// before the copy has ended, begun or not, the copy ends without a result.
+class copy_in_frame {
+  state_ref call_;
+  call_copy* copy_;
+  bool begun_ = false;
+
+public:
+  copy_in_frame(state_ref call, call_copy& c) noexcept
+      : call_(std::move(call))
+      , copy_(&c) {}
+  copy_in_frame(copy_in_frame&& other) noexcept
+      : call_(std::move(other.call_))
+      , copy_(std::exchange(other.copy_, nullptr)) {}
+  copy_in_frame& operator=(copy_in_frame&&) = delete;
+  ~copy_in_frame() {
+    if (copy_ != nullptr && (begun_ || begin())) end(false);
+  }
+  [[nodiscard]] call_copies& call() const noexcept { return static_cast<call_copies&>(*call_.get()); }
+  [[nodiscard]] call_copy& copy() const noexcept { return *copy_; }
+  [[nodiscard]] bool begin() noexcept {
+    begun_ = call().begin(*copy_);
+    if (!begun_) copy_ = nullptr;
+    return begun_;
+  }
+  void end(bool has_value) noexcept { call().end(*std::exchange(copy_, nullptr), has_value); }
+};
+
+/// A call whose function returns a task.
+template<class F>
+class coroutine_call_copies final : public typed_call_copies<F> {
+  using base = typed_call_copies<F>;
+  using result = typename base::result;
+
+  static rubato::task<result> call(typename base::callable& f) {
+    if constexpr (wants_token<typename base::callable&>)
+      return std::invoke(f, rubato::this_task_stop_token());
+    else
+      return std::invoke(f);
+  }
+  static rubato::task<void> run(copy_in_frame mine) {
+    if (!mine.begin()) co_return;
+    auto& self = static_cast<coroutine_call_copies&>(mine.call());
+    auto& slot = self.slots_[mine.copy().number];
+    mine.call().note_begin(mine.copy());
+    try {
+      rubato::task<result> made = call(self.f_);
+      if constexpr (std::is_void_v<result>) {
+        co_await std::move(made);
+        slot.emplace();
+      } else {
+        decltype(auto) value = co_await std::move(made);
+        slot.emplace(static_cast<decltype(value)&&>(value));
+      }
+    } catch (...) {
+      slot.fail(std::current_exception());
+    }
+    mine.end(slot.holds() == outcome::value);
+  }
+  [[nodiscard]] state_ref make_coroutine(call_copy& c) noexcept override {
+    try {
+      this->hold();
+      copy_in_frame mine(state_ref(this), c);
+      return state_ref(make_in_slab<child_job<void>>(nullptr, run(std::move(mine))));
+    } catch (std::exception const&) { // no memory: the copy has ended
+      return {};
+    }
+  }
+
+public:
+  using base::base;
+  void dispose() noexcept override { dispose_state(this); }
+};
+
+/// The wait of a coroutine for the end of a call, which a stop of the coroutine ends as well.
+class call_wait final : public result_wait {
+public:
+  explicit call_wait(call_copies& c) noexcept
+      : result_wait(c, ends::with_children) {}
+  ~call_wait() { static_cast<void>(retire()); }
+  void await_resume() noexcept { static_cast<void>(retire()); }
+};
+
+/// The function of an async_race() or async_hedge() with its arguments, which all copies get as constants.
+template<class F, class... Args>
+class shared_call {
+  F f_;
+  std::tuple<Args...> args_;
+
+public:
+  template<class G, class... As>
+  explicit shared_call(G&& g, As&&... as)
+      : f_(std::forward<G>(g))
+      , args_(std::forward<As>(as)...) {}
+
+  decltype(auto) operator()(std::stop_token token) const
+    requires std::is_invocable_v<F const&, std::stop_token, Args const&...>
+  {
+    return std::apply(
+        [&](Args const&... as) -> decltype(auto) { return std::invoke(f_, std::move(token), as...); }, args_);
+  }
+  decltype(auto) operator()() const
+    requires(!std::is_invocable_v<F const&, std::stop_token, Args const&...> &&
+             std::is_invocable_v<F const&, Args const&...>)
+  {
+    return std::apply([&](Args const&... as) -> decltype(auto) { return std::invoke(f_, as...); }, args_);
+  }
+};
+
+template<class F>
+rubato::task<brought_t<F const&>> run_call(pool* p, call_kind k, race_options o, F f) {
+  constexpr bool is_coroutine = flattened<call_result_t<F const&>>::is_task;
+  using state = std::conditional_t<is_coroutine, coroutine_call_copies<F>, typed_call_copies<F>>;
+  coroutine_task& self = *this_trampoline().running;
+  auto* const made =
+      make_in_slab<state>(p != nullptr ? *core_of(*p) : *self.home(), k, o, !is_coroutine, std::move(f));
+  state_ref const mine(made);
+  call_stops const stops(*made, &self.scope(), o);
+  static_cast<void>(made->start());
+  call_wait over(*made);
+  co_await over;
+  made->fill_report(o);
+  co_return made->take();
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,163 @@
+// Hedged execution: several copies of one call run at once, and the first result counts.
+//
+//   #include <rubato/race.hpp>
+//
+//   #include <cstdio>
+//   #include <stop_token>
+//
+//   int main() {
+//     int const answer = rubato::race([](std::stop_token stop) {
+//       int sum = 0;
+//       for (int i = 0; i != 7 && !stop.stop_requested(); ++i) sum += 6; // a loser stops early
+//       return sum;
+//     });
+//     std::printf("%d\n", answer); // -> 42
+//   }
+#pragma once
+
+#include "rubato/detail/base/config.hpp"
+
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/hedge/call_copies.hpp"
+#include "rubato/detail/hedge/coroutine_copies.hpp"
+#include "rubato/race_options.hpp" // IWYU pragma: export
+#include "rubato/task.hpp"
+#include "rubato/thread_pool.hpp"
+
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+namespace detail {
+
+template<class F>
+inline constexpr bool fits_copies = fits<std::remove_reference_t<F> const&>;
+
+struct race_fn : pool_forms<race_fn> {
+  /// race(f), race(options, f), each also with a pool first: calls f(std::stop_token), or f(), several times
+  /// at once, and returns the first result. The caller runs the first copy; the others run on threads of the
+  /// pool, each on a CPU of its own. The first copy that returns wins. Then the token asks the others to
+  /// stop, those that have not begun are withdrawn, and race() returns when the others have ended: f may
+  /// refer to the caller's frame, and the latency includes the losers' next look at their token. f is called
+  /// through a const reference and by several threads: effects of losers stay. A task or future that f
+  /// returns is waited for.
+  ///
+  /// Throws what the first copy has thrown if all copies have thrown; cancelled if the options' token, their
+  /// deadline or the caller's own task was stopped before a copy returned; std::invalid_argument for options
+  /// that make no sense; std::bad_alloc. A copy that returns after such a stop never wins. A discard of the
+  /// pool shows in the token, and does not end the wait.
+  ///
+  /// Copies need no worker: they run on idle threads and spares of the pool beside its size() tasks, also in
+  /// a pool without workers, and all of them begin even if each waits for the others. If no thread can be
+  /// had, a copy is queued, and the report says so.
+  ///
+  /// Source: J. Dean, L. A. Barroso, "The tail at scale", CACM 56(2), 2013.
+  template<class F>
+  static auto on(pool* p, race_options const& o, F&& f)
+      -> brought_if_fits_t<std::remove_reference_t<F> const&> {
+    static_assert(fits_copies<F>,
+                  "rubato: race(f): f must be callable as f(std::stop_token) or f(), also if it "
+                  "is const: several threads call it at once");
+    if constexpr (!fits_copies<F>) {
+      return {};
+    } else {
+      using callable = std::remove_reference_t<F> const&;
+      using state = typed_call_copies<callable>;
+      using result = typename state::result;
+      pool& where = pool_or_current(p);
+      auto body = [&](thread_context&) -> value_of<result> {
+        auto* const made =
+            make_in_slab<state>(*core_of(where), call_kind::race, o, true, static_cast<callable>(f));
+        state_ref const mine(made);
+        conduct(*made, o);
+        return invoke_value([&]() -> result { return made->take(); });
+      };
+      thread_context& me = *current;
+      if (me.core == core_of(where)) return static_cast<result>(body(me));
+      return static_cast<result>(on_pool(&where, body));
+    }
+  }
+  template<class F>
+  static auto on(pool* p, F&& f) -> brought_if_fits_t<std::remove_reference_t<F> const&> {
+    return on(p, race_options(), std::forward<F>(f));
+  }
+};
+
+struct hedge_fn : pool_forms<hedge_fn> {
+  /// hedge(f), hedge(options, f), each also with a pool first: as race(), but returns with the first result,
+  /// without waiting for the losers. So a copy that stalls where it cannot look at its token costs the caller
+  /// nothing. f is decay-copied, and lives until the last loser has ended; what it refers to must live as
+  /// long. All copies run on threads of the pool; the caller only waits, and leaves its seats. A loser needs
+  /// no seat: it takes nothing from the pool but its thread, and that is used again when the loser ends.
+  /// Until then pool_stats::stragglers counts it. A shutdown of the pool waits for it, and says so after a
+  /// second.
+  ///
+  /// Exceptions are those of race(). A stop also ends the wait: then the copies are losers. So does a discard
+  /// of the pool whose task the caller runs. If no thread can be had, the caller runs the first copy itself.
+  template<class F>
+  static auto on(pool* p, race_options const& o, F&& f) -> brought_if_fits_t<std::decay_t<F> const&> {
+    static_assert(can_be_kept<F>, "rubato: hedge(f): f is copied unless it is passed as an rvalue: std::move "
+                                  "what cannot be copied");
+    static_assert(fits_copies<std::decay_t<F>>,
+                  "rubato: hedge(f): f must be callable as f(std::stop_token) or "
+                  "f(), also if it is const: several threads call it at once");
+    if constexpr (!can_be_kept<F> || !fits_copies<std::decay_t<F>>) {
+      return {};
+    } else {
+      using state = typed_call_copies<std::decay_t<F>>;
+      auto* const made =
+          make_in_slab<state>(*core_of(pool_or_current(p)), call_kind::hedge, o, true, std::forward<F>(f));
+      state_ref const mine(made);
+      conduct(*made, o);
+      return made->take();
+    }
+  }
+  template<class F>
+  static auto on(pool* p, F&& f) -> brought_if_fits_t<std::decay_t<F> const&> {
+    return on(p, race_options(), std::forward<F>(f));
+  }
+};
+
+template<class F, class... Args>
+inline constexpr bool fits_shared = fits<std::decay_t<F> const&, std::decay_t<Args> const&...>;
+
+template<call_kind Kind>
+struct async_call_fn : pool_forms<async_call_fn<Kind>> {
+  /// co_await async_race(f, args...), async_hedge(f, args...), each also with options, and with a pool,
+  /// first: as race() and hedge(), in a coroutine. f and the arguments are decay-copied; copies get the
+  /// arguments as constants. A function that returns a task is called once per copy, and the copies are
+  /// coroutines: they hold no thread while they wait, and are not pinned. Any other function runs on threads
+  /// of the pool beside its workers. async_race() ends when its losers have ended, async_hedge() with the
+  /// first result. A stop of the awaiting task stops the call, which throws cancelled.
+  template<class F, class... Args>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, race_options>)
+  static auto on(pool* p, F&& f, Args&&... args) {
+    return on(p, race_options(), std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template<class F, class... Args>
+  static auto on(pool* p, race_options o, F&& f, Args&&... args) {
+    constexpr bool kept = can_be_kept<F, Args...>, called = fits_shared<F, Args...>;
+    static_assert(kept,
+                  "rubato: async_race(f, args...): f and the arguments are copied unless they are passed "
+                  "as rvalues: std::move what cannot be copied");
+    static_assert(!kept || called,
+                  "rubato: async_race(f, args...): f must be callable as f(args...), also if it "
+                  "and the arguments are const: several threads call it at once");
+    if constexpr (!kept || !called) {
+      return refused();
+    } else {
+      using call = shared_call<std::decay_t<F>, std::decay_t<Args>...>;
+      return run_call<call>(p, Kind, std::move(o), call(std::forward<F>(f), std::forward<Args>(args)...));
+    }
+  }
+};
+
+} // namespace detail
+
+inline constexpr detail::race_fn race{};
+inline constexpr detail::hedge_fn hedge{};
+inline constexpr detail::async_call_fn<detail::call_kind::async_race> async_race{};
+inline constexpr detail::async_call_fn<detail::call_kind::async_hedge> async_hedge{};
+
+} // namespace rubato

@@ -1,0 +1,431 @@
+#include "rubato/detail/hedge/call_copies.hpp"
+
+#include "hedge/places.hpp"
+#include "os/cpus/affinity.hpp"
+#include "os/thread.hpp"
+#include "rubato/cancelled.hpp"
+#include "rubato/hedge_policy.hpp"
+#include "rubato/thread_pool.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/worker/hazard_guard.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rubato::detail {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr unsigned most_runners = 1024;
+constexpr std::chrono::nanoseconds at_once{0};
+
+/// How many copies there are.
+std::uint32_t count_of(pool_core& core, unsigned runners, bool pins, std::vector<int> const& cpus) {
+  if (runners == 0 || runners > most_runners)
+    throw std::invalid_argument("rubato: race_options::runners(" + std::to_string(runners) +
+                                "): from 1 to 1,024 copies may run");
+  if (!pins) return runners;
+  auto const& usable = core.threads.places(os::placement_policy::cores);
+  for (int const c : cpus)
+    if (std::ranges::find(usable, c, &os::cpu::id) == usable.end())
+      throw std::invalid_argument("rubato: race_options::cpus(): CPU " + std::to_string(c) +
+                                  " does not exist, or the pool's threads may not use it");
+  std::size_t const places = std::max<std::size_t>(1, cpus.empty() ? usable.size() : cpus.size());
+  return static_cast<std::uint32_t>(std::min<std::size_t>(runners, places));
+}
+
+std::chrono::nanoseconds delay_of(std::chrono::nanoseconds after, hedge_policy const* policy) {
+  if (policy != nullptr)
+    if (auto const t = policy->threshold()) return std::max(*t, std::chrono::nanoseconds(1));
+  return std::max(after, at_once);
+}
+
+/// Pins the calling thread, which gets its affinity back.
+class pinned_for_a_while {
+  enum class undo : unsigned char { nothing, unpin, pin_back } undo_ = undo::nothing;
+  int before_ = -1;
+  bool done_ = false;
+
+public:
+  explicit pinned_for_a_while(int cpu) noexcept {
+    if (cpu < 0) return;
+    bool const was_pinned = !os::mask_before_pin().empty(); // by its seat, or by a call around this one
+    before_ = os::current_cpu();
+    done_ = was_pinned && before_ == cpu;
+    if (done_ || !os::pin(cpu)) return;
+    done_ = true;
+    undo_ = was_pinned ? undo::pin_back : undo::unpin;
+  }
+  pinned_for_a_while(pinned_for_a_while const&) = delete;
+  ~pinned_for_a_while() {
+    if (undo_ == undo::unpin) static_cast<void>(os::unpin());
+    if (undo_ == undo::pin_back) static_cast<void>(os::pin(before_));
+  }
+  [[nodiscard]] bool done() const noexcept { return done_; }
+};
+
+} // namespace
+
+// A copy, as a task
+
+call_copy::call_copy() noexcept
+    : task(&call_copies::run_copy) {
+  holds_capacity = false;
+}
+
+call_copy::~call_copy() {
+  // relaxed: the last reference to the call is gone.
+  if (std::uintptr_t const a = coroutine.load(std::memory_order_relaxed); a > stopped)
+    reinterpret_cast<future_state*>(a)->release();
+}
+
+void call_copies::run_copy(task& base, thread_context* runner) noexcept {
+  auto& c = static_cast<call_copy&>(base);
+  state_ref const mine(c.call); // the sender's
+  if (runner != nullptr)
+    c.call->run(c, *runner);
+  else
+    c.call->drop_copy(c);
+}
+
+// The clocks
+
+void call_clock::begin(clock::time_point t) noexcept {
+  call_.hold();
+  call_.home()->quiescence.armed();
+  due = t;
+  arm(*this);
+  // acq_rel: pairs with stop(). The later of the two sees the other, and takes the timer back.
+  if (state_.exchange(state::armed, std::memory_order_acq_rel) == state::over) take_back();
+}
+
+void call_clock::stop() noexcept {
+  // acq_rel: pairs with begin().
+  if (state_.exchange(state::over, std::memory_order_acq_rel) == state::armed) take_back();
+}
+
+void call_clock::take_back() noexcept {
+  if (!disarm(*this)) return; // it fires now, or has fired
+  call_.home()->quiescence.disarmed();
+  call_.release(); // not the last one: the calling thread has another
+}
+
+void call_clock::fire() noexcept {
+  pool_core& core = *call_.home();
+  hazard_guard const here(core); // alive as long as it counts this timer
+  core.quiescence.fired();
+  {
+    state_ref const mine(&call_); // begin()'s
+    rings_(call_);
+  }
+  core.quiescence.disarmed();
+}
+
+call_copies::bell::bell(call_copies& c) noexcept
+    : task(&call_copies::run_bell)
+    , call(&c) {
+  holds_capacity = false;
+}
+
+/// By the firer. A stop runs users' callbacks, so another thread requests it.
+void call_copies::ring(call_copies& c) noexcept {
+  c.hold(); // for the bell
+  if (!c.home()->send_aside(c.bell_)) c.home()->enqueue_event(&c.bell_);
+}
+
+void call_copies::run_bell(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {
+  call_copies& call = *static_cast<bell&>(base).call;
+  state_ref const mine(&call); // ring()'s
+  call.stop_call();
+}
+
+// The call
+
+call_copies::call_copies(pool_core& core, call_kind k, race_options const& o, bool pins)
+    : state_of<void>(2U) // the caller's and the producer's reference
+    , delay_(delay_of(o.after_, o.policy_))
+    , policy_(o.policy_)
+    , deadline_(o.deadline_)
+    , times_(o.report_ != nullptr || o.policy_ != nullptr)
+    , asked_(o.runners_)
+    , kind_(k)
+    // Without a threshold a policy has seen too few calls, and hedges none.
+    , count_(count_of(core, policy_ != nullptr && delay_ == at_once ? std::min(o.runners_, 1U) : o.runners_,
+                      pins && o.pin_, o.cpus_))
+    , protocol_(delay_ == at_once ? count_ : 1)
+    , copies_(std::make_unique<call_copy[]>(count_))
+    , delays_(*this, &call_copies::send_next)
+    , limit_(*this, &call_copies::ring) {
+  settle(&core);
+  for (std::uint32_t i = 0; i != count_; ++i) {
+    copies_[i].call = this;
+    copies_[i].number = i;
+    // relaxed: no other thread has it.
+    if (i == 0 || delay_ == at_once) copies_[i].phase.store(copy_phase::waiting, std::memory_order_relaxed);
+  }
+  if (pins && o.pin_) place(core, o);
+}
+
+call_copies::~call_copies() = default;
+
+void call_copies::place(pool_core& core, race_options const& o) {
+  std::vector<int> chosen = o.cpus_;
+  if (chosen.empty()) {
+    chosen.resize(count_);
+    auto const order = o.cross_ ? os::placement_policy::numa : os::placement_policy::cores;
+    choose_places(core.threads.places(order),
+                  {.cpu = os::current_cpu(), .runs_copy = kind_ == call_kind::race}, o.cross_, chosen);
+  }
+  for (std::uint32_t i = 0; i != count_; ++i) copies_[i].cpu = chosen[i];
+}
+
+/// False: no thread can be had.
+bool call_copies::send(call_copy& c) noexcept {
+  if (state_ref coroutine = make_coroutine(c)) {
+    future_state& s = *coroutine.get();
+    // acq_rel: pairs with stop_losers(), because the decider may cancel what it finds.
+    std::uintptr_t const before =
+        c.coroutine.exchange(reinterpret_cast<std::uintptr_t>(&s), std::memory_order_acq_rel);
+    if (before == call_copy::stopped) // it has not begun: no callback runs here, where a timer may fire
+      s.cancel();
+    static_cast<void>(coroutine.let_go());
+    spawn_state(*home(), s);
+    return true;
+  }
+  hold(); // for the thread
+  if (home()->send_aside(c, c.cpu)) return true;
+  release(); // not the last one: the calling thread has another
+  return false;
+}
+
+void call_copies::send_or_queue(call_copy& c) noexcept {
+  if (send(c)) return;
+  c.queued = true;
+  hold(); // for the queue
+  home()->enqueue(&c);
+}
+
+bool call_copies::start() noexcept {
+  if (deadline_ != clock::time_point::max()) {
+    if (clock::now() >= deadline_)
+      stop_call();
+    else
+      limit_.begin(deadline_);
+  }
+  bool first_has_thread = true;
+  std::uint32_t const now = delay_ == at_once ? count_ : 1;
+  for (std::uint32_t i = kind_ == call_kind::race ? 1 : 0; i < now && !protocol_.is_decided(); ++i)
+    if (i == 0 && kind_ == call_kind::hedge)
+      first_has_thread = send(copies_[0]);
+    else
+      send_or_queue(copies_[i]);
+  return first_has_thread;
+}
+
+/// By the firer: the next copy is due.
+void call_copies::send_next(call_copies& c) noexcept {
+  if (c.policy_ != nullptr && !c.policy_->try_hedge()) return;
+  if (!c.protocol_.admit()) {
+    if (c.policy_ != nullptr) c.policy_->withdraw_hedge();
+    return;
+  }
+  call_copy& next = c.copies_[c.next_++];
+  // relaxed: if the decider does not see it, the thread that begins the copy sees the decision.
+  next.phase.store(copy_phase::waiting, std::memory_order_relaxed);
+  c.send_or_queue(next);
+  if (c.next_ != c.count_) c.delays_.begin(clock::now() + c.delay_);
+}
+
+bool call_copies::begin(call_copy& c) noexcept {
+  copies::start const s = protocol_.begin(c.phase);
+  if (s == copies::start::decided) {
+    if (policy_ != nullptr && c.number != 0) policy_->withdraw_hedge();
+    finish(protocol_.end(c.number, false));
+  }
+  return s == copies::start::run;
+}
+
+void call_copies::note_begin(call_copy& c) noexcept {
+  if (times_) {
+    c.ran_on = os::current_cpu();
+    c.began = clock::now();
+    c.told.store(call_copy::tells::beginning,
+                 std::memory_order_release); // pairs with fill_report(), record()
+  }
+  if (c.number == 0 && delay_ != at_once && count_ > 1) delays_.begin(clock::now() + delay_);
+}
+
+void call_copies::end(call_copy& c, bool has_value) noexcept {
+  if (times_) {
+    c.ended = clock::now();
+    c.threw = !has_value;
+    c.told.store(call_copy::tells::end, std::memory_order_release); // pairs with fill_report()
+  }
+  if (has_value && deadline_ != clock::time_point::max() && clock::now() >= deadline_) stop_call();
+  copies::change const change = protocol_.end(c.number, has_value);
+  // From here on a race's slots are its caller's. The caller of a hedge reads the winner's only.
+  if (change.late && !joins(kind_)) clear(c.number);
+  finish(change);
+}
+
+/// The pool discards it.
+void call_copies::drop_copy(call_copy& c) noexcept {
+  if (begin(c)) finish(protocol_.end(c.number, false));
+}
+
+void call_copies::run(call_copy& c, thread_context& me) noexcept {
+  if (!begin(c)) return;
+  pool_thread& t = thread_of(me);
+  // On a seat it runs because no other thread could be had, and a seat has a CPU of its own choice.
+  if (t.sits_on() == nullptr && t.worker.load(std::memory_order_relaxed))
+    c.pinned = pin_to(t, c.cpu) && c.cpu >= 0;
+  run_begun(c, me);
+}
+
+void call_copies::run_first(thread_context& me) noexcept {
+  call_copy& c = copies_[0];
+  if (!begin(c)) return;
+  pinned_for_a_while const pin(c.cpu);
+  c.pinned = pin.done();
+  run_begun(c, me);
+}
+
+void call_copies::run_begun(call_copy& c, thread_context& me) noexcept {
+  note_begin(c);
+  bool has_value = false;
+  {
+    token_in_force const token(me.chain, &stop);
+    has_value = invoke(c.number, me);
+  }
+  end(c, has_value);
+}
+
+void call_copies::stop_call() noexcept {
+  if (copies::change const c = protocol_.stop(); c.decided) finish(c);
+}
+
+/// After each change of the protocol's word. Whatever thread has decided has a reference.
+void call_copies::finish(copies::change c) noexcept {
+  std::atomic<int>& stragglers = home()->stragglers;
+  bool const leaves_losers = !joins(kind_);
+  if (c.late && leaves_losers) stragglers.fetch_sub(1, std::memory_order_relaxed); // relaxed: a count
+  bool last = c.last;
+  if (c.decided) {
+    delays_.stop();
+    limit_.stop();
+    std::uint32_t inside = c.inside;
+    for (std::uint32_t i = 0; i != count_ && inside != 0; ++i) {
+      copies::change const w = protocol_.withdraw(i, copies_[i].phase);
+      if (!w.late) continue;
+      if (policy_ != nullptr && i != 0) policy_->withdraw_hedge();
+      last = last || w.last;
+      --inside;
+    }
+    if (leaves_losers) stragglers.fetch_add(static_cast<int>(inside), std::memory_order_relaxed);
+    record();
+    if (inside != 0) stop_losers();
+  }
+  if (leaves_losers ? c.decided : last) complete_call();
+}
+
+void call_copies::stop_losers() noexcept {
+  stop.request_stop();
+  for (std::uint32_t i = 0; i != count_; ++i) {
+    // acq_rel: pairs with send().
+    std::uintptr_t const a = copies_[i].coroutine.exchange(call_copy::stopped, std::memory_order_acq_rel);
+    if (a <= call_copy::stopped) continue;
+    state_ref const coroutine(reinterpret_cast<future_state*>(a));
+    coroutine->cancel();
+  }
+}
+
+/// Tells the policy how long the call has taken.
+void call_copies::record() noexcept {
+  // acquire: pairs with note_begin().
+  if (policy_ == nullptr || copies_[0].told.load(std::memory_order_acquire) == call_copy::tells::nothing)
+    return;
+  auto const taken = clock::now() - copies_[0].began;
+  // A call that was given up or has failed is no sample, unless it shows that calls take longer.
+  if (protocol_.decision() >= copies::first_winner || (delay_ != at_once && taken > delay_))
+    policy_->record(taken);
+}
+
+void call_copies::complete_call() noexcept {
+  slot().emplace();
+  complete();
+}
+
+std::uint32_t call_copies::winner() {
+  std::uint32_t const d = protocol_.decision();
+  if (d >= copies::first_winner) return d - copies::first_winner;
+  if (d == copies::open) std::rethrow_exception(broken_promise()); // fork() has left it in the parent
+  if (d == copies::failed)
+    for (std::uint32_t i = 0; i != count_; ++i)
+      if (std::exception_ptr e = error_of(i)) std::rethrow_exception(std::move(e));
+  throw cancelled();
+}
+
+void call_copies::fill_report(race_options const& o) const {
+  if (o.report_ == nullptr) return;
+  race_report& r = *o.report_;
+  r = {};
+  r.asked = asked_;
+  r.copies.resize(count_);
+  std::uint32_t const d = protocol_.decision();
+  if (d >= copies::first_winner) r.winner = d - copies::first_winner;
+  for (std::uint32_t i = 0; i != count_; ++i) {
+    call_copy const& c = copies_[i];
+    race_report::copy& out = r.copies[i];
+    auto const told = c.told.load(std::memory_order_acquire); // pairs with note_begin() and end()
+    if (told == call_copy::tells::nothing) continue;
+    out.what = race_report::fate::running;
+    out.cpu = c.ran_on;
+    out.pinned = c.pinned;
+    out.queued = c.queued;
+    out.began = c.began;
+    if (told != call_copy::tells::end) continue;
+    out.what = c.threw ? race_report::fate::threw : race_report::fate::returned;
+    out.ended = c.ended;
+  }
+}
+
+call_stops::call_stops(call_copies& c, stop_scope* around, race_options const& o)
+    : call_(c)
+    , around_(around) {
+  if (around_ != nullptr && !around_->add(*this)) {
+    around_ = nullptr;
+    c.stop_call();
+  }
+  if (o.stop_.stop_possible()) outside_.emplace(o.stop_, relay{&c});
+}
+
+call_stops::~call_stops() {
+  if (around_ != nullptr) around_->remove(*this);
+  call_.stop_call(); // if the frame is destroyed before the call has completed
+}
+
+void conduct(call_copies& c, race_options const& o) {
+  call_stops const stops(c, static_cast<stop_scope*>(current->chain.token()), o);
+  bool const first_has_thread = c.start();
+  if (c.kind_ == call_kind::race) {
+    c.run_first(*current);
+    c.wait_to_end("race");
+  } else {
+    if (!first_has_thread)
+      on_pool(&c.home()->handle(), [&c](thread_context& me) { c.run(c.copies_[0], me); });
+    // If the wait ends early, the call ends with it.
+    if (!c.wait("hedge")) {
+      c.stop_call();
+      c.wait_to_end("hedge");
+    }
+  }
+  c.fill_report(o);
+}
+
+} // namespace rubato::detail

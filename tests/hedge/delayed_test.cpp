@@ -1,0 +1,180 @@
+// Copies that begin late: hedge_after() and policy().
+#include <gtest/gtest.h>
+
+#include "support/hang_guard.hpp"
+#include "support/pools.hpp"
+#include "support/rendezvous.hpp"
+#include "support/scale.hpp"
+#include "support/waiting.hpp"
+
+#include <rubato/rubato.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <thread>
+
+using namespace rubato_test;
+using namespace std::chrono_literals;
+using rubato::race_options;
+using rubato::race_report;
+using fate = race_report::fate;
+
+namespace {
+
+race_options unpinned(unsigned n) { return race_options().runners(n).pin(false); }
+
+template<class F>
+void for_both(F const& test) {
+  {
+    SCOPED_TRACE("race");
+    test(rubato::race);
+  }
+  {
+    SCOPED_TRACE("hedge");
+    test(rubato::hedge);
+  }
+}
+
+class delayed_copies : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(delayed_copies, all_counts);
+
+TEST_P(delayed_copies, do_not_begin_if_the_first_is_quick) {
+  for_both([&](auto const& call) {
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    race_report report;
+    for (int i = 0; i != 20; ++i)
+      EXPECT_EQ(call(pool, unpinned(3).hedge_after(1h).report(&report), [calls] { return ++*calls; }), i + 1);
+    EXPECT_EQ(report.copies.size(), 3U);
+    EXPECT_EQ(report.winner, 0U);
+    EXPECT_EQ(report.copies[1].what, fate::withdrawn);
+    EXPECT_TRUE(pool.wait_idle(20s)); // no timer is armed
+  });
+}
+TEST_P(delayed_copies, begin_one_after_the_other) {
+  for_both([&](auto const& call) {
+    auto const all = std::make_shared<rendezvous>(3);
+    race_report report;
+    EXPECT_TRUE(call(pool, unpinned(3).hedge_after(2ms).report(&report), [all] { return all->meet(); }));
+    ASSERT_EQ(report.copies.size(), 3U);
+    EXPECT_GE(report.copies[1].began, report.copies[0].began + 2ms);
+    EXPECT_GE(report.copies[2].began, report.copies[1].began + 1ms); // the second begins after it was sent
+    EXPECT_GE(report.copies[2].began, report.copies[0].began + 4ms);
+  });
+}
+TEST_P(delayed_copies, do_not_begin_after_a_failure) {
+  for_both([&](auto const& call) {
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    EXPECT_THROW(call(pool, unpinned(2).hedge_after(1h),
+                      [calls] {
+                        ++*calls;
+                        throw std::runtime_error("at once");
+                      }),
+                 std::runtime_error);
+    EXPECT_EQ(*calls, 1);
+  });
+}
+TEST_P(delayed_copies, race_with_the_end_of_the_first) {
+  for_both([&](auto const& call) {
+    for (std::size_t i = 0; i != scaled(300); ++i) {
+      auto const until = std::chrono::microseconds(i % 100);
+      auto const f = [until, i]() -> std::size_t {
+        auto const end = std::chrono::steady_clock::now() + until;
+        while (std::chrono::steady_clock::now() < end) {
+        }
+        if (i % 3 == 0) throw std::runtime_error("now and then");
+        return i;
+      };
+      try {
+        EXPECT_EQ(call(pool, unpinned(3).hedge_after(50us), f), i);
+        EXPECT_NE(i % 3, 0U);
+      } catch (std::runtime_error const&) {
+        EXPECT_EQ(i % 3, 0U);
+      }
+    }
+    EXPECT_TRUE(pool.wait_idle(20s));
+  });
+}
+TEST_P(delayed_copies, end_with_a_deadline_in_between) {
+  for_both([&](auto const& call) {
+    auto const begun = std::make_shared<std::atomic<int>>(0);
+    EXPECT_THROW(call(pool, unpinned(2).hedge_after(1h).deadline(std::chrono::steady_clock::now() + 3ms),
+                      [begun](std::stop_token stop) {
+                        ++*begun;
+                        EXPECT_TRUE(pool_test::eventually([&] { return stop.stop_requested(); }));
+                      }),
+                 rubato::cancelled);
+    EXPECT_EQ(*begun, 1);
+    EXPECT_TRUE(pool.wait_idle(20s));
+  });
+}
+TEST_P(delayed_copies, of_coroutines_begin_late_too) {
+  auto const calls = std::make_shared<std::atomic<int>>(0);
+  auto const f = [calls]() -> rubato::task<int> {
+    if (++*calls == 1) co_await rubato::sleep_for(1h);
+    co_return 1;
+  };
+  EXPECT_EQ(pool.block_on(rubato::async_race(unpinned(2).hedge_after(2ms), f)), 1);
+  EXPECT_EQ(*calls, 2);
+  *calls = 0;
+  EXPECT_EQ(pool.block_on(rubato::async_hedge(unpinned(2).hedge_after(2ms), f)), 1);
+  EXPECT_TRUE(pool.wait_idle());
+}
+
+class copies_by_policy : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(copies_by_policy, all_counts);
+
+TEST_P(copies_by_policy, begin_once_enough_calls_are_known) {
+  for_both([&](auto const& call) {
+    static rubato::hedge_policy policy(0.5, 1.0, 10); // not per run: it must outlive losers
+    auto const quick = [] { return 1; };
+    for (int i = 0; i != 200; ++i) EXPECT_EQ(call(pool, unpinned(2).policy(policy), quick), 1);
+    EXPECT_TRUE(policy.threshold().has_value());
+    EXPECT_GE(policy.stats().calls, 100U);
+    // A call that takes for ever unless a second copy comes.
+    auto const first = std::make_shared<std::atomic<bool>>(true);
+    EXPECT_EQ(call(pool, unpinned(2).policy(policy),
+                   [first](std::stop_token stop) {
+                     if (!first->exchange(false)) return 2;
+                     EXPECT_TRUE(pool_test::eventually([&] { return stop.stop_requested(); }));
+                     return 3;
+                   }),
+              2);
+    EXPECT_GE(policy.stats().hedges, 1U);
+    EXPECT_TRUE(pool.wait_idle());
+  });
+}
+TEST_P(copies_by_policy, run_alone_without_a_threshold_or_a_budget) {
+  for_both([&](auto const& call) {
+    rubato::hedge_policy policy(0.5, 0.0);
+    race_report report;
+    EXPECT_EQ(call(pool, unpinned(4).policy(policy).report(&report), [] { return 1; }), 1);
+    EXPECT_EQ(report.asked, 4U);
+    EXPECT_EQ(report.copies.size(), 1U);
+    for (int i = 0; i != 200; ++i) call(pool, unpinned(2).policy(policy), [] {});
+    ASSERT_TRUE(policy.threshold().has_value());
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    auto const wait = *policy.threshold() + 3ms;
+    call(pool, unpinned(2).policy(policy), [=] {
+      ++*calls;
+      std::this_thread::sleep_for(wait);
+    });
+    EXPECT_EQ(*calls, 1);
+    EXPECT_EQ(policy.stats().hedges, 0U);
+    EXPECT_TRUE(pool.wait_idle());
+  });
+}
+TEST_P(copies_by_policy, stay_within_the_budget) {
+  rubato::hedge_policy policy(0.5, 0.05, 1);
+  std::uint64_t const n = scaled(400);
+  for (std::uint64_t i = 0; i != n; ++i)
+    rubato::hedge(pool, unpinned(2).policy(policy), [i] {
+      if (i % 4 == 0) std::this_thread::sleep_for(100us);
+    });
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_LE(policy.stats().hedges, n / 20 + 1);
+}
+
+} // namespace

@@ -1,0 +1,275 @@
+// What ends a race or a hedge from outside: tokens, deadlines, the caller's own task, the pool's end.
+#include <gtest/gtest.h>
+
+#include "support/hang_guard.hpp"
+#include "support/pools.hpp"
+#include "support/rendezvous.hpp"
+#include "support/scale.hpp"
+#include "support/waiting.hpp"
+
+#include <rubato/rubato.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+using namespace rubato_test;
+using namespace std::chrono_literals;
+using pool_test::eventually;
+using rubato::cancelled;
+using rubato::race_options;
+using rubato::race_report;
+using fate = race_report::fate;
+using std::chrono::steady_clock;
+
+namespace {
+
+race_options unpinned(unsigned n) { return race_options().runners(n).pin(false); }
+
+template<class F>
+void for_both(F const& test) {
+  {
+    SCOPED_TRACE("race");
+    test(rubato::race);
+  }
+  {
+    SCOPED_TRACE("hedge");
+    test(rubato::hedge);
+  }
+}
+
+/// Returns when it is asked to stop.
+struct until_stopped {
+  std::shared_ptr<arrivals> begun = std::make_shared<arrivals>();
+  int operator()(std::stop_token stop) const {
+    begun->arrive();
+    EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+    return 1; // too late to win
+  }
+};
+
+class ends_of_hedged_calls : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(ends_of_hedged_calls, all_counts);
+
+TEST_P(ends_of_hedged_calls, a_stop_comes_before) {
+  std::stop_source source;
+  source.request_stop();
+  for_both([&](auto const& call) {
+    race_report report;
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    EXPECT_THROW(call(pool, unpinned(2).stop(source.get_token()).report(&report), [calls] { ++*calls; }),
+                 cancelled);
+    EXPECT_EQ(*calls, 0);
+    EXPECT_FALSE(report.winner.has_value());
+    for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
+  });
+}
+TEST_P(ends_of_hedged_calls, a_stop_comes_while_copies_run) {
+  for_both([&](auto const& call) {
+    std::stop_source source;
+    until_stopped const f;
+    std::thread stopper([&] {
+      EXPECT_TRUE(f.begun->wait_for(2));
+      source.request_stop();
+    });
+    EXPECT_THROW(call(pool, unpinned(2).stop(source.get_token()), f), cancelled);
+    stopper.join();
+  });
+}
+TEST_P(ends_of_hedged_calls, a_stop_comes_at_any_time) {
+  for_both([&](auto const& call) {
+    for (std::size_t i = 0; i != scaled(300); ++i) {
+      std::stop_source source;
+      auto const stopped = std::make_shared<std::atomic<bool>>(false);
+      std::atomic<bool> go{false};
+      std::thread stopper([&] {
+        while (!go) std::this_thread::yield();
+        source.request_stop();
+        *stopped = true; // a copy that begins to return after this never wins
+      });
+      try {
+        EXPECT_FALSE(call(pool, unpinned(2).stop(source.get_token()), [stopped, &go] {
+          bool const late = *stopped;
+          go = true;
+          return late;
+        }));
+      } catch (cancelled const&) { // the stop came first
+      }
+      stopper.join();
+      EXPECT_TRUE(pool.wait_idle());
+    }
+  });
+}
+TEST_P(ends_of_hedged_calls, a_deadline_has_passed) {
+  for_both([&](auto const& call) {
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    EXPECT_THROW(call(pool, unpinned(2).deadline(steady_clock::now()), [calls] { ++*calls; }), cancelled);
+    EXPECT_EQ(*calls, 0);
+  });
+}
+TEST_P(ends_of_hedged_calls, a_deadline_stops_copies_that_look_at_their_token) {
+  for_both([&](auto const& call) {
+    EXPECT_THROW(call(pool, unpinned(2).deadline(steady_clock::now() + 5ms), until_stopped()), cancelled);
+  });
+}
+TEST_P(ends_of_hedged_calls, a_copy_that_returns_after_the_deadline_does_not_win) {
+  for_both([&](auto const& call) {
+    auto const t = steady_clock::now() + 3ms;
+    EXPECT_THROW(call(pool, unpinned(2).deadline(t),
+                      [t] {
+                        while (steady_clock::now() < t) {
+                        }
+                        return 1;
+                      }),
+                 cancelled);
+  });
+}
+TEST_P(ends_of_hedged_calls, a_deadline_that_does_not_come_leaves_nothing_behind) {
+  for_both([&](auto const& call) {
+    EXPECT_EQ(call(pool, unpinned(2).deadline(steady_clock::now() + 1h), [] { return 1; }), 1);
+    EXPECT_EQ(call(pool, unpinned(2).deadline(rubato::never), [] { return 1; }), 1);
+    EXPECT_TRUE(pool.wait_idle(20s)); // no timer is armed
+  });
+}
+TEST_P(ends_of_hedged_calls, the_callers_task_is_stopped) {
+  for_both([&](auto const& call) {
+    until_stopped const f;
+    auto task = pool.spawn([&] { return call(unpinned(2), f); });
+    std::thread stopper([&] {
+      EXPECT_TRUE(f.begun->wait_for(2));
+      task.cancel();
+    });
+    EXPECT_THROW(task.get(), cancelled); // in a pool without workers this thread runs the task
+    stopper.join();
+    EXPECT_TRUE(pool.wait_idle());
+  });
+}
+TEST_P(ends_of_hedged_calls, the_callers_scope_fails) {
+  for_both([&](auto const& call) {
+    until_stopped const f;
+    struct failure {};
+    EXPECT_THROW(pool.run([&] {
+      rubato::with_scope([&](rubato::scope& s) {
+        s.spawn([&] { EXPECT_THROW(call(unpinned(2), f), cancelled); });
+        s.spawn([&]() { // in a pool without workers children run one after the other
+          if (GetParam() < 2) return;
+          EXPECT_TRUE(f.begun->wait_for(2));
+          throw failure();
+        });
+        if (GetParam() < 2) s.request_stop(), throw failure();
+      });
+    }),
+                 failure);
+    EXPECT_TRUE(pool.wait_idle());
+  });
+}
+TEST_P(ends_of_hedged_calls, an_inner_call_ends_with_the_outer_one) {
+  for_both([&](auto const& call) {
+    auto const won = std::make_shared<std::atomic<bool>>(false);
+    auto const inner = std::make_shared<arrivals>();
+    EXPECT_EQ(rubato::race(pool, unpinned(2),
+                           [&, won, inner](std::stop_token) {
+                             if (!won->exchange(true)) {
+                               EXPECT_TRUE(inner->wait_for(2));
+                               return 1;
+                             }
+                             until_stopped const f{inner};
+                             EXPECT_THROW(call(pool, unpinned(2), f), cancelled);
+                             return 2;
+                           }),
+              1);
+    EXPECT_TRUE(pool.wait_idle());
+  });
+}
+
+TEST(ends_of_pools_with_hedged_calls, a_drain_waits_for_copies_and_shows_in_their_token) {
+  for (unsigned const workers : {0U, 1U, 2U, 33U})
+    for_both([&](auto const& call) {
+      hang_guard const guard;
+      rubato::pool pool(workers);
+      until_stopped const f;
+      std::optional<int> result;
+      std::thread caller([&] { result = call(pool, unpinned(2), f); });
+      EXPECT_TRUE(f.begun->wait_for(2));
+      pool.shutdown(rubato::drain);
+      caller.join();
+      EXPECT_EQ(result, 1);
+    });
+}
+TEST(ends_of_pools_with_hedged_calls, a_discard_reaches_the_copies) {
+  for (unsigned const workers : {0U, 1U, 2U, 33U})
+    for_both([&](auto const& call) {
+      hang_guard const guard;
+      rubato::pool pool(workers);
+      until_stopped const f;
+      std::thread caller([&] {
+        try {
+          static_cast<void>(call(pool, unpinned(2), f));
+        } catch (cancelled const&) { // a copy that was about to begin was dropped
+        }
+      });
+      EXPECT_TRUE(f.begun->wait_for(2));
+      pool.shutdown(rubato::discard);
+      caller.join();
+    });
+}
+TEST(ends_of_pools_with_hedged_calls, a_discard_ends_the_wait_of_a_hedge_in_a_task) {
+  for (unsigned const workers : {1U, 2U, 33U}) {
+    hang_guard const guard;
+    rubato::pool pool(workers), other(2);
+    auto const over = std::make_shared<milestone>();
+    auto const begun = std::make_shared<milestone>();
+    auto task = pool.spawn([&] {
+      return rubato::hedge(other, unpinned(1), [over, begun] {
+        begun->reach();
+        return over->wait();
+      });
+    });
+    EXPECT_TRUE(begun->wait());
+    pool.shutdown(rubato::discard);
+    EXPECT_THROW(static_cast<void>(task.get()), cancelled);
+    over->reach();
+  }
+}
+TEST(ends_of_pools_with_hedged_calls, calls_and_ends_at_any_time) {
+  for (std::size_t i = 0; i != scaled(100); ++i) {
+    hang_guard const guard;
+    rubato::pool pool(static_cast<unsigned>(i % 3));
+    std::atomic<int> done{0};
+    std::vector<std::thread> callers;
+    for (int t = 0; t != 2; ++t)
+      callers.emplace_back([&, t] {
+        for (int n = 0; n != 20; ++n) try {
+            EXPECT_EQ(t == 0 ? rubato::race(pool, unpinned(3), [n] { return n; })
+                             : rubato::hedge(pool, unpinned(3), [n] { return n; }),
+                      n);
+          } catch (cancelled const&) {
+          }
+        ++done;
+      });
+    if (i % 2 == 0)
+      pool.shutdown(rubato::discard);
+    else
+      pool.shutdown(rubato::drain);
+    for (auto& c : callers) c.join();
+    EXPECT_EQ(done, 2);
+  }
+}
+TEST(ends_of_pools_with_hedged_calls, a_pool_that_was_shut_down_runs_a_race_on_its_caller) {
+  hang_guard const guard;
+  rubato::pool pool(2);
+  pool.shutdown();
+  race_report report;
+  EXPECT_EQ(rubato::race(pool, unpinned(2).report(&report), [] { return 1; }), 1);
+  EXPECT_EQ(report.winner, 0U);
+  EXPECT_EQ(rubato::hedge(pool, unpinned(2).report(&report), [] { return 1; }), 1);
+  EXPECT_EQ(report.winner, 0U);
+  pool.resize(2);
+  EXPECT_EQ(rubato::hedge(pool, unpinned(2), [] { return 2; }), 2);
+}
+
+} // namespace
