@@ -243,6 +243,7 @@ TEST(pool_with_a_class, sweeps_claimed_tasks_of_any_class) {
 }
 
 TEST(pool_with_a_class, works_in_the_child_of_a_fork) {
+  if (rubato_test::under_tsan) GTEST_SKIP() << "ThreadSanitizer starts no threads in the child of a fork";
   rubato_test::hang_guard const guard;
   rubato::pool pool(alone(1));
   std::atomic<int> ran = 0;
