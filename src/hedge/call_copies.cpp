@@ -87,7 +87,13 @@ call_copy::~call_copy() {
 
 void call_copies::run_copy(task& base, thread_context* runner) noexcept {
   auto& c = static_cast<call_copy&>(base);
-  state_ref const mine(c.call); // the sender's
+  state_ref mine(c.call); // the sender's
+  // It was queued: now that its turn has come, a thread without a seat runs it, so that it holds none.
+  if (c.queued && runner != nullptr && thread_of(*runner).sits_on() != nullptr &&
+      !c.call->protocol_.is_decided() && c.call->home()->send_aside(c, c.cpu)) {
+    static_cast<void>(mine.let_go()); // that thread's
+    return;
+  }
   if (runner != nullptr)
     c.call->run(c, *runner);
   else
@@ -238,7 +244,18 @@ void call_copies::send_next(call_copies& c) noexcept {
   call_copy& next = c.copies_[c.next_++];
   // relaxed: if the decider does not see it, the thread that begins the copy sees the decision.
   next.phase.store(copy_phase::waiting, std::memory_order_relaxed);
-  c.send_or_queue(next);
+  // In a pool whose workers are all busy a delayed copy is of the class low: it begins when nothing else is
+  // ready. Those of a coroutine are not. The caller of a race holds a seat itself, perhaps the only one.
+  pool_core& core = *c.home();
+  bool const is_async = c.kind_ == call_kind::async_race || c.kind_ == call_kind::async_hedge;
+  bool const is_free = core.size() == 0 || core.idle_threads.wanted() != idle_set::want::monitor;
+  if (is_free || is_async || (c.kind_ == call_kind::race && core.size() == 1)) {
+    c.send_or_queue(next);
+  } else {
+    next.queued = true;
+    c.hold(); // for the queue
+    core.enqueue_as(priority::low, &next);
+  }
   if (c.next_ != c.count_) c.delays_.begin(clock::now() + c.delay_);
 }
 

@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
@@ -109,6 +110,23 @@ TEST_P(delayed_copies, end_with_a_deadline_in_between) {
     EXPECT_EQ(*begun, 1);
     EXPECT_TRUE(pool.wait_idle(20s));
   });
+}
+TEST_P(delayed_copies, begin_at_last_when_all_workers_are_busy) {
+  milestone over;
+  arrivals busy;
+  std::vector<rubato::future<bool>> tasks;
+  for (unsigned i = 0; i != GetParam(); ++i)
+    tasks.push_back(pool.spawn([&] {
+      busy.arrive();
+      return over.wait();
+    }));
+  EXPECT_TRUE(busy.wait_for(GetParam()));
+  for_both([&](auto const& call) { // of the class low: relief runs them, because the workers block
+    auto const all = std::make_shared<rendezvous>(2);
+    EXPECT_TRUE(call(pool, unpinned(2).hedge_after(1ns), [all] { return all->meet(); }));
+  });
+  over.reach();
+  for (auto& t : tasks) EXPECT_TRUE(t.get());
 }
 TEST_P(delayed_copies, of_coroutines_begin_late_too) {
   auto const calls = std::make_shared<std::atomic<int>>(0);
