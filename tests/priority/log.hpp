@@ -46,13 +46,11 @@ public:
 
 /// All workers are in a task of this until it is opened or destroyed.
 class held_workers {
-  rubato::pool& pool_;
   gate open_;
   std::atomic<unsigned> inside_{0};
 
 public:
-  explicit held_workers(rubato::pool& pool)
-      : pool_(pool) {
+  explicit held_workers(rubato::pool& pool) {
     unsigned const n = pool.size();
     for (unsigned i = 0; i != n; ++i)
       pool.enqueue([this] {
