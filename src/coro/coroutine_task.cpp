@@ -57,7 +57,9 @@ public:
       // relaxed: no requeue entry is valid now, so no thread changes the number.
       std::uint32_t const number = (a.requeue_number_.load(std::memory_order_relaxed) + 2) | 1U;
       task* const made = ::new (allocate(sizeof(requeue_entry))) requeue_entry(a, number);
-      a.requeue_number_.store(number, std::memory_order_release); // pairs with run() and claim_elsewhere()
+      // release: pairs with run() and claim_elsewhere(). seq_cst: pairs with is_ready_elsewhere(), because
+      // the caller reads the class next, and a thread that raises the class looks for this entry afterwards.
+      a.requeue_number_.store(number, std::memory_order_seq_cst);
       return made;
     } catch (std::bad_alloc const&) {
       return nullptr;
@@ -250,7 +252,7 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's. Without
   // memory for a second one it goes on there.
   task* node = queued.is_queued() ? make_requeue_entry() : nullptr;
-  priority p = queued.cls();
+  priority p = queued.linked_class();
   if (node == nullptr) {
     node = this;
     auto const offered = queued.offer();

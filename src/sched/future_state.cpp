@@ -139,7 +139,7 @@ void offer(future_state& s, made_ready_by cause) noexcept {
     if (!s.queued.is_queued()) {
       s.displaced.store(false, std::memory_order_relaxed);
     } else if (task* const entry = s.make_requeue_entry()) {
-      queue_task(core, seat, s.queued.cls(), *entry, cause);
+      queue_task(core, seat, s.queued.linked_class(), *entry, cause); // after the entry was made
       return;
     }
   }

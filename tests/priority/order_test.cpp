@@ -197,13 +197,15 @@ class flood {
   }
 
 public:
-  flood(rubato::pool& pool, priority c, unsigned tasks)
+  /// `begins`: returns when it has begun.
+  flood(rubato::pool& pool, priority c, unsigned tasks, bool begins = true)
       : pool_(pool)
       , class_(c)
       , tasks_(tasks) {
     for (unsigned i = 0; i != tasks; ++i) pool.enqueue(c, [this] { turn(); });
-    EXPECT_TRUE(eventually([this] { return turns_ > 200; }));
+    EXPECT_TRUE(!begins || eventually([this] { return turns_ > 200; }));
   }
+  [[nodiscard]] std::size_t turns() const { return turns_.load(); }
   ~flood() {
     end_ = true;
     EXPECT_TRUE(eventually([this] { return ended_ == tasks_; }));
@@ -257,6 +259,60 @@ TEST_P(starvation, of_no_kind_of_normal_work_by_high_tasks) {
   ASSERT_TRUE(eventually([&] { return ran == 2; }));
   pool.enqueue_after(std::chrono::microseconds(1), [&] { ++ran; }); // the event lane
   ASSERT_TRUE(eventually([&] { return ran == 3; }));
+}
+
+/// A low task that counts as normal among normal tasks keeps the turn that it has among high ones.
+TEST_P(starvation, regression_of_a_low_task_that_has_aged_by_high_tasks) {
+  rubato_test::hang_guard const guard;
+  rubato::pool pool(alone(GetParam()));
+  std::atomic<bool> ran = false;
+  std::unique_ptr<flood> all;
+  {
+    held_workers held(pool);
+    pool.enqueue(priority::low, [&] { ran = true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    all = std::make_unique<flood>(pool, priority::high, 10 * GetParam(), false);
+  }
+  EXPECT_TRUE(eventually([&] { return ran.load(); }));
+}
+
+/// If no normal task is queued, the turns of those are the children's.
+TEST(starvation_alone, regression_of_a_child_by_high_tasks_alone) {
+  rubato_test::hang_guard const guard;
+  rubato::pool pool(alone(1));
+  flood const all(pool, priority::high, 10);
+  rubato::task_group group(pool);
+  std::atomic<std::size_t> spawned = 0, began = 0;
+  pool.enqueue(priority::high, [&] {
+    group.spawn([&] { began = all.turns(); });
+    spawned = all.turns();
+  });
+  ASSERT_TRUE(eventually([&] { return began != 0; }));
+  EXPECT_LE(began - spawned, 5u * 61);
+}
+
+/// A substitute has the turns of a worker.
+TEST(starvation_alone, regression_of_no_class_behind_a_worker_that_blocks) {
+  rubato_test::hang_guard const guard;
+  for (priority const flooding : {priority::high, priority::normal}) {
+    rubato::pool pool(1);
+    pool_test::gate release;
+    std::atomic<bool> blocks = false;
+    pool.enqueue([&] {
+      blocks = true;
+      static_cast<void>(release.wait());
+    });
+    ASSERT_TRUE(eventually([&] { return blocks.load(); }));
+    {
+      flood const all(pool, flooding, 10);
+      std::atomic<int> ran = 0;
+      pool.enqueue([&] { ++ran; });
+      pool.enqueue(priority::low, [&] { ++ran; });
+      EXPECT_TRUE(eventually([&] { return ran == 2; })) << static_cast<int>(flooding);
+    }
+    release.open();
+    EXPECT_TRUE(pool.wait_idle());
+  }
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <string>
@@ -173,6 +174,26 @@ TEST_F(strand_of_one_worker, is_dropped_at_a_discard_with_all_that_was_moved) {
     for (auto& f : all) EXPECT_THROW(f.get(), std::future_error);
   }
   EXPECT_EQ(ran, 0);
+}
+
+/// The old entries of raised tasks are swept, as those of tasks that a waiter has claimed.
+TEST_F(strand_of_one_worker, regression_leaves_no_ever_growing_number_of_old_entries) {
+  std::size_t most = 0;
+  rubato::strand s(pool);
+  struct chain {
+    rubato::pool& pool;
+    rubato::strand& strand;
+    std::size_t& most;
+    void turn(int left) {
+      strand.enqueue(priority::low, [] {});
+      strand.enqueue(priority::high, [] {});
+      if (left % 64 == 0) most = std::max(most, pool.stats().of(priority::low).queued);
+      if (left != 0) pool.enqueue([this, left] { turn(left - 1); }); // never out of normal work
+    }
+  } c{pool, s, most};
+  pool.enqueue([&] { c.turn(5'000); });
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_LE(most, 1'000u);
 }
 
 } // namespace

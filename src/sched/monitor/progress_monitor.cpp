@@ -279,7 +279,8 @@ finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
   if (on_seat)
     if (seat* const s = blocked->sits_on())
       if (task* const k = s->inbox.pop()) return {.queued = k};
-  if (task* const k = take(core_, t, priority::high)) return {.queued = k};
+  if (core_.queues.any_classed())
+    if (task* const k = take_before_normal(core_, t)) return {.queued = k};
   if (core_.size() == 1 &&
       core_.queues.seats() != 0) // what its one worker has taken from the injector comes first
     if (task* const k = core_.queues.seat_at(0).queue.pop()) return {.queued = k};
@@ -288,6 +289,7 @@ finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
     if (scope_child* const c = take_child(core_, t)) return {.child = c};
     if (steal_result const l = find_latent(core_, t)) return {.latent = l};
   }
+  if (task* const k = take(core_, t, priority::high)) return {.queued = k};
   // The extra thread stands beside size() threads that compute: nothing is idle.
   return {.queued = blocked != nullptr ? take(core_, t, priority::low) : take_aged(core_, t)};
 }

@@ -107,7 +107,7 @@ bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool strande
     return true;
   }
   t.bump(counted::executed);
-  if (s.queued.cls() == priority::low) ++t.stale_low;
+  if (s.queued.was_low()) ++t.stale_low;
   ++t.claims;
   s.begun_by.store(t.index + 1, std::memory_order_relaxed);
   s.resume(t);
@@ -120,12 +120,15 @@ void run_raised(pool_core& core, pool_thread& t, future_state& s) noexcept {
   if (!claim_in_place(core, t, s, false)) return;
   if (core.life.is_discarding() && !s.has_begun()) {
     s.drop();
+    sweep(core, t);
     return;
   }
+  if (s.queued.was_low()) ++t.stale_low;
   // Its entry is in a queue that is no longer its own: see offer(). relaxed: the next offer comes after this.
   s.displaced.store(true, std::memory_order_relaxed);
   s.begun_by.store(t.index + 1, std::memory_order_relaxed);
   s.resume(t);
+  sweep(core, t);
 }
 
 namespace {

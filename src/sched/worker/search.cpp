@@ -137,9 +137,7 @@ void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept {
 bool run_one(pool_core& core, pool_thread& t) noexcept {
   finding f;
   constexpr unsigned fair_every = 61; // guarantee F: as for a worker
-  bool const fair = core.queues.any_classed() && ++t.class_tick % fair_every == 0;
-  if (fair && t.class_tick / fair_every % 2 == 0) f.queued = take(core, t, priority::low);
-  if (!f && !fair) f.queued = take(core, t, priority::high);
+  if (core.queues.any_classed()) f.queued = take_before_normal(core, t);
   if (!f && ++t.schedule_tick % fair_every == 0) f.child = take_child(core, t);
   if (!f) f.queued = core.queues.any_normal();
   if (!f) f.child = take_child(core, t);

@@ -76,18 +76,13 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
 /// Something other than normal is queued. Normal tasks are counted on their own, so that what is fair among
 /// them stays so, however rarely their turn comes.
 [[gnu::noinline, gnu::cold]] task* next_by_class(pool_core& core, pool_thread& t, seat& s) noexcept {
-  bool const fair = ++t.class_tick % fair_every == 0;
-  if (!fair) {
-    if (task* k = take(core, t, priority::high)) return k;
-    if (t.class_tick % aged_every == 0)
-      if (task* k = take_aged(core, t)) return k;
-    return next_normal(core, t, s);
-  }
-  look_for_events(); // the normal tasks' turn for that may be far
-  // Normal and low in turn. Aged low tasks have had theirs.
-  if (t.class_tick / fair_every % 2 == 0 && !core.queues.any_aged(os::now()))
-    if (task* k = take(core, t, priority::low)) return k;
+  if (task* k = take_before_normal(core, t)) return k;
+  bool const fair = t.class_tick % fair_every == 0;
+  if (fair) look_for_events(); // the normal tasks' turn for that may be far
   if (task* k = next_normal(core, t, s)) return k;
+  if (!fair) return nullptr;
+  // No normal task is queued, so the count of those stands still: the next such turn is a child's.
+  t.schedule_tick += (fair_every + child_turn - t.schedule_tick % fair_every) % fair_every;
   return take(core, t, priority::high);
 }
 
@@ -103,6 +98,13 @@ task* take_aged(pool_core& core, pool_thread& t) noexcept {
   task* const k = core.queues.pop_aged(os::now());
   if (k != nullptr) t.bump(counted::executed_low);
   return k;
+}
+
+task* take_before_normal(pool_core& core, pool_thread& t) noexcept {
+  if (++t.class_tick % fair_every == 0) // normal and low in turn
+    return t.class_tick / fair_every % 2 == 0 ? take(core, t, priority::low) : nullptr;
+  if (task* k = take(core, t, priority::high)) return k;
+  return t.class_tick % aged_every == 0 ? take_aged(core, t) : nullptr;
 }
 
 task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept {
@@ -139,7 +141,7 @@ namespace {
 /// tasks.
 bool run_child_in_turn(pool_core& core, pool_thread& t) noexcept {
   bool const high = core.queues.any(priority::high);
-  if (high && (t.class_tick + 1) % fair_every != 0) return false;
+  if (high && (t.class_tick + 1) % (2 * fair_every) != fair_every) return false; // a turn of the normal tasks
   scope_child* const c = take_child(core, t);
   if (c == nullptr) return false;
   if (high) ++t.class_tick;

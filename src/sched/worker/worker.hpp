@@ -18,6 +18,9 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept;
 [[nodiscard]] task* take(pool_core& core, pool_thread& t, priority c) noexcept;
 /// A low task that has been ready for 100 ms, which counts as normal.
 [[nodiscard]] task* take_aged(pool_core& core, pool_thread& t) noexcept;
+/// What begins before a normal task at this boundary, while something other than normal is queued: a high
+/// task, or in its turn a low one. Null: the normal task.
+[[nodiscard]] task* take_before_normal(pool_core& core, pool_thread& t) noexcept;
 /// The end of a task: the worker hands its seat over if a thread that came back from a wait has none.
 void boundary(pool_core& core, pool_thread& t) noexcept;
 /// Runs a task that was taken out of a queue.

@@ -99,7 +99,7 @@ public:
 
   [[nodiscard]] task* make_requeue_entry() noexcept override;
   [[nodiscard]] bool is_ready_elsewhere() const noexcept override {
-    return (requeue_number_.load(std::memory_order_relaxed) & 1U) != 0;
+    return (requeue_number_.load(std::memory_order_seq_cst) & 1U) != 0; // pairs with requeue_entry::make()
   }
   [[nodiscard]] bool claim_elsewhere() noexcept override {
     // acquire: pairs with requeue(), because the claimer resumes what it wrote.

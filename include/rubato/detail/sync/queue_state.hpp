@@ -75,9 +75,13 @@ public:
 
   /// relaxed: a hint, unless no thread raises the work.
   [[nodiscard]] priority cls() const noexcept { return class_in(bits_.load(std::memory_order_relaxed)); }
-  /// For the thread that has just linked the work to other work (seq_cst) that must not have a lower class.
+  /// It was low at first, so an old entry may be in a queue of that class.
+  [[nodiscard]] bool was_low() const noexcept { return (bits_.load(std::memory_order_relaxed) & low) != 0; }
+  /// For the thread that has just linked the work to other work (seq_cst) that must not have a lower class,
+  /// or has made a requeue entry of it (seq_cst), which goes to the queue of this class.
   [[nodiscard]] priority linked_class() const noexcept {
-    // seq_cst: pairs with raise(). Either the thread that raises this finds the link, or its raise is seen.
+    // seq_cst: pairs with raise(). Either the thread that raises this finds the link or the entry, or its
+    // raise is seen.
     return class_in(bits_.load(std::memory_order_seq_cst));
   }
   /// For work that no other thread knows, before its first offer.
