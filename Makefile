@@ -34,8 +34,8 @@ build: configure ## install missing packages, build everything
 	cmake --build --preset $(PRESET) -j $(JOBS)
 
 examples: configure ## install missing packages, build the programs of examples/
-	cmake --build --preset $(PRESET) --target identifiers pipeline periodic echo_server chat -j $(JOBS)
-	@ls $(build)/examples/identifiers/identifiers $(build)/examples/pipeline/pipeline $(build)/examples/periodic/periodic
+	cmake --build --preset $(PRESET) --target identifiers pipeline periodic echo_server chat tail -j $(JOBS)
+	@ls $(build)/examples/identifiers/identifiers $(build)/examples/pipeline/pipeline $(build)/examples/periodic/periodic $(build)/examples/tail/tail
 
 savegame: ## install missing packages, build, start the example server and its Redis; OPTIONS for the server
 	@scripts/setup build savegame

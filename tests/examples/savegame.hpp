@@ -201,6 +201,7 @@ public:
     ::close(output_[0]);
   }
 
+  std::uint16_t port() const { return port_; }
   client connect() const { return client::of_port(port_); }
   answer ask(std::string_view method, std::string_view target, std::string_view body = {}) const {
     const client c = connect();
