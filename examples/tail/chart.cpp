@@ -11,8 +11,8 @@ namespace {
 
 constexpr double width = 720, height = 420, left = 64, right = 176, top = 24, bottom = 48;
 
-constexpr std::array colours{"#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951",
-                             "#ff8ab7", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0"};
+constexpr std::array colours{"#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2",
+                             "#97bbf5", "#9c6b4e", "#9498a0", "#1b3a6b", "#8a5a00", "#7a1f12", "#1d5c50"};
 
 const char* colour(std::size_t index) { return colours[index % colours.size()]; }
 
