@@ -157,7 +157,11 @@ struct async_call_fn : pool_forms<async_call_fn<Kind>> {
 
 inline constexpr detail::race_fn race{};
 inline constexpr detail::hedge_fn hedge{};
+/// co_await async_race(f, args...), also with options, and with a pool, first: race() in a coroutine. It ends
+/// when the losers have ended. See detail::async_call_fn for what f may be.
 inline constexpr detail::async_call_fn<detail::call_kind::async_race> async_race{};
+/// co_await async_hedge(f, args...), also with options, and with a pool, first: hedge() in a coroutine. It
+/// ends with the first result.
 inline constexpr detail::async_call_fn<detail::call_kind::async_hedge> async_hedge{};
 
 } // namespace rubato

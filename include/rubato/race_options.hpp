@@ -43,11 +43,12 @@ struct race_report {
   };
   /// One copy.
   struct copy {
-    fate what = fate::withdrawn;
-    int cpu = -1;        ///< where it began; -1: it has not begun, or the system does not tell
-    bool pinned = false; ///< false also if the system has refused the pin
-    bool queued = false; ///< no thread could be had for it at once, so it waited in the pool's queue
-    std::chrono::steady_clock::time_point began{}, ended{}; ///< where there is such a time
+    fate what = fate::withdrawn; ///< how it ended, or why it did not
+    int cpu = -1;                ///< where it began; -1: it has not begun, or the system does not tell
+    bool pinned = false;         ///< false also if the system has refused the pin
+    bool queued = false;         ///< no thread could be had for it at once, so it waited in the pool's queue
+    std::chrono::steady_clock::time_point began{}; ///< if it has begun
+    std::chrono::steady_clock::time_point ended{}; ///< if it has ended
   };
   unsigned asked = 0;       ///< race_options::runners()
   std::vector<copy> copies; ///< fewer than that if they were clamped; the first is the caller's in a race

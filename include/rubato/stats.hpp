@@ -56,6 +56,7 @@ struct pool_stats : seat_stats {
   std::uint64_t contended = 0;   ///< requests and takes that failed because another thread had the chain
   std::array<class_stats, 3> classes{}; ///< parts of `executed` and `queued`; see of()
 
+  /// The part of one class.
   [[nodiscard]] class_stats const& of(priority p) const noexcept {
     return classes[static_cast<std::size_t>(p)];
   }
