@@ -90,8 +90,8 @@ public:
   }
   enum class raising : std::uint8_t {
     needless, ///< it had that class, or a higher one
-    done,
-    of_queued ///< done, and the work is ready in a queue of its old class
+    applied,
+    of_queued ///< applied, and the work is ready in a queue of its old class
   };
   /// Gives the work that class if its own is lower.
   raising raise(priority c) noexcept {
@@ -102,7 +102,7 @@ public:
     // seq_cst: pairs with linked_class(), because the caller looks next at what this work is linked to.
     while (!bits_.compare_exchange_weak(bits, bits | bit_of(c), std::memory_order_seq_cst,
                                         std::memory_order_relaxed));
-    return (bits & ready) != 0 ? raising::of_queued : raising::done;
+    return (bits & ready) != 0 ? raising::of_queued : raising::applied;
   }
 
   using claimed = ticket_claimed;
