@@ -96,8 +96,8 @@ TEST_P(pools_without_workers, are_driven_for_a_race_that_another_input_decides) 
 }
 
 TEST_P(pools_without_workers, are_those_too_that_lose_their_workers) {
+  gate go; // outlives the pool, whose worker waits for it
   rubato::pool losing(1);
-  gate go;
   losing.enqueue([&] { go.wait(); });
   auto f = losing.spawn([] { return 1; });
   std::jthread const resizes([&] {

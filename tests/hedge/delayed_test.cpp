@@ -107,7 +107,7 @@ TEST_P(delayed_copies, end_with_a_deadline_in_between) {
                         EXPECT_TRUE(pool_test::eventually([&] { return stop.stop_requested(); }));
                       }),
                  rubato::cancelled);
-    EXPECT_EQ(*begun, 1);
+    EXPECT_LE(*begun, 1); // the deadline may come before the first
     EXPECT_TRUE(pool.wait_idle(20s));
   });
 }

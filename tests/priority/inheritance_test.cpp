@@ -121,8 +121,10 @@ TEST_P(inheritance, of_resumptions_after_a_receive) {
 
 TEST_P(inheritance, of_resumptions_after_a_send) {
   rubato::channel<int> c(0);
+  int const sent = 1; // outlives the operation, which refers to it
   expect_resumption_in_class(
-      pool, GetParam(), [&c] { return c.send(1); }, [&] { EXPECT_TRUE(c.try_receive().has_value()); });
+      pool, GetParam(), [&c, &sent] { return c.send(sent); },
+      [&] { EXPECT_TRUE(c.try_receive().has_value()); });
 }
 
 TEST_P(inheritance, of_resumptions_after_a_lock) {
