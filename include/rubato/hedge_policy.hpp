@@ -51,8 +51,8 @@ struct hedge_policy_stats {
 ///
 /// Any number of threads may use it at once. They share no cache line while they record; only one of 32
 /// records takes a lock, which it never waits for. The policy takes about 10 KiB, and 192 bytes for each CPU
-/// (4 to 64). Make it `static`, or let it outlive the calls that use it: copies that lost may still be
-/// running.
+/// (4 to 64). Make it `static`, or let it live until the pool of its calls is idle: losers of a hedge may
+/// still be running then, and a timer that fires may ask the policy.
 ///
 /// Sources: J. Dean, L. A. Barroso, "The tail at scale", CACM 56(2), 2013, for hedging at a quantile; the
 /// log-linear buckets of G. Tene's HdrHistogram, whose bounded relative error C. Masson, J. Rim and H. Lee,

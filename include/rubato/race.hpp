@@ -50,7 +50,8 @@ struct race_fn : pool_forms<race_fn> {
   ///
   /// Copies need no worker: they run on idle threads and spares of the pool beside its size() tasks, also in
   /// a pool without workers, and all of them begin even if each waits for the others. If no thread can be
-  /// had, a copy is queued, and the report says so.
+  /// had, a copy is queued, and the report says so; in a pool that has no workers, or was shut down, it is
+  /// withdrawn.
   ///
   /// Source: J. Dean, L. A. Barroso, "The tail at scale", CACM 56(2), 2013.
   template<class F>
@@ -66,14 +67,15 @@ struct race_fn : pool_forms<race_fn> {
       using state = typed_call_copies<callable>;
       using result = typename state::result;
       pool& where = pool_or_current(p);
+      thread_context& me = *current;
+      stop_scope* const around = scope_in_force(); // before the caller becomes a guest of that pool
       auto body = [&](thread_context&) -> value_of<result> {
         auto* const made =
             make_in_slab<state>(*core_of(where), call_kind::race, o, true, static_cast<callable>(f));
         state_ref const mine(made);
-        conduct(*made, o);
+        conduct(*made, around, o);
         return invoke_value([&]() -> result { return made->take(); });
       };
-      thread_context& me = *current;
       if (me.core == core_of(where)) return static_cast<result>(body(me));
       return static_cast<result>(on_pool(&where, body));
     }
@@ -109,7 +111,7 @@ struct hedge_fn : pool_forms<hedge_fn> {
       auto* const made =
           make_in_slab<state>(*core_of(pool_or_current(p)), call_kind::hedge, o, true, std::forward<F>(f));
       state_ref const mine(made);
-      conduct(*made, o);
+      conduct(*made, scope_in_force(), o);
       return made->take();
     }
   }

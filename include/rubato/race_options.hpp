@@ -94,7 +94,8 @@ public:
   race_options&& hedge_after(std::chrono::nanoseconds t) && { return std::move(hedge_after(t)); }
   /// The policy says how long the first copy may run before the second begins, and whether the budget has
   /// room for it. As long as the policy has seen too few calls, hedge_after() serves in its place; without
-  /// that, one copy runs. The policy must outlive the copies, losers included. Unset: none.
+  /// that, one copy runs. A race does not use the policy after its return. For the other calls it must live
+  /// until the pool is idle, because a timer that fires may still ask it: make it `static`. Unset: none.
   race_options& policy(hedge_policy& p) & { return policy_ = &p, *this; }
   race_options&& policy(hedge_policy& p) && { return std::move(policy(p)); }
   /// A request stops the call: no copy wins any more, and the call throws cancelled. Unset: none.

@@ -4,6 +4,7 @@
 #include "os/cpus/affinity.hpp"
 #include "os/thread.hpp"
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/deadline.hpp"
 #include "rubato/hedge_policy.hpp"
 #include "rubato/thread_pool.hpp"
 #include "sched/core/pool_core.hpp"
@@ -26,16 +27,18 @@ constexpr unsigned most_runners = 1024;
 constexpr std::chrono::nanoseconds at_once{0};
 
 /// How many copies there are.
-std::uint32_t count_of(pool_core& core, unsigned runners, bool pins, std::vector<int> const& cpus) {
+std::uint32_t count_of(pool_core& core, unsigned runners, bool alone, bool pins,
+                       std::vector<int> const& cpus) {
   if (runners == 0 || runners > most_runners)
     throw std::invalid_argument("rubato: race_options::runners(" + std::to_string(runners) +
                                 "): from 1 to 1,024 copies may run");
-  if (!pins) return runners;
+  if (!pins) return alone ? 1 : runners;
   auto const& usable = core.threads.places(os::placement_policy::cores);
   for (int const c : cpus)
     if (std::ranges::find(usable, c, &os::cpu::id) == usable.end())
       throw std::invalid_argument("rubato: race_options::cpus(): CPU " + std::to_string(c) +
                                   " does not exist, or the pool's threads may not use it");
+  if (alone) return 1;
   std::size_t const places = std::max<std::size_t>(1, cpus.empty() ? usable.size() : cpus.size());
   return static_cast<std::uint32_t>(std::min<std::size_t>(runners, places));
 }
@@ -46,16 +49,35 @@ std::chrono::nanoseconds delay_of(std::chrono::nanoseconds after, hedge_policy c
   return std::max(after, at_once);
 }
 
-/// Pins the calling thread, which gets its affinity back.
+/// The calling thread as a worker of the pool that has made it, perhaps now a guest of others; null: it is
+/// none.
+pool_thread* as_worker() noexcept {
+  for (thread_context* at = current; at->core != nullptr; at = thread_of(*at).outer)
+    // relaxed: it is the calling thread's own.
+    if (pool_thread& t = thread_of(*at); t.worker.load(std::memory_order_relaxed)) return &t;
+  return nullptr;
+}
+
+/// Pins the calling thread, which gets its affinity back: a worker that of the seat on which it sits by then,
+/// because it may have left its seat for a wait.
 class pinned_for_a_while {
   enum class undo : unsigned char { nothing, unpin, pin_back } undo_ = undo::nothing;
-  int before_ = -1;
   bool done_ = false;
+  int before_ = -1;
+  pool_thread* const worker_;
+  seat* const sat_on_;
 
 public:
-  explicit pinned_for_a_while(int cpu) noexcept {
+  explicit pinned_for_a_while(int cpu) noexcept
+      : worker_(cpu >= 0 ? as_worker() : nullptr)
+      , sat_on_(worker_ != nullptr ? worker_->sits_on() : nullptr) {
     if (cpu < 0) return;
-    bool const was_pinned = !os::mask_before_pin().empty(); // by its seat, or by a call around this one
+    if (worker_ != nullptr) {
+      before_ = worker_->pinned_to;
+      done_ = pin_to(*worker_, cpu);
+      return;
+    }
+    bool const was_pinned = !os::mask_before_pin().empty(); // by a call around this one
     before_ = os::current_cpu();
     done_ = was_pinned && before_ == cpu;
     if (done_ || !os::pin(cpu)) return;
@@ -64,6 +86,12 @@ public:
   }
   pinned_for_a_while(pinned_for_a_while const&) = delete;
   ~pinned_for_a_while() {
+    if (worker_ != nullptr) {
+      if (seat* const s = worker_->sits_on(); s != nullptr && s != sat_on_)
+        pin(*worker_, *s);
+      else
+        static_cast<void>(pin_to(*worker_, before_));
+    }
     if (undo_ == undo::unpin) static_cast<void>(os::unpin());
     if (undo_ == undo::pin_back) static_cast<void>(os::pin(before_));
   }
@@ -107,8 +135,14 @@ void call_clock::begin(clock::time_point t) noexcept {
   call_.home()->quiescence.armed();
   due = t;
   arm(*this);
-  // acq_rel: pairs with stop(). The later of the two sees the other, and takes the timer back.
-  if (state_.exchange(state::armed, std::memory_order_acq_rel) == state::over) take_back();
+  // acq_rel, acquire: pair with stop(). The later of the two sees the other, and takes the timer back. `over`
+  // stays: the firer may begin the clock again before the thread that began it first comes here.
+  state before = state_.load(std::memory_order_relaxed);
+  while (before != state::over &&
+         !state_.compare_exchange_weak(before, state::armed, std::memory_order_acq_rel,
+                                       std::memory_order_acquire)) {
+  }
+  if (before == state::over) take_back();
 }
 
 void call_clock::stop() noexcept {
@@ -126,10 +160,9 @@ void call_clock::fire() noexcept {
   pool_core& core = *call_.home();
   hazard_guard const here(core); // alive as long as it counts this timer
   core.quiescence.fired();
-  {
-    state_ref const mine(&call_); // begin()'s
-    rings_(call_);
-  }
+  rings_(call_);
+  // begin()'s reference. The last one destroys the user's function, and the firer is no place for that.
+  if (!call_.release_unless_last()) call_.send_bell(); // it has nothing to stop, and releases the call
   core.quiescence.disarmed();
 }
 
@@ -142,7 +175,11 @@ call_copies::bell::bell(call_copies& c) noexcept
 /// By the firer. A stop runs users' callbacks, so another thread requests it.
 void call_copies::ring(call_copies& c) noexcept {
   c.hold(); // for the bell
-  if (!c.home()->send_aside(c.bell_)) c.home()->enqueue_event(&c.bell_);
+  c.send_bell();
+}
+
+void call_copies::send_bell() noexcept {
+  if (!home()->send_aside(bell_)) home()->enqueue_event(&bell_);
 }
 
 void call_copies::run_bell(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {
@@ -162,8 +199,7 @@ call_copies::call_copies(pool_core& core, call_kind k, race_options const& o, bo
     , asked_(o.runners_)
     , kind_(k)
     // Without a threshold a policy has seen too few calls, and hedges none.
-    , count_(count_of(core, policy_ != nullptr && delay_ == at_once ? std::min(o.runners_, 1U) : o.runners_,
-                      pins && o.pin_, o.cpus_))
+    , count_(count_of(core, o.runners_, policy_ != nullptr && delay_ == at_once, pins && o.pin_, o.cpus_))
     , protocol_(delay_ == at_once ? count_ : 1)
     , copies_(std::make_unique<call_copy[]>(count_))
     , delays_(*this, &call_copies::send_next)
@@ -176,6 +212,7 @@ call_copies::call_copies(pool_core& core, call_kind k, race_options const& o, bo
     if (i == 0 || delay_ == at_once) copies_[i].phase.store(copy_phase::waiting, std::memory_order_relaxed);
   }
   if (pins && o.pin_) place(core, o);
+  if (o.report_ != nullptr) o.report_->copies.resize(count_); // now: fill_report() must not fail
 }
 
 call_copies::~call_copies() = default;
@@ -190,6 +227,9 @@ void call_copies::place(pool_core& core, race_options const& o) {
   }
   for (std::uint32_t i = 0; i != count_; ++i) copies_[i].cpu = chosen[i];
 }
+
+/// False: perhaps no thread ever looks at the pool's queue. A coroutine is awaited there.
+bool call_copies::has_workers() const noexcept { return home()->size() != 0 && !home()->life.is_closed(); }
 
 /// False: no thread can be had.
 bool call_copies::send(call_copy& c) noexcept {
@@ -212,6 +252,10 @@ bool call_copies::send(call_copy& c) noexcept {
 
 void call_copies::send_or_queue(call_copy& c) noexcept {
   if (send(c)) return;
+  if (!is_async(kind_) && !has_workers()) {
+    drop_copy(c);
+    return;
+  }
   c.queued = true;
   hold(); // for the queue
   home()->enqueue(&c);
@@ -236,9 +280,10 @@ bool call_copies::start() noexcept {
 
 /// By the firer: the next copy is due.
 void call_copies::send_next(call_copies& c) noexcept {
-  if (c.policy_ != nullptr && !c.policy_->try_hedge()) return;
-  if (!c.protocol_.admit()) {
-    if (c.policy_ != nullptr) c.policy_->withdraw_hedge();
+  if (!c.protocol_.admit()) return;
+  // Inside, so that a race does not return before the policy has answered.
+  if (c.policy_ != nullptr && !c.policy_->try_hedge()) {
+    c.finish(c.protocol_.end(c.next_, false));
     return;
   }
   call_copy& next = c.copies_[c.next_++];
@@ -247,16 +292,15 @@ void call_copies::send_next(call_copies& c) noexcept {
   // In a pool whose workers are all busy a delayed copy is of the class low: it begins when nothing else is
   // ready. Those of a coroutine are not. The caller of a race holds a seat itself, perhaps the only one.
   pool_core& core = *c.home();
-  bool const is_async = c.kind_ == call_kind::async_race || c.kind_ == call_kind::async_hedge;
-  bool const is_free = core.size() == 0 || core.idle_threads.wanted() != idle_set::want::monitor;
-  if (is_free || is_async || (c.kind_ == call_kind::race && core.size() == 1)) {
+  bool const is_free = !c.has_workers() || core.idle_threads.wanted() != idle_set::want::monitor;
+  if (is_free || is_async(c.kind_) || (c.kind_ == call_kind::race && core.size() == 1)) {
     c.send_or_queue(next);
   } else {
     next.queued = true;
     c.hold(); // for the queue
     core.enqueue_as(priority::low, &next);
   }
-  if (c.next_ != c.count_) c.delays_.begin(clock::now() + c.delay_);
+  if (c.next_ != c.count_) c.await_delay();
 }
 
 bool call_copies::begin(call_copy& c) noexcept {
@@ -275,7 +319,11 @@ void call_copies::note_begin(call_copy& c) noexcept {
     c.told.store(call_copy::tells::beginning,
                  std::memory_order_release); // pairs with fill_report(), record()
   }
-  if (c.number == 0 && delay_ != at_once && count_ > 1) delays_.begin(clock::now() + delay_);
+  if (c.number == 0 && delay_ != at_once && count_ > 1) await_delay();
+}
+
+void call_copies::await_delay() noexcept {
+  if (auto const t = deadline_after(delay_); t != clock::time_point::max()) delays_.begin(t);
 }
 
 void call_copies::end(call_copy& c, bool has_value) noexcept {
@@ -291,9 +339,13 @@ void call_copies::end(call_copy& c, bool has_value) noexcept {
   finish(change);
 }
 
-/// The pool discards it.
 void call_copies::drop_copy(call_copy& c) noexcept {
-  if (begin(c)) finish(protocol_.end(c.number, false));
+  if (begin(c)) drop_begun(c);
+}
+
+void call_copies::drop_begun(call_copy& c) noexcept {
+  if (policy_ != nullptr && c.number != 0) policy_->withdraw_hedge();
+  finish(protocol_.end(c.number, false));
 }
 
 void call_copies::run(call_copy& c, thread_context& me) noexcept {
@@ -348,7 +400,11 @@ void call_copies::finish(copies::change c) noexcept {
     record();
     if (inside != 0) stop_losers();
   }
-  if (leaves_losers ? c.decided : last) complete_call();
+  // A race also waits for its decider, which may be at the policy. acq_rel: pairs with itself, because the
+  // second of the two lets the caller destroy what the first has used.
+  bool const both = last && c.decided, one = last || c.decided;
+  bool const ends_race = both || (one && half_ended_.exchange(true, std::memory_order_acq_rel));
+  if (leaves_losers ? c.decided : ends_race) complete_call();
 }
 
 void call_copies::stop_losers() noexcept {
@@ -391,9 +447,9 @@ std::uint32_t call_copies::winner() {
 void call_copies::fill_report(race_options const& o) const {
   if (o.report_ == nullptr) return;
   race_report& r = *o.report_;
-  r = {};
   r.asked = asked_;
-  r.copies.resize(count_);
+  r.winner.reset();
+  r.copies.assign(count_, {});
   std::uint32_t const d = protocol_.decision();
   if (d >= copies::first_winner) r.winner = d - copies::first_winner;
   for (std::uint32_t i = 0; i != count_; ++i) {
@@ -427,17 +483,25 @@ call_stops::~call_stops() {
   call_.stop_call(); // if the frame is destroyed before the call has completed
 }
 
-void conduct(call_copies& c, race_options const& o) {
-  call_stops const stops(c, static_cast<stop_scope*>(current->chain.token()), o);
+stop_scope* scope_in_force() noexcept { return static_cast<stop_scope*>(current->chain.token()); }
+
+void conduct(call_copies& c, stop_scope* around, race_options const& o) {
+  call_stops const stops(c, around, o);
   bool const first_has_thread = c.start();
   if (c.kind_ == call_kind::race) {
     c.run_first(*current);
     c.wait_to_end("race");
   } else {
     if (!first_has_thread)
-      on_pool(&c.home()->handle(), [&c](thread_context& me) { c.run(c.copies_[0], me); });
-    // If the wait ends early, the call ends with it.
-    if (!c.wait("hedge")) {
+      on_pool(&c.home()->handle(), [&c](thread_context& me) {
+        c.run(c.copies_[0], me);
+        // If the pool was shut down meanwhile, a copy may be queued that no other thread runs.
+        if (!c.has_workers()) static_cast<void>(c.wait_until(c.deadline_));
+      });
+    // If the wait ends early, the call ends with it. The deadline's task may find no thread.
+    bool const is_over =
+        c.deadline_ == clock::time_point::max() ? c.wait("hedge") : c.wait_until(c.deadline_);
+    if (!is_over) {
       c.stop_call();
       c.wait_to_end("hedge");
     }

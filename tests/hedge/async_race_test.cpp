@@ -246,4 +246,31 @@ TEST(hedged_coroutines_at_the_end_of_a_pool, end_in_any_way) {
     });
 }
 
+TEST(ends_of_hedged_coroutines, regression_a_copy_that_the_pool_drops_before_it_begins_has_not_run) {
+  hang_guard const guard;
+  static rubato::hedge_policy policy(0.5, 1.0, 10);
+  rubato::pool pool(1), other(1);
+  std::atomic<bool> over{false};
+  milestone busy;
+  auto worker = pool.spawn([&] {
+    busy.reach();
+    EXPECT_TRUE(pool_test::computing_until([&] { return over.load(); }));
+  });
+  EXPECT_TRUE(busy.wait());
+  race_report report;
+  auto call = other.spawn([&]() -> task<int> {
+    auto const f = []() -> task<int> { co_return 1; };
+    co_return co_await async_hedge(pool, unpinned(1).policy(policy).report(&report), f);
+  });
+  std::this_thread::sleep_for(pool_test::until_others_sleep); // the copy is queued by then, or refused later
+  pool.request_shutdown(rubato::discard);
+  over = true;
+  try { // another thread may have run the copy in the meantime
+    EXPECT_EQ(call.get(), 1);
+  } catch (cancelled const&) {
+    for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
+    EXPECT_EQ(policy.stats().calls, 0U);
+  }
+}
+
 } // namespace

@@ -272,4 +272,67 @@ TEST(ends_of_pools_with_hedged_calls, a_pool_that_was_shut_down_runs_a_race_on_i
   EXPECT_EQ(rubato::hedge(pool, unpinned(2), [] { return 2; }), 2);
 }
 
+/// In such a pool no thread can be had for a copy.
+template<class F>
+void for_pools_without_threads(F const& test) {
+  {
+    SCOPED_TRACE("no workers, no spares");
+    hang_guard const guard;
+    rubato::pool pool(rubato::pool_options().workers(0).spares(0));
+    test(pool);
+  }
+  {
+    SCOPED_TRACE("shut down");
+    hang_guard const guard;
+    rubato::pool pool(2);
+    pool.shutdown();
+    test(pool);
+  }
+}
+
+TEST(ends_of_pools_with_hedged_calls,
+     regression_a_copy_that_throws_where_no_thread_can_be_had_ends_the_call) {
+  for_pools_without_threads([](rubato::pool& pool) {
+    for_both([&](auto const& call) {
+      race_report report;
+      EXPECT_THROW(
+          call(pool, unpinned(2).report(&report).deadline(steady_clock::now() + 1h), [] { throw 1; }), int);
+      ASSERT_EQ(report.copies.size(), 2U);
+      EXPECT_EQ(report.copies[0].what, fate::threw);
+      EXPECT_EQ(report.copies[1].what, fate::withdrawn);
+    });
+  });
+}
+TEST(ends_of_pools_with_hedged_calls,
+     regression_copies_for_which_no_thread_can_be_had_leave_nothing_in_the_pool) {
+  for_pools_without_threads([](rubato::pool& pool) {
+    for_both([&](auto const& call) {
+      for (int i = 0; i != 10; ++i) EXPECT_EQ(call(pool, unpinned(3), [i] { return i; }), i);
+      EXPECT_EQ(pool.pending(), 0U);
+    });
+  });
+}
+TEST(ends_of_pools_with_hedged_calls, regression_a_deadline_ends_a_hedge_where_no_second_thread_can_be_had) {
+  hang_guard const guard;
+  rubato::pool pool(rubato::pool_options().workers(0).spares(1));
+  auto const over = std::make_shared<milestone>();
+  EXPECT_THROW(rubato::hedge(pool, unpinned(1).deadline(steady_clock::now() + 5ms),
+                             [over] { EXPECT_TRUE(over->wait()); }),
+               cancelled);
+  over->reach();
+  EXPECT_TRUE(pool.wait_idle());
+}
+TEST(ends_of_pools_with_hedged_calls, regression_a_stop_of_the_callers_task_reaches_a_call_in_another_pool) {
+  for_both([&](auto const& call) {
+    hang_guard const guard;
+    rubato::pool pool(2), other(2);
+    until_stopped const f;
+    auto task = pool.spawn([&] { return call(other, unpinned(2), f); });
+    EXPECT_TRUE(f.begun->wait_for(2));
+    task.cancel();
+    EXPECT_THROW(static_cast<void>(task.get()), cancelled);
+    EXPECT_TRUE(other.wait_idle());
+  });
+}
+
 } // namespace

@@ -2,10 +2,12 @@
 // both.
 #include <gtest/gtest.h>
 
+#include "sched/core/pool_core.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
 #include "support/rendezvous.hpp"
 #include "support/scale.hpp"
+#include "support/waiting.hpp"
 
 #include <rubato/race.hpp>
 #include <rubato/rubato.hpp>
@@ -21,6 +23,7 @@
 #include <vector>
 
 using namespace rubato_test;
+using pool_test::computing_until;
 using rubato::race_options;
 using rubato::race_report;
 using fate = race_report::fate;
@@ -152,8 +155,13 @@ TEST_P(hedged_calls, throw_what_the_first_copy_threw_if_all_threw) {
 TEST_P(hedged_calls, run_within_each_other_and_within_joins) {
   for_both([&](auto const& call) {
     auto const inner = [&pool = pool, &call](int n) {
-      auto const all = std::make_shared<rendezvous>(2);
-      return call(pool, unpinned(2), [all, n] { return all->meet() ? n : -1; });
+      auto const all = std::make_shared<arrivals>();
+      return call(pool, unpinned(2), [all, n](std::stop_token stop) {
+        // If the outer copy loses, the inner call is stopped, perhaps before its other copy has begun.
+        all->arrive();
+        EXPECT_TRUE(pool_test::eventually([&] { return all->count() == 2 || stop.stop_requested(); }));
+        return n;
+      });
     };
     EXPECT_EQ(pool.run([&] {
       auto [a, b] = rubato::join([&] { return inner(1); },
@@ -297,6 +305,46 @@ TEST_P(hedged_calls, come_from_many_threads_at_once) {
       }
     });
   for (auto& c : callers) c.join();
+}
+
+TEST(pinned_races, regression_leave_each_worker_on_the_cpu_of_its_seat) {
+  auto const cpus = own_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "there is one CPU";
+  hang_guard const guard;
+  rubato::pool pool(rubato::pool_options().workers(2).cpus({cpus[0], cpus[1]}));
+  rubato::promise<void> end;
+  auto ended = end.get_future();
+  milestone other_begun, racing, next_begun;
+  std::atomic<bool> other_over{false}, over{false};
+  auto other = pool.spawn([&] {
+    other_begun.reach();
+    EXPECT_TRUE(computing_until([&] { return other_over.load(); }));
+  });
+  EXPECT_TRUE(other_begun.wait());
+  auto racer = pool.spawn([&] {
+    auto const mine = own_cpus();
+    int const elsewhere = mine.front() == cpus[0] ? cpus[1] : cpus[0];
+    rubato::race(race_options().runners(1).cpus({elsewhere}), [&] {
+      racing.reach();
+      ended.get(); // leaves its seat, which the next task's thread takes
+    });
+    // It sits where the task before did, unless that one's thread still looks for another task there.
+    auto const* const sits_on = rubato::detail::thread_of(*rubato::detail::current).sits_on();
+    EXPECT_TRUE(sits_on == nullptr || own_cpus() == std::vector{sits_on->cpu});
+    over = true;
+  });
+  EXPECT_TRUE(racing.wait());
+  auto next = pool.spawn([&] {
+    next_begun.reach();
+    EXPECT_TRUE(computing_until([&] { return over.load(); }));
+  });
+  EXPECT_TRUE(next_begun.wait());
+  other_over = true;
+  other.get();
+  std::this_thread::sleep_for(pool_test::until_others_sleep);
+  end.set_value();
+  racer.get();
+  next.get();
 }
 
 TEST(hedged_calls_without_spares, run_on_what_there_is) {

@@ -125,6 +125,7 @@ pool_thread* thread_registry::take_record(bool guest, bool for_seat) {
   t->outer = &outside;
   t->local_since = 0;
   t->pinned_to = -1;
+  t->refused_cpu = -1;
   records.enter(*t);
   t->chain.arm_poll(); // the monitor may be asleep: it has not seen this thread
   return t;
@@ -381,10 +382,9 @@ bool thread_registry::ends_now(pool_thread const& t) noexcept {
 }
 
 void pin(pool_thread& t, seat& s) noexcept {
-  if (s.cpu == t.pinned_to) return;
-  if (!t.worker) return; // a guest's affinity is its own affair
-  static_cast<void>(pin_to(t, s.cpu));
-  t.pinned_to = s.cpu; // also if that was refused: it would be refused again
+  if (s.cpu == t.pinned_to || (s.cpu >= 0 && s.cpu == t.refused_cpu)) return;
+  if (!t.worker) return;                        // a guest's affinity is its own affair
+  if (!pin_to(t, s.cpu)) t.refused_cpu = s.cpu; // it would be refused again
 }
 
 bool pin_to(pool_thread& t, int cpu) noexcept {

@@ -56,7 +56,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   os::thread handle;
   pool_thread* next_to_make = nullptr; // in the monitor's list
   std::atomic<os::thread_id> tid{0};
-  int pinned_to = -1;
+  int pinned_to = -1, refused_cpu = -1;
   bool resting = true;              ///< went idle and has not noticed a call since; its own note
   std::atomic<bool> worker{false};  ///< made by the pool; else a guest
   std::atomic<bool> exiting{false}; ///< to end when idle

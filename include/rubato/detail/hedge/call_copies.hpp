@@ -34,6 +34,10 @@ enum class call_kind : unsigned char {
   return k == call_kind::race || k == call_kind::async_race;
 }
 
+[[nodiscard]] constexpr bool is_async(call_kind k) noexcept {
+  return k == call_kind::async_race || k == call_kind::async_hedge;
+}
+
 /// One copy. As a task, it is sent to a thread, or queued.
 struct call_copy final : task {
   call_copies* call = nullptr;
@@ -51,6 +55,10 @@ struct call_copy final : task {
   bool pinned = false, queued = false, threw = false;
   int ran_on = -1;
   std::chrono::steady_clock::time_point began{}, ended{};
+
+  /// The coroutine has been made: if its frame is destroyed, the copy ends. By the sender, before any other
+  /// thread has the coroutine.
+  bool in_frame = false;
 
   call_copy() noexcept;
   ~call_copy();
@@ -78,7 +86,8 @@ public:
 
 /// The call without its types.
 class call_copies : public state_of<void> {
-  friend void conduct(call_copies& c, race_options const& o);
+  friend call_clock;
+  friend void conduct(call_copies& c, stop_scope* around, race_options const& o);
 
   std::chrono::nanoseconds const delay_; ///< between the beginnings of two copies; 0: all begin at once
   hedge_policy* const policy_;
@@ -95,6 +104,7 @@ private:
   std::unique_ptr<call_copy[]> const copies_;
   std::uint32_t next_ = 1; ///< the next delayed copy; by the thread that fires
   call_clock delays_, limit_;
+  std::atomic<bool> half_ended_{false}; ///< of a race: its decider has left it, or else its last copy
   struct bell final : task {
     call_copies* call;
     explicit bell(call_copies& c) noexcept;
@@ -102,12 +112,14 @@ private:
 
   static void send_next(call_copies& c) noexcept;
   static void ring(call_copies& c) noexcept;
+  void send_bell() noexcept;
   static void run_bell(task& base, thread_context* runner) noexcept;
   void place(pool_core& core, race_options const& o);
   [[nodiscard]] bool send(call_copy& c) noexcept;
   void send_or_queue(call_copy& c) noexcept;
   void run_begun(call_copy& c, thread_context& me) noexcept;
-  void drop_copy(call_copy& c) noexcept;
+  [[nodiscard]] bool has_workers() const noexcept;
+  void await_delay() noexcept;
   void finish(copies::change c) noexcept;
   void stop_losers() noexcept;
   void record() noexcept;
@@ -150,6 +162,11 @@ public:
   void run_first(thread_context& me) noexcept;
   static void run_copy(task& base, thread_context* runner) noexcept;
 
+  /// The copy ends without having called the function: no thread runs it, or the pool discards it.
+  void drop_copy(call_copy& c) noexcept;
+  /// The same after begin().
+  void drop_begun(call_copy& c) noexcept;
+
   // By the coroutine that is a copy
   /// False: it does not begin, and touches nothing.
   [[nodiscard]] bool begin(call_copy& c) noexcept;
@@ -179,8 +196,12 @@ public:
   ~call_stops();
 };
 
-/// Starts the copies, and waits on the calling thread until the call has completed.
-void conduct(call_copies& c, race_options const& o);
+/// The stop scope of what the calling thread runs; null: there is none.
+[[nodiscard]] stop_scope* scope_in_force() noexcept;
+
+/// Starts the copies, and waits on the calling thread until the call has completed. A stop of the scope
+/// `around`, if there is one, stops the call.
+void conduct(call_copies& c, stop_scope* around, race_options const& o);
 
 /// The call with its function and its results. `F` is a reference in a race: the function is borrowed.
 template<class F>

@@ -32,7 +32,11 @@ public:
       , copy_(std::exchange(other.copy_, nullptr)) {}
   copy_in_frame& operator=(copy_in_frame&&) = delete;
   ~copy_in_frame() {
-    if (copy_ != nullptr && (begun_ || begin())) end(false);
+    if (copy_ == nullptr || !copy_->in_frame) return;
+    if (begun_)
+      end(false);
+    else
+      call().drop_copy(*copy_);
   }
   [[nodiscard]] call_copies& call() const noexcept { return static_cast<call_copies&>(*call_.get()); }
   [[nodiscard]] call_copy& copy() const noexcept { return *copy_; }
@@ -79,8 +83,14 @@ class coroutine_call_copies final : public typed_call_copies<F> {
     try {
       this->hold();
       copy_in_frame mine(state_ref(this), c);
-      return state_ref(make_in_slab<child_job<void>>(nullptr, run(std::move(mine))));
-    } catch (std::exception const&) { // no memory: the copy has ended
+      state_ref made(make_in_slab<child_job<void>>(nullptr, run(std::move(mine))));
+      c.in_frame = true;
+      return made;
+    } catch (...) { // no memory: the copy has ended
+      if (this->begin(c)) {
+        this->slots_[c.number].fail(std::current_exception());
+        this->drop_begun(c);
+      }
       return {};
     }
   }

@@ -209,6 +209,15 @@ public:
         holders_.fetch_sub(1, std::memory_order_acq_rel) == 1)
       dispose();
   }
+  /// False: the caller has the only reference, and keeps it.
+  [[nodiscard]] bool release_unless_last() noexcept {
+    // acquire: pairs with release(), because the caller goes on with what the other threads have written.
+    std::uint32_t n = holders_.load(std::memory_order_acquire);
+    while (n != 1)
+      if (holders_.compare_exchange_weak(n, n - 1, std::memory_order_release, std::memory_order_acquire))
+        return true; // release: pairs with release() and with itself, because the last one destroys the state
+    return false;
+  }
 
   /// Asks it and its inputs to stop. Work that has not begun never begins.
   void cancel() noexcept;
