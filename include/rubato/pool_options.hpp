@@ -102,9 +102,9 @@ public:
   /// std::invalid_argument.
   pool_options& cpus(std::vector<int> c) & { return cpus_ = std::move(c), *this; }
   pool_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
-  /// The number of threads beyond workers() that the pool may make to stand in for waiting ones. If all of
-  /// them wait, queued tasks stay queued until one comes back: a waiting thread runs only the work that it
-  /// waits for.
+  /// The number of threads beyond workers() that the pool may make to stand in for waiting ones, and to
+  /// run the copies of race() and hedge(). If all of them wait, queued tasks stay queued until one comes
+  /// back: a waiting thread runs only the work that it waits for.
   pool_options& spares(unsigned n = 1024) & { return spares_ = n, *this; }
   pool_options&& spares(unsigned n = 1024) && { return std::move(spares(n)); }
   /// The stack size of each thread in bytes; 0: the system's default.
