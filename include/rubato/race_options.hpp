@@ -28,7 +28,7 @@ class hedge_policy;
 
 namespace detail {
 class call_copies;
-class call_stops;
+class call_stops; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 } // namespace detail
 
 /// What became of the copies of one call. Written before race() or hedge() returns or throws, except that it

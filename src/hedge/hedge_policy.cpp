@@ -66,14 +66,14 @@ struct hedge_policy::parts {
   double missing;                 // samples, until there is a threshold
   detail::latency_sketch sketch;
 
-  parts(double quantile_, double budget_, unsigned burst)
-      : quantile(quantile_)
-      , budget(checked_budget(budget_))
+  parts(double q, double share, unsigned burst)
+      : quantile(q)
+      , budget(checked_budget(share))
       , buffer_count(std::clamp(os::usable_cpus(), least_buffers, most_buffers))
       , buffers(std::make_unique<sample_buffer[]>(buffer_count))
       , tokens(burst)
-      , missing(half_life_for(quantile_) / 16)
-      , sketch(half_life_for(quantile_)) {}
+      , missing(half_life_for(q) / 16)
+      , sketch(half_life_for(q)) {}
 
   static constexpr unsigned least_buffers = 4, most_buffers = 64;
 

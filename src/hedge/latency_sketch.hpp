@@ -23,7 +23,7 @@ struct latency_buckets {
     auto const value = static_cast<std::uint64_t>(nanoseconds);
     auto const width = static_cast<unsigned>(std::bit_width(value));
     unsigned const shift = width > precision + 1 ? width - precision - 1 : 0;
-    return static_cast<std::uint16_t>(shift * per_octave + (value >> shift));
+    return static_cast<std::uint16_t>(std::uint64_t{shift} * per_octave + (value >> shift));
   }
   /// The largest value in a bucket: at most 1/32 above every other value in it.
   static constexpr std::int64_t upper(unsigned bucket) noexcept {
