@@ -249,9 +249,9 @@ TEST(hedged_coroutines_at_the_end_of_a_pool, end_in_any_way) {
 TEST(ends_of_hedged_coroutines, regression_a_copy_that_the_pool_drops_before_it_begins_has_not_run) {
   hang_guard const guard;
   static rubato::hedge_policy policy(0.5, 1.0, 10);
-  rubato::pool pool(1), other(1);
-  std::atomic<bool> over{false};
+  std::atomic<bool> over{false}; // both outlive the pools
   milestone busy;
+  rubato::pool pool(1), other(1);
   auto worker = pool.spawn([&] {
     busy.reach();
     EXPECT_TRUE(pool_test::computing_until([&] { return over.load(); }));
