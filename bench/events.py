@@ -2,14 +2,8 @@
 """Timers, routines and events beside the bare means of the kernel and a queue with a mutex. bench/README.md
 
 Read from the environment: ROUNDS (7)."""
-import os
-import pathlib
-import statistics
-import subprocess
-import sys
+import own_rows
 
-root = pathlib.Path(__file__).resolve().parent.parent
-rounds = int(os.environ.get("ROUNDS") or 7)
 rows = [("event to handler, p50 and p99, us", "event 2 200 2000")]
 rows += [(f"lateness of a timer of {d} us, p50 and p99, us", f"timer 2 {n} {d}")
          for d, n in ((100, 400), (1000, 200), (10000, 50), (100000, 10))]
@@ -18,24 +12,5 @@ rows += [(f"routines, {times} runs each, {w} workers, million runs/s", f"routine
          for times, n in ((1, 1000000), (10, 200000)) for w in (1, 2, 5, 10)]
 rows += [("100,000 sleeping coroutines: bytes each, % of a core", "sleepers 2 100000 0")]
 
-
-def main():
-    subprocess.run(["cmake", "--preset", "bench"], cwd=root, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", "--preset", "bench", "--target", "bench-events"], cwd=root, check=True,
-                   stdout=subprocess.DEVNULL)
-    results = [{} for _ in rows]
-    for _ in range(rounds):
-        for (_, arguments), result in zip(rows, results):
-            command = [root / "build/bench/bench/bench-events", *arguments.split()]
-            for line in subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.splitlines():
-                who, *figures = line.split()
-                result.setdefault(who, []).append([float(x) for x in figures])
-    print("| what | contender | figures: median (minimum-maximum) |\n|---|---|---|")
-    for (what, _), result in zip(rows, results):
-        for who, measured in result.items():
-            print("|", what, "|", who, "|", "; ".join(
-                f"{statistics.median(x):g} ({min(x):g}-{max(x):g})" for x in zip(*measured)), "|")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    own_rows.measure("bench-events", rows)

@@ -20,7 +20,7 @@ public:
     std::string name = std::filesystem::temp_directory_path() / "identifiers-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a directory");
     root_ = name;
-    ::chmod(name.c_str(), 0755); // for the user `nobody`, too
+    ::chmod(name.c_str(), 0755); // a user without rights reads it, too
   }
   temporary_tree(const temporary_tree&) = delete;
   temporary_tree& operator=(const temporary_tree&) = delete;

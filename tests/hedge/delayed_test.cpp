@@ -1,6 +1,7 @@
 // Copies that begin late: hedge_after() and policy().
 #include <gtest/gtest.h>
 
+#include "hedge/calls.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
 #include "support/rendezvous.hpp"
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+using namespace hedge_test;
 using namespace rubato_test;
 using namespace std::chrono_literals;
 using rubato::race_options;
@@ -24,20 +26,6 @@ using rubato::race_report;
 using fate = race_report::fate;
 
 namespace {
-
-race_options unpinned(unsigned n) { return race_options().runners(n).pin(false); }
-
-template<class F>
-void for_both(F const& test) {
-  {
-    SCOPED_TRACE("race");
-    test(rubato::race);
-  }
-  {
-    SCOPED_TRACE("hedge");
-    test(rubato::hedge);
-  }
-}
 
 class delayed_copies : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(delayed_copies, all_counts);

@@ -1,6 +1,7 @@
 // Losers that a hedge leaves behind: what they own, what they cost, and how a pool ends with them.
 #include <gtest/gtest.h>
 
+#include "hedge/calls.hpp"
 #include "support/counting.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
@@ -18,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+using namespace hedge_test;
 using namespace rubato_test;
 using pool_test::census;
 using pool_test::eventually;
@@ -26,8 +28,6 @@ using rubato::race_report;
 using fate = race_report::fate;
 
 namespace {
-
-race_options unpinned(unsigned n) { return race_options().runners(n).pin(false); }
 
 /// The first copy to come wins; the others stall until they are released, without a look at a token.
 struct stalls {

@@ -1,6 +1,7 @@
 // What ends a race or a hedge from outside: tokens, deadlines, the caller's own task, the pool's end.
 #include <gtest/gtest.h>
 
+#include "hedge/calls.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
 #include "support/rendezvous.hpp"
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+using namespace hedge_test;
 using namespace rubato_test;
 using namespace std::chrono_literals;
 using pool_test::eventually;
@@ -27,20 +29,6 @@ using fate = race_report::fate;
 using std::chrono::steady_clock;
 
 namespace {
-
-race_options unpinned(unsigned n) { return race_options().runners(n).pin(false); }
-
-template<class F>
-void for_both(F const& test) {
-  {
-    SCOPED_TRACE("race");
-    test(rubato::race);
-  }
-  {
-    SCOPED_TRACE("hedge");
-    test(rubato::hedge);
-  }
-}
 
 /// Returns when it is asked to stop.
 struct until_stopped {

@@ -2,6 +2,7 @@
 // both.
 #include <gtest/gtest.h>
 
+#include "hedge/calls.hpp"
 #include "sched/core/pool_core.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
@@ -22,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+using namespace hedge_test;
 using namespace rubato_test;
 using pool_test::computing_until;
 using rubato::race_options;
@@ -29,21 +31,6 @@ using rubato::race_report;
 using fate = race_report::fate;
 
 namespace {
-
-race_options unpinned(unsigned n) { return race_options().runners(n).pin(false); }
-
-/// Calls test(hedger) for race and for hedge.
-template<class F>
-void for_both(F const& test) {
-  {
-    SCOPED_TRACE("race");
-    test(rubato::race);
-  }
-  {
-    SCOPED_TRACE("hedge");
-    test(rubato::hedge);
-  }
-}
 
 class hedged_calls : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(hedged_calls, all_counts);

@@ -80,21 +80,28 @@ TEST_P(priorities, give_results_of_closures_and_coroutines) {
   }
 }
 
+void enqueue_ten_of_each(rubato::pool& pool, task_log& log) {
+  for (int i = 0; i != 10; ++i) pool.enqueue(priority::low, [&] { log.add("low"); });
+  for (int i = 0; i != 10; ++i) pool.enqueue([&] { log.add("normal"); });
+  for (int i = 0; i != 10; ++i) pool.enqueue(priority::high, [&] { log.add("high"); });
+}
+void expect_high_before_normal_before_low(task_log const& log) {
+  ASSERT_EQ(log.size(), 30u);
+  // One of 61 tasks is chosen without regard to high.
+  EXPECT_LE(log.before_last("normal", "high") + log.before_last("low", "high"), 1u);
+  EXPECT_LE(log.before_last("low", "normal"), 1u);
+}
+
 TEST(priority_order, begins_high_before_normal_before_low) {
   rubato_test::hang_guard const guard;
   task_log log;
   rubato::pool pool(alone(1));
   {
     held_workers held(pool);
-    for (int i = 0; i != 10; ++i) pool.enqueue(priority::low, [&] { log.add("low"); });
-    for (int i = 0; i != 10; ++i) pool.enqueue([&] { log.add("normal"); });
-    for (int i = 0; i != 10; ++i) pool.enqueue(priority::high, [&] { log.add("high"); });
+    enqueue_ten_of_each(pool, log);
   }
   EXPECT_TRUE(pool.wait_idle());
-  ASSERT_EQ(log.size(), 30u);
-  // One of 61 tasks is chosen without regard to high.
-  EXPECT_LE(log.before_last("normal", "high") + log.before_last("low", "high"), 1u);
-  EXPECT_LE(log.before_last("low", "normal"), 1u);
+  expect_high_before_normal_before_low(log);
 }
 
 TEST(priority_order, is_that_of_the_pushes_within_a_class) {
@@ -117,13 +124,9 @@ TEST(priority_order, holds_for_a_thread_that_drives_a_pool_without_workers) {
   rubato_test::hang_guard const guard;
   task_log log;
   rubato::pool pool(rubato::no_workers);
-  for (int i = 0; i != 10; ++i) pool.enqueue(priority::low, [&] { log.add("low"); });
-  for (int i = 0; i != 10; ++i) pool.enqueue([&] { log.add("normal"); });
-  for (int i = 0; i != 10; ++i) pool.enqueue(priority::high, [&] { log.add("high"); });
+  enqueue_ten_of_each(pool, log);
   EXPECT_TRUE(pool.wait_idle());
-  ASSERT_EQ(log.size(), 30u);
-  EXPECT_LE(log.before_last("normal", "high") + log.before_last("low", "high"), 1u);
-  EXPECT_LE(log.before_last("low", "normal"), 1u);
+  expect_high_before_normal_before_low(log);
 }
 
 /// Every task boundary: a task that a running task has queued as high begins next.
