@@ -1,7 +1,6 @@
 // Addresses of sockets.
 //
 //   #include <rubato/address.hpp>
-//   #include <rubato/spawn.hpp>
 //
 //   #include <cstdio>
 //
@@ -23,7 +22,7 @@
 
 namespace rubato {
 
-/// An IPv4 or IPv6 address with a port, or the path of a Unix socket. A value: copies are independent.
+/// An IPv4 or IPv6 address with a port, or the path of a Unix socket. A value type: copies are independent.
 class address {
   alignas(8) std::byte bytes_[128] = {};
   std::uint32_t size_ = 0;
@@ -31,15 +30,15 @@ class address {
 public:
   /// Empty: the address of a socket that has none.
   address() noexcept = default;
-  /// A numeric address such as "127.0.0.1" or "::1". Throws std::invalid_argument if it is none: names are
-  /// for resolve().
+  /// `host`: a numeric address such as "127.0.0.1" or "::1"; anything else throws std::invalid_argument. To
+  /// look up a name, use resolve().
   address(std::string const& host, std::uint16_t port);
   /// Every IPv4 interface of this machine, to listen on. Port 0: the system chooses one.
   [[nodiscard]] static address any(std::uint16_t port);
   /// 127.0.0.1.
   [[nodiscard]] static address loopback(std::uint16_t port);
-  /// The path of a Unix socket; one that begins with a zero byte is a name outside the file system. Throws
-  /// std::invalid_argument if it is empty or longer than the system allows (107 bytes).
+  /// The address of a Unix socket. A path that begins with a zero byte is a name outside the file system.
+  /// Throws std::invalid_argument if the path is empty or longer than the system allows (107 bytes).
   [[nodiscard]] static address local(std::string const& path);
 
   /// The address without its port, or the path.
@@ -53,16 +52,17 @@ public:
   [[nodiscard]] void const* data() const noexcept { return bytes_; }
   /// The size of data() in bytes.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// From a `sockaddr`. Throws std::invalid_argument if it is larger than any.
+  /// From a `sockaddr` of `size` bytes. Throws std::invalid_argument if `size` is larger than that of any
+  /// address.
   [[nodiscard]] static address from_bytes(void const* sockaddr, std::size_t size);
 
   friend bool operator==(address const& a, address const& b) noexcept;
 };
 
-/// co_await resolve(host, service): the addresses of a host, in the order in which the system's resolver
-/// prefers them. The service is a name or a port in digits; empty: port 0. The resolver runs as blocking()
-/// code, so no worker is held up; a stop does not interrupt it. Throws std::system_error, whose message says
-/// what the resolver says.
+/// co_await resolve(host, service): yields the addresses of a host, in the resolver's order of preference.
+/// `service` is a name or a port in digits; empty means port 0. The resolver runs in blocking(), so it
+/// occupies no seat; a stop does not interrupt it. Throws std::system_error with the resolver's message.
+/// Source: getaddrinfo(3).
 [[nodiscard]] task<std::vector<address>> resolve(std::string host, std::string service);
 
 } // namespace rubato

@@ -104,16 +104,17 @@ Index bound_as(I bound) noexcept {
 }
 
 struct for_index_fn : pool_forms<for_index_fn> {
-  /// Calls f(i) for every i in [first, last), in any order and in parallel on every idle worker, and returns
-  /// when all calls have returned. The type of i is the bounds' common type. An empty or reversed interval
-  /// makes no call. A negative bound beside an unsigned one is an error, which assertions report; integers
-  /// wider than 64 bits do not compile.
+  /// Calls f(i) for every i in [first, last), in any order, in parallel on the calling thread and every idle
+  /// worker. Returns when all calls have returned. The type of i is the common type of the bounds. An empty
+  /// or reversed interval makes no call. A negative bound beside an unsigned one is an error, which an
+  /// assertion reports. Integers wider than 64 bits do not compile.
   ///
-  /// Several threads may call f at once. After the first exception no further chunk begins and running ones
-  /// are asked to stop; the exception is thrown when they have ended. In a scope that was stopped the loop
-  /// ends early and throws rubato::cancelled. The calling thread takes part and, while it waits, runs only
-  /// this loop. O(n) calls; a loop that no worker joins costs a few nanoseconds more than a plain one, and
-  /// one compare-exchange per chunk of up to 4,096.
+  /// Several threads may call f at once. After the first exception no further chunk begins, and running
+  /// chunks are asked to stop; the loop throws the exception when they have ended. If the enclosing scope is
+  /// stopped, the loop ends early and throws rubato::cancelled. While the calling thread waits, it runs only
+  /// this loop. n calls of f, and one compare-exchange per chunk of up to 4,096 calls: without another worker
+  /// a loop costs a few nanoseconds more than a plain one. Related: lazy binary splitting (A. Tzannes et al.,
+  /// PPoPP 2010); here the thief splits.
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {
@@ -130,8 +131,8 @@ struct for_index_fn : pool_forms<for_index_fn> {
 };
 
 struct for_range_fn : pool_forms<for_range_fn> {
-  /// Calls f(lo, hi) for chunks [lo, hi) that partition [first, last); the time that chunks take determines
-  /// their length. Otherwise as for_index.
+  /// Calls f(lo, hi) for chunks [lo, hi) that partition [first, last). Chunks get longer while they take less
+  /// than 50 us. Otherwise as for_index.
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {
@@ -151,8 +152,8 @@ template<class R>
 concept splittable = std::ranges::random_access_range<R> && std::ranges::sized_range<R>;
 
 struct for_each_fn : pool_forms<for_each_fn> {
-  /// Calls f(element) for every element of the range. A random-access range of known size is split; elements
-  /// of any other range, also of an input range, are taken in short chunks under a lock. Otherwise as
+  /// Calls f(element) for every element of the range. A random-access range of known size is split. From any
+  /// other range, an input range too, the threads take elements in short chunks under a lock. Otherwise as
   /// for_index.
   template<std::ranges::input_range R, class F>
   static void on(pool* p, R&& range, F&& f) {
@@ -206,11 +207,11 @@ private:
 };
 
 struct reduce_fn : pool_forms<reduce_fn> {
-  /// Returns op(... op(op(init, map(x0)), map(x1)) ...) for an associative op, which need not be commutative:
-  /// elements keep the order of the range. init is used once. map defaults to the identity. T is the type of
-  /// init; T and the results of map are converted to T. As in for_index, the range is split when a worker is
-  /// idle, and exceptions are thrown when all calls have ended. The calling thread alone reduces a range
-  /// without random access.
+  /// Returns op(... op(op(init, map(x0)), map(x1)) ...). op must be associative and need not be commutative,
+  /// because the elements keep the order of the range. init is used once. map defaults to the identity. T is
+  /// the type of init; the results of op and map are converted to T. Several threads may call op and map at
+  /// once. As in for_index, the range is split when a worker is idle, and an exception is thrown when all
+  /// calls have ended. The calling thread alone reduces a range without random access.
   template<std::ranges::input_range R, class T, class Op, class Map = std::identity>
   static T on(pool* p, R&& range, T init, Op op, Map map = {}) {
     return run(p, range, std::move(init), op, map);
@@ -221,8 +222,8 @@ struct reduce_fn : pool_forms<reduce_fn> {
     return run(p, range, std::move(init), op, map);
   }
 
-  /// The same, as a tree whose shape depends only on the length: floating-point results are bit-identical for
-  /// any number of workers, but may differ from the serial sum.
+  /// The same, as a tree whose shape depends only on the length of the range. So a floating-point result has
+  /// the same bits with any number of workers, but may differ from that of a serial loop.
   template<std::ranges::random_access_range R, class T, class Op, class Map = std::identity>
     requires std::ranges::sized_range<R>
   static T on(pool* p, deterministic_t, R&& range, T init, Op op, Map map = {}) {

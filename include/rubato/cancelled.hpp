@@ -1,4 +1,4 @@
-// The exception of a wait or a loop that a stop has ended early.
+// The exception that a wait or a loop throws when a stop ends it early.
 //
 //   #include <rubato/cancelled.hpp>
 //   #include <rubato/pool.hpp>
@@ -23,7 +23,8 @@
 
 namespace rubato {
 
-/// Thrown by a stopped wait whose result type has no value for a stop.
+/// Thrown by a wait that a stop request or the end of a pool ends early, if the result type of the wait has
+/// no value for that. Also the result of work that was cancelled before it began.
 class cancelled : public std::exception {
 public:
   /// A constant text.

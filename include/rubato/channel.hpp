@@ -372,17 +372,19 @@ selected(A&&, G&&) -> selected<A, std::decay_t<G>>;
 
 } // namespace detail
 
-/// A first-in, first-out queue between coroutines with room for `capacity` values. With capacity 0, a sender
-/// waits until a receiver takes its value. Any number of senders and receivers may use it, on any threads and
-/// pools. Waiters at either end are served in order, and each resumes on its own pool. A wait allocates
-/// nothing; the buffer grows with its content. The channel must outlive its waiters.
+/// A first-in, first-out queue between coroutines that holds up to `capacity` values. With capacity 0, a
+/// sender waits until a receiver takes its value. Thread-safe: any number of senders and receivers may use
+/// it, on any threads and pools. Waiters at either end are served in order of arrival, and each resumes on
+/// its own pool. Each operation takes O(1), in a short critical section. A wait allocates nothing; the buffer
+/// grows with its content. The channel must outlive its waiters.
 ///
-/// T is a movable object type, a reference, or void. Values are copied, moved and destroyed under no lock, so
-/// all of that may use the channel. A value whose move runs code goes through the channel in memory of its
-/// own. If the copy or move into it throws, send() throws and has sent nothing; if the move out of it throws,
-/// receive() throws and the value is lost.
+/// T is a movable object type, a reference, or void. The channel copies, moves and destroys values without
+/// holding a lock, so these operations of T may use the channel. A value whose move or destructor is not
+/// trivial travels in a block of memory from a cache. If the copy or move into the channel throws, send()
+/// throws and has sent nothing. If the move out of it throws, receive() throws and the value is lost.
 ///
-/// A stop request ends a wait as close() does: receive() with nullopt, send() with false.
+/// A stop request ends a wait as close() does: receive() yields nullopt, send() yields false. Source: the
+/// channels of C. A. R. Hoare's CSP (1978).
 template<class T>
 class channel {
   using core_type = detail::channel_core<detail::value_in_std<T>>;
@@ -398,9 +400,10 @@ public:
   explicit channel(std::size_t capacity) noexcept
       : core_(capacity) {}
 
-  /// co_await send(value): yields true when the value is in the buffer or received. Yields false if the
-  /// channel is closed or the wait was stopped; then a value that was passed as an rvalue is back in its
-  /// place. It must live until then: await send() in the same expression, or keep the value.
+  /// co_await send(value): waits while the buffer is full. Yields true when the value is in the buffer or
+  /// received. Yields false if the channel is closed or the wait is stopped; then a value that was passed as
+  /// an rvalue is moved back into its place. That object must live until the await ends: write co_await
+  /// c.send(...) in one expression, or keep the object.
   auto send(stored_type&& value) noexcept {
     return detail::send_awaiter<stored_type, stored_type&&>(core_, std::move(value));
   }
@@ -414,16 +417,16 @@ public:
   {
     return detail::send_awaiter<stored_type, stored_type>(core_, stored_type());
   }
-  /// co_await receive(): yields the next value, or nullopt if the channel is closed and empty or the wait was
-  /// stopped.
+  /// co_await receive(): waits while the channel is empty. Yields the next value, or nullopt if the channel
+  /// is closed and empty or the wait is stopped.
   auto receive() noexcept { return detail::receive_awaiter<stored_type>(core_); }
 
-  /// For select(): receives, and calls f(std::optional<stored_type>) with the result of receive().
+  /// For select(): receives, and calls f(std::optional<stored_type>) with the result.
   template<class F>
   [[nodiscard]] auto receiving(F&& f) {
     return detail::selected(receive(), std::forward<F>(f));
   }
-  /// For select(): sends, and calls f(bool) with the result of send().
+  /// For select(): sends, and calls f(bool) with the result.
   template<class F>
   [[nodiscard]] auto sending(stored_type&& value, F&& f) {
     return detail::selected(send(std::move(value)), std::forward<F>(f));
@@ -435,8 +438,9 @@ public:
     return detail::selected(send(value), std::forward<F>(f));
   }
 
-  /// As co_await send(value), but blocks the calling thread. A task leaves its seat meanwhile. For the edge
-  /// of a program: coroutines cost less where they can wait.
+  /// As co_await send(value), but blocks the calling thread. If a task calls it, another thread may take the
+  /// task's seat meanwhile. Use it in code that is no coroutine; a waiting coroutine costs less than a
+  /// waiting thread.
   [[nodiscard]] bool send_blocking(stored_type&& value) { return send_and_wait(std::move(value)); }
   [[nodiscard]] bool send_blocking(stored_type const& value)
     requires std::copy_constructible<stored_type>
@@ -449,7 +453,7 @@ public:
     return send_and_wait(stored_type());
   }
   /// As co_await receive(), but blocks the calling thread. This and send_blocking() throw std::bad_alloc if
-  /// there is no memory for a wait.
+  /// there is no memory to wait.
   [[nodiscard]] std::optional<stored_type> receive_blocking() {
     std::optional<detail::channel_cell_t<stored_type>> value;
     if (core_.take(value) != core_type::outcome::waits)
@@ -461,8 +465,8 @@ public:
     return detail::received_value<stored_type>(std::move(here.value));
   }
 
-  /// Sends without waiting. Returns false and leaves the value in place if there is no room or the channel is
-  /// closed.
+  /// Sends without waiting. Returns false and leaves the value in place if the buffer is full or the channel
+  /// is closed.
   [[nodiscard]] bool try_send(stored_type&& value) { return send_at_once(std::move(value)); }
   [[nodiscard]] bool try_send(stored_type const& value)
     requires std::copy_constructible<stored_type>
@@ -481,9 +485,10 @@ public:
     return detail::received_value<stored_type>(std::move(value));
   }
 
-  /// Accepts no more values: waiting senders get false; buffered values can still be received.
+  /// Refuses further values. Waiting senders get false, waiting receivers nullopt; buffered values can still
+  /// be received.
   void close() noexcept { core_.close(); }
-  /// True after close(). There may be values left.
+  /// True after close(). The buffer may still hold values.
   [[nodiscard]] bool is_closed() const noexcept { return core_.is_closed(); }
   /// The constructor's argument.
   [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity(); }

@@ -1,4 +1,4 @@
-// Lets a coroutine of another library co_await futures and tasks of Rubato.
+// Lets coroutines of other libraries co_await futures and tasks of Rubato.
 //
 //   #include <rubato/foreign_coroutine.hpp>
 //   #include <cstdio>
@@ -71,9 +71,10 @@ public:
 
 } // namespace detail
 
-/// co_await of a future or a task in a coroutine of another library, which then continues on a worker of the
-/// pool that made the result, else of the global pool. The coroutine must not be destroyed while it waits. A
-/// task is spawned on the current pool. Coroutines of Rubato do not use these.
+/// co_await of a future in a coroutine of another library. Yields or throws the result. The coroutine resumes
+/// on a worker of the pool that made the result, or of the global pool if no pool made it. It must not be
+/// destroyed while it waits. Throws std::future_error(no_state) if the future is invalid. Coroutines of
+/// Rubato do not use these operators.
 template<class T>
 [[nodiscard]] detail::foreign_coroutine_awaiter<future<T>> operator co_await(future<T>&& f) {
   return detail::foreign_coroutine_awaiter<future<T>>(std::move(f));
@@ -83,7 +84,7 @@ template<class T>
 [[nodiscard]] detail::foreign_coroutine_awaiter<shared_future<T>> operator co_await(shared_future<T> f) {
   return detail::foreign_coroutine_awaiter<shared_future<T>>(std::move(f));
 }
-/// The same for a task.
+/// The same for a task, which is spawned on the current pool.
 template<class T>
 [[nodiscard]] detail::foreign_coroutine_awaiter<future<T>> operator co_await(task<T>&& t) {
   return detail::foreign_coroutine_awaiter<future<T>>(spawn(std::move(t)));

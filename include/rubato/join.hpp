@@ -1,12 +1,5 @@
 // Fork and join: two callables that may run at the same time, at about the price of calling them.
 //
-// A fork writes a job into the caller's frame and links it into the thread's chain of latent jobs. It
-// publishes nothing and wakes no thread; docs/design/take.md explains how other threads steal the job. The
-// order of this file follows the fast path: cold code is out of line and costs the caller's code only the
-// call.
-//
-// This header declares `pool` and does not define it: to make a pool, include rubato/pool.hpp as well.
-//
 //   #include <rubato/join.hpp>
 //
 //   #include <cstdio>
@@ -20,6 +13,8 @@
 //   int main() {
 //     std::printf("%ld\n", fib(20)); // -> 6765
 //   }
+//
+// This header declares `pool` and does not define it: to make a pool, include rubato/pool.hpp as well.
 #pragma once
 
 #include "rubato/detail/base/config.hpp"
@@ -34,6 +29,11 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+// A fork writes a job into the caller's frame and links it into the thread's chain of latent jobs. It
+// publishes nothing and wakes no thread; docs/design/take.md explains how other threads steal the job. The
+// order of this file follows the fast path: cold code is out of line and costs the caller's code only the
+// call.
 
 namespace rubato {
 

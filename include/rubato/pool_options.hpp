@@ -36,21 +36,26 @@ class progress_monitor;
 class thread_registry;
 } // namespace detail
 
-/// Where workers are pinned: nowhere; one per physical core first, node by node; or across the memory nodes
-/// in turn.
-enum class placement : unsigned char { free, cores, numa };
+/// Where workers are pinned.
+enum class placement : unsigned char {
+  free,  ///< nowhere
+  cores, ///< to distinct physical cores first, node by node, then to their second hardware threads
+  numa   ///< the same, but the memory nodes take turns
+};
 
 /// The wait graph of a stalled pool. The default handler prints it once.
 struct stall_report {
   /// A thread that waits.
   struct waiter {
-    unsigned thread;                   ///< its current_worker()
-    char const* waits_in;              ///< "join", "scope", "loop", "get", "broadcast", "enqueue", "co_await"
+    unsigned thread; ///< its current_worker()
+    /// Where it waits: "join", "scope", "loop", "get", "timed wait", "broadcast", "enqueue", "race", "hedge",
+    /// "send_blocking" or "receive_blocking".
+    char const* waits_in;
     std::optional<unsigned> waits_for; ///< the thread that runs the awaited work, if one does
   };
   std::string pool;            ///< its name
   std::vector<waiter> waiters; ///< every thread that waits in a task of the pool
-  std::size_t ready = 0;       ///< ready tasks, for which no thread is left
+  std::size_t ready = 0;       ///< ready tasks that no thread is left to run
   std::size_t suspended = 0;   ///< suspended coroutines
 };
 

@@ -7,8 +7,9 @@
 //
 //   int main() {
 //     rubato::race_report report;
-//     int const n = rubato::race(rubato::race_options().runners(2).pin(false).report(&report), [] { return 6;
-//     }); std::printf("%d by one of %zu copies\n", n, report.copies.size()); // -> 6 by one of 2 copies
+//     auto const options = rubato::race_options().runners(2).pin(false).report(&report);
+//     int const n = rubato::race(options, [] { return 6; });
+//     std::printf("%d by one of %zu copies\n", n, report.copies.size()); // -> 6 by one of 2 copies
 //     std::printf("%d\n", report.winner.has_value()); // -> 1
 //   }
 #pragma once

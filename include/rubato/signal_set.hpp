@@ -29,12 +29,14 @@ namespace detail {
 class signal_subscription;
 }
 
-/// Some of the process's signals, which it receives in place of their default action as long as it lives.
-/// Several sets may contain a signal: each receives it. A signal that comes several times before next() is
-/// received once, as the system does with signals that are pending. A signal that every thread of the
-/// process blocks does not come. When its last set is gone, a signal has
-/// the action that it had before the first. Thread-safe, but for moves; one task at a time may await next(),
-/// and the set must outlive that. After fork() the child receives the signals of sets that it makes itself.
+/// Receives some of the process's signals, in place of their default action, while it lives. If several sets
+/// name a signal, each set receives it. A signal that arrives several times before next() is received once, as
+/// the system does with pending signals. A signal that every thread of the process blocks is not received.
+/// When the last set of a signal is destroyed, the signal has its earlier action again.
+///
+/// Thread-safe, except for moves. One task at a time may await next(), and the set must outlive that wait.
+/// After fork() the child receives signals only by sets that it makes itself. Source: sigaction(2) and an
+/// eventfd(2).
 class signal_set {
   std::unique_ptr<detail::signal_subscription> state_;
   explicit signal_set(std::initializer_list<int> signals);
