@@ -64,9 +64,9 @@ public:
   void wait() const {
     if (!state().wait("get")) throw cancelled();
   }
-  /// The same, for at most `d`. Returns false if the result is not ready, or if the calling task was stopped.
-  /// It does not run the work in place; but a caller that waits for a pool without workers runs that pool's
-  /// queued tasks, and may return late by one task.
+  /// The same, for at most `d`. Returns false if the result is not ready by then, or if the calling task is
+  /// stopped. The caller does not run the awaited work itself, except in a pool without workers: there it
+  /// runs the pool's queued tasks, and may return late by one task.
   template<class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) const {
     return state().wait_until(deadline_after(d));
@@ -77,9 +77,9 @@ public:
 
 } // namespace detail
 
-/// The result of work that may not have ended yet. Movable; one thread at a time may use it. get(), then(),
-/// share() and detach() leave it invalid. On an invalid future, every member except valid(), ready(),
-/// assignment and destruction throws std::future_error(no_state).
+/// The result of work that may not have ended yet. Movable. One thread at a time may use a future; different
+/// futures are independent. get(), then(), share() and detach() leave it invalid. On an invalid future, every
+/// member except valid(), ready(), swap(), assignment and destruction throws std::future_error(no_state).
 ///
 /// A dropped future asks its work to stop, and work that has not begun never begins; detach() avoids that. A
 /// continuation never runs inside get(), wait(), cancel() or promise::set_value(): it is queued.
@@ -109,10 +109,10 @@ public:
   void swap(future& other) noexcept { std::swap(state_, other.state_); }
 
   /// Waits for the result and returns it, or throws the exception of the work. A task may call it: the caller
-  /// runs work that has not begun in place, and otherwise leaves its seat to another thread. It also throws
+  /// runs work that has not begun in place, and otherwise another thread may take its seat. It also throws
   ///   - cancelled, if the work was cancelled;
-  ///   - cancelled, if the calling task was stopped during the wait, as by a discard of its pool: then
-  ///     nothing else has changed, and the future stays valid;
+  ///   - cancelled, if the calling task is stopped during the wait, by a discard of its pool too: then the
+  ///     future stays valid;
   ///   - std::future_error(broken_promise), if there will be no result: the promise was destroyed, or the
   ///     pool ended and dropped the work or destroyed it where it was suspended.
   T get() {
@@ -121,11 +121,13 @@ public:
     return static_cast<T>(detail::result_of<T>(*s.get()).take());
   }
   /// Queues f when the result is ready, on the pool of the thread that sets the result. If the result is set
-  /// outside any pool, or was set before this call, f goes to the pool of the work, or, for a promise, to the
-  /// current pool. then(pool, f) names the pool instead. Returns the future of f's result; a future or task
-  /// that f returns is awaited. f is called in the first of these forms that it accepts: f(std::stop_token,
-  /// T), f(T), f(std::stop_token, future<T>), f(future<T>); without T if T is void. The first two forms are
-  /// not called if there is an exception, which becomes the result. One allocation.
+  /// outside any pool, or was set before this call, f is queued on the pool of the work, or, for a promise,
+  /// on the current pool. then(pool, f) names the pool instead. Returns the future of f's result; a future or
+  /// task that f returns is awaited.
+  ///
+  /// f is decay-copied, and called in the first of these forms that it accepts: f(std::stop_token, T), f(T),
+  /// f(std::stop_token, future<T>), f(future<T>); without T if T is void. If the result is an exception, the
+  /// first two forms are skipped, and the exception becomes the result of then(). One allocation.
   template<class F>
   auto then(F&& f) {
     return detail::attach<T, future>(take_state(), nullptr, std::forward<F>(f));
@@ -136,15 +138,15 @@ public:
     return detail::attach<T, future>(take_state(), &p, std::forward<F>(f));
   }
 
-  /// A result for several waiters.
+  /// Returns a shared_future with the result, for several waiters.
   shared_future<T> share();
-  /// Lets the work go on and drops its result; an exception is dropped too.
+  /// Lets the work continue, and drops its result or exception.
   void detach() { static_cast<void>(take_state()); }
-  /// Asks the work to stop, and with it the futures that then(), when_all() or when_any() were called on to
-  /// make this one. Work that has not begun never begins, and its result is `cancelled`. The result becomes
-  /// ready once no thread runs the work any more: get() still waits for begun work that ignores its token,
-  /// but not for promises or shared futures. For a promise's own future: promise::token() shows the stop, and
-  /// the promise sets the result as usual.
+  /// Asks the work to stop. If then(), when_all() or when_any() made this future, it also asks the work of
+  /// their input futures to stop. Work that has not begun never begins, and its result is `cancelled`. The
+  /// result becomes ready once no thread runs the work any more. So get() still waits for running work that
+  /// ignores its token, but not for promises or shared futures. If a promise made this future,
+  /// promise::token() shows the stop, and the promise sets the result as usual.
   void cancel() { state().cancel(); }
 
 private:
@@ -154,8 +156,8 @@ private:
   }
 };
 
-/// A future whose result any number of threads may wait for. Copies refer to the same result; different
-/// threads may use different copies at once. Dropping a copy requests no stop.
+/// A future whose result any number of threads may wait for. Copies refer to the same result. Different
+/// threads may use different copies at once, or const members of one. Dropping a copy requests no stop.
 template<class T>
 class [[nodiscard("a shared_future is all that is left of a result: keep it")]] shared_future
     : public detail::future_base {
@@ -202,9 +204,9 @@ shared_future<T> future<T>::share() {
   return shared_future<T>(take_state());
 }
 
-/// The other end of a future, for a result that is set by hand. Movable. Any thread may call any member, but
-/// one thread at a time, except that set_value() and set_exception() may run at the same time as any use of
-/// the future.
+/// Sets the result of a future. Movable. Any thread may use it, one at a time; other threads may use its
+/// future meanwhile. On a promise that was moved from, get_future(), token() and the setters throw
+/// std::future_error(no_state).
 template<class T>
 class promise {
   detail::future_state* state_; // null: moved from; owns a reference until the result is set
@@ -236,12 +238,12 @@ public:
       : state_(std::exchange(other.state_, nullptr))
       , retrieved_(other.retrieved_)
       , set_(other.set_) {}
-  /// The same; breaks a result that this promise had not set, as the destructor does.
+  /// The same. If this promise was not set, it is broken, as by the destructor.
   promise& operator=(promise&& other) noexcept {
     promise(std::move(other)).swap(*this);
     return *this;
   }
-  /// Breaks a promise that was not set: its waiters get std::future_error(broken_promise).
+  /// Breaks the promise if it was not set: the future throws std::future_error(broken_promise).
   ~promise() {
     if (state_ == nullptr) return;
     if (!set_) state_->drop();
@@ -254,23 +256,24 @@ public:
     std::swap(set_, other.set_);
   }
 
-  /// May be called once.
+  /// Returns the future. A second call throws std::future_error(future_already_retrieved).
   future<T> get_future() {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     if (std::exchange(retrieved_, true)) throw std::future_error(std::future_errc::future_already_retrieved);
     return detail::future_access::make<T>(detail::state_ref(state_));
   }
 
-  /// Shows a stop when the result is no longer wanted: its future, or a future made of it, was cancelled or
-  /// dropped. Shared futures request no stop. Callbacks that are registered with the token run inside that
-  /// cancel(). Once the result is set, a token that never shows a stop.
+  /// A token that shows a stop when the result is no longer wanted: its future, or a future made from it, was
+  /// cancelled or dropped. Shared futures request no stop. Callbacks that are registered with the token run
+  /// inside that cancel(). After the result is set, this returns a token that never shows a stop.
   [[nodiscard]] std::stop_token token() const {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     return set_ ? std::stop_token() : state_->stop.token(std::stop_token());
   }
 
-  /// One of these two may be called, once. It runs no continuation in place, so the caller may hold locks. If
-  /// copying or moving the value throws, the exception is passed on and nothing is set.
+  /// Sets the value. A second call of set_value() or set_exception() throws
+  /// std::future_error(promise_already_satisfied). Continuations are queued and never run here, so the caller
+  /// may hold locks. If copying or moving the value throws, nothing is set, and the exception is thrown.
   template<class U = T>
     requires(!std::is_void_v<T>)
   void set_value(U&& value) {

@@ -34,13 +34,13 @@
 
 namespace rubato {
 
-/// A coroutine that co_yields any number of values. It runs only while a coroutine awaits next(), as a part
-/// of that coroutine: it runs on the coroutine's pool, stops with it, and may co_await all that a task may.
+/// A coroutine that co_yields any number of values. It runs only while another coroutine awaits next(), as a
+/// part of that coroutine: on its pool, and with its stop token. It may co_await whatever a task may.
 ///
-/// A T is copied or moved from the yielded value; a T& refers to it. Movable; one next() at a time.
-/// Destroying it destroys the suspended coroutine and the generators in its frame, recursively, on the stack;
-/// the end of a pool destroys nested ones from the innermost outwards. A value allocates nothing, and any
-/// number of values use no stack.
+/// If T is an object type, each value is copied or moved from the yielded one; if T is a reference, it refers
+/// to it. Movable. One thread at a time may use it, and one next() may be awaited at a time. A value costs no
+/// allocation and no stack. The destructor destroys the suspended coroutine, and recursively the generators
+/// in its frame; the end of a pool destroys nested generators from the innermost outwards.
 template<class T>
 class [[nodiscard("an async_generator begins only with next()")]] async_generator {
 public:
@@ -57,17 +57,17 @@ private:
       : frame_(h) {}
 
 public:
-  /// Empty, as one that was moved from: it can only be assigned to.
+  /// Empty, as after a move: it can only be assigned to and destroyed.
   async_generator() noexcept = default;
-  /// True if it holds a coroutine. False after a pool's end has destroyed the coroutine during a next().
+  /// True if it holds a coroutine. False if the end of a pool has destroyed the coroutine during a next().
   [[nodiscard]] bool valid() const noexcept {
     return frame_.get() != nullptr && !detail::tombstone::stands_for(frame_.get());
   }
 
-  /// co_await next(): runs the coroutine until it yields, and yields that value, or nullopt when the
-  /// coroutine has ended. An exception of the coroutine is thrown here, once, and then the coroutine has
-  /// ended. Throws std::future_error(no_state) if it is empty, std::logic_error if another next() has not
-  /// ended.
+  /// co_await next(): runs the coroutine until its next co_yield, and yields that value, or nullopt when the
+  /// coroutine has ended. If the coroutine throws, next() throws that exception once; later calls yield
+  /// nullopt. Throws std::future_error(no_state) if the generator is empty, and std::logic_error if another
+  /// next() is awaited.
   auto next() {
     if (!valid()) detail::throw_no_state("rubato: next() of an empty async_generator");
     return awaiter(frame_.get());

@@ -238,26 +238,31 @@ public:
 };
 
 /// Runs f() on this thread and, at the same time if a worker is free, g(). Returns both results as a
-/// std::pair, std::monostate for void. A thread outside any pool runs them on pool::global().
+/// std::pair, with std::monostate for void. A thread outside any pool joins pool::global() for the call.
 ///
-/// Either may return a reference or a type that is only movable. The callables are borrowed until the call
-/// returns, and each is called once, as an rvalue if it accepts nothing else. A callable that accepts a
-/// std::stop_token gets one; a task or future that a callable returns is awaited. If f throws, f's exception
-/// is thrown: g is skipped if no thread has begun it, else asked to stop and awaited. Otherwise an exception
-/// of g is thrown. A g that throws on another thread does not stop f. A token that g gets shows stops until g
-/// returns. A thread that waits here runs only work that descends from g, so the caller may hold a lock
-/// across the call if neither branch needs it. An unstolen fork costs no atomic read-modify-write, no fence,
-/// no allocation and no system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack,
-/// and the THE protocol of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et
-/// al., asymmetric Dekker synchronisation).
+/// **Callables.** Each is called at most once, as an lvalue if it accepts that, else as an rvalue. They are
+/// borrowed until the call returns. They may return a reference or a type that is only movable. A callable
+/// that accepts a std::stop_token gets one; a task or future that a callable returns is awaited.
 ///
-/// join(context, f, g) is the same for a recursion that passes a context down: f(context&), g(context&). It
+/// **Failure.** If f throws, join() throws f's exception. g is skipped if no thread has begun it; otherwise
+/// it is asked to stop and awaited. If only g throws, join() throws g's exception when f has returned: f is
+/// not asked to stop.
+///
+/// **Waiting.** While the calling thread waits for g, it runs only work that descends from g. So the caller
+/// may hold a lock across the call if neither callable needs it.
+///
+/// **Cost.** A fork that no thread steals costs no atomic read-modify-write, no fence, no allocation and no
+/// system call. Source: lazy task creation (Mohr et al., 1991) with jobs on the stack, and the THE protocol
+/// of Cilk-5 (Frigo et al., 1998) with the owner's fence moved to the thief (Dice et al., asymmetric Dekker
+/// synchronisation).
+///
+/// join(context, f, g) calls f(context&) and g(context&), for a recursion that passes a context down. That
 /// saves the look-up of the thread at every fork.
 struct join_fn : join_operator<>, join_operator<context> {
   using join_operator<>::operator();
   using join_operator<context>::operator();
 
-  /// The same on a given pool, which the calling thread joins for the duration of the call.
+  /// The same on the pool p. The calling thread is a member of p for the duration of the call.
   template<class F, class G>
   auto operator()(pool& p, F&& f, G&& g) const {
     static_assert(fits<called_as<F>>, "rubato: join(pool, f, g): f must be callable as f()");
@@ -277,9 +282,9 @@ private:
   using result = brought_if_fits_t<called_as<F, context&>, context&>;
 
 public:
-  /// Calls f(context&) with the calling thread's context, the first of a recursion, which is valid until f
-  /// returns. A task or future that f returns is awaited. Runs on the given pool, else on the caller's own,
-  /// else on pool::global().
+  /// Calls f(context&) with the calling thread's context, which begins a recursion. The context is valid
+  /// until f returns. A task or future that f returns is awaited. f runs as a member of the given pool, else
+  /// of the caller's own, else of pool::global().
   template<class F>
   static auto on(pool* p, F&& f) -> result<F> {
     static_assert(accepts<F>, "rubato: with_context(f): f must be callable as f(context&)");
@@ -294,8 +299,8 @@ public:
 };
 
 struct invoke_fn : pool_forms<invoke_fn> {
-  /// Runs all callables, in parallel as far as workers are free, and returns their results as a std::tuple,
-  /// std::monostate for void. Otherwise as nested joins: see join().
+  /// Calls all callables, in parallel as far as workers are free, and returns their results as a std::tuple,
+  /// with std::monostate for void. Otherwise like nested joins: see join().
   template<class F, class... Rest>
   static auto on(pool* p, F&& f, Rest&&... rest) {
     static_assert(accepts<F, Rest...>, "rubato: invoke(f, g, ...): each must be callable as f()");
