@@ -29,8 +29,8 @@
 namespace rubato {
 
 /// One T per thread of a pool, made at the thread's first local(): partial sums, buffers, random generators.
-/// Tasks may run on any thread, so every task must be able to use any T. A coroutine calls local() again
-/// after each co_await.
+/// Any task may run on any thread, so a task must work with any of them. A coroutine must call local() again
+/// after each co_await. A T has cache lines of its own.
 ///
 /// The pool must outlive it.
 template<class T>
@@ -88,10 +88,10 @@ class per_worker {
   }
 
 public:
-  /// Each T is made by T{}.
+  /// Makes each T by T{}.
   explicit per_worker(pool& p)
       : per_worker(p, [] { return T{}; }) {}
-  /// Each T is the result of make(), which several threads may call at once.
+  /// Makes each T by make(), which several threads may call at once.
   template<class Make>
   per_worker(pool& p, Make&& make)
       : pool_(&p)
@@ -111,8 +111,9 @@ public:
     for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].load(std::memory_order_relaxed);
   }
 
-  /// The calling thread's T. No other thread touches it, except for for_each() and combine(). Throws
-  /// std::logic_error unless the caller is a thread of the pool: see pool::run(). O(1).
+  /// The calling thread's T. Other threads use it only by for_each() and combine(). Throws std::logic_error
+  /// unless the caller is a thread of the pool (see pool::run()), std::bad_alloc, and what make() throws.
+  /// O(1), without a lock.
   [[nodiscard]] T& local() {
     if (current_pool() != pool_)
       throw std::logic_error(
@@ -122,16 +123,16 @@ public:
     return c != nullptr ? c->value : make_mine(own);
   }
 
-  /// Calls f(T&) for every existing T, on the calling thread, in the order of the threads' numbers. No thread
-  /// may use its T meanwhile.
+  /// Calls f(T&) for every existing T, on the calling thread, in the order of the threads' numbers. No other
+  /// thread may use its T meanwhile.
   template<class F>
   void for_each(F&& f) {
     static_assert(std::is_invocable_v<F&, T&>,
                   "rubato: per_worker::for_each(f): f must be callable as f(T&)");
     if constexpr (std::is_invocable_v<F&, T&>) for_each_cell([&f](cell& c) { std::invoke(f, c.value); });
   }
-  /// Returns op(... op(t0, t1) ..., tn) of all existing T, which stay unchanged; the result of make() if
-  /// there are none. No thread may use its T meanwhile.
+  /// Returns op(... op(t0, t1) ..., tn) of all existing T, which stay unchanged, or make() if there are none.
+  /// No other thread may use its T meanwhile.
   template<class Op>
   [[nodiscard]] T combine(Op&& op) const {
     constexpr bool fits = detail::gives<Op&, T, T, T const&>;

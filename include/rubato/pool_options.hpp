@@ -59,7 +59,8 @@ struct stall_report {
   std::size_t suspended = 0;   ///< suspended coroutines
 };
 
-/// Setters return the object, so they chain. Each setter states the default of its option.
+/// The options of a pool, a value type. Setters return the object, so they chain. *Unset* is the default of
+/// an option.
 class pool_options {
   friend class detail::pool_core;
   friend class detail::thread_registry;
@@ -96,41 +97,42 @@ public:
   /// The number of workers, at most 1,024. Unset: the number of CPUs in cpus(), else usable_cpus().
   pool_options& workers(unsigned n) & { return workers_ = n, *this; }
   pool_options&& workers(unsigned n) && { return std::move(workers(n)); }
-  /// Threads are named name/0, name/1, ... The system keeps 15 characters: a longer name is shortened in
-  /// front of the number, as in engine-work~/12.
+  /// Threads are named name/0, name/1, ... The system keeps 15 characters, so a longer name is shortened in
+  /// front of the number: engine-work~/12. Unset: "rubato".
   pool_options& name(std::string n) & { return name_ = std::move(n), *this; }
   pool_options&& name(std::string n) && { return std::move(name(std::move(n))); }
   /// Where its threads are pinned. Unset: placement::free.
   pool_options& place(placement p) & { return place_ = p, *this; }
   pool_options&& place(placement p) && { return std::move(place(p)); }
-  /// Worker i runs on cpus[i % size] only. If this process may not use a CPU of the list, the pool throws
-  /// std::invalid_argument.
+  /// Worker i runs only on c[i % c.size()]. If this process may not use a CPU of the list, the pool's
+  /// constructor throws std::invalid_argument. Unset: see place().
   pool_options& cpus(std::vector<int> c) & { return cpus_ = std::move(c), *this; }
   pool_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
-  /// The number of threads beyond workers() that the pool may make to stand in for waiting ones, and to
-  /// run the copies of race() and hedge(). If all of them wait, queued tasks stay queued until one comes
-  /// back: a waiting thread runs only the work that it waits for.
+  /// The number of threads beyond workers() that the pool may make: in place of waiting threads, and for the
+  /// copies of race() and hedge(). If all of them wait, queued tasks stay queued until one returns from its
+  /// wait, because a waiting thread runs only the work that it waits for. Unset: 1,024.
   pool_options& spares(unsigned n = 1024) & { return spares_ = n, *this; }
   pool_options&& spares(unsigned n = 1024) && { return std::move(spares(n)); }
   /// The stack size of each thread in bytes; 0: the system's default.
   pool_options& stack_size(std::size_t bytes) & { return stack_size_ = bytes, *this; }
   pool_options&& stack_size(std::size_t bytes) && { return std::move(stack_size(bytes)); }
-  /// Any thread of the program may cause the pool to make a thread. Unset: the new thread has the scheduling
-  /// class SCHED_OTHER, the nice value of the thread that made the program's first pool, and a mask that
-  /// blocks all signals except those that a thread causes itself. A child process inherits that mask, so a
-  /// task that starts one resets it; a profiler that uses signals sees no worker. Set: the new thread
-  /// inherits all three from the thread that causes it to be made. on_start may change them.
+  /// How the pool's threads are scheduled. Unset: each has the scheduling class SCHED_OTHER, the nice value
+  /// of the thread that made the program's first pool, and a mask that blocks all signals except those that a
+  /// fault raises, such as SIGSEGV. Child processes inherit that mask, so a task that starts a process should
+  /// reset it. A profiler that uses signals sees no worker. Set: a new thread inherits all three from the
+  /// thread that causes it to be made, which may be any thread of the program. on_start() may change them.
   pool_options& inherit_scheduling(bool on = true) & { return inherit_scheduling_ = on, *this; }
   pool_options&& inherit_scheduling(bool on = true) && { return std::move(inherit_scheduling(on)); }
-  /// How long a worker without work searches before it sleeps. Unset: about the cost of a wake.
+  /// How long a worker without work searches before it sleeps. Unset: about as long as a wake takes on this
+  /// machine, which is measured.
   pool_options& search_time(std::chrono::nanoseconds t) & { return search_time_ = t, *this; }
   pool_options&& search_time(std::chrono::nanoseconds t) && { return std::move(search_time(t)); }
-  /// The limit on queued tasks: at the limit enqueue waits and try_enqueue refuses. Unset: no limit. With 0
-  /// the pool throws std::invalid_argument.
+  /// The limit on queued tasks. At the limit enqueue() and spawn() wait, and try_enqueue() returns false.
+  /// Unset: no limit. With 0 the pool's constructor throws std::invalid_argument.
   pool_options& max_queued(std::size_t n) & { return max_queued_ = n, *this; }
   pool_options&& max_queued(std::size_t n) && { return std::move(max_queued(n)); }
-  /// Called with the exception of a task that has no future, on the thread that ran it. Unset: the program
-  /// terminates with a message.
+  /// f(std::exception_ptr) is called with the exception of a task that has no future, on a thread of the
+  /// pool; several threads may call it at once. Unset: the program terminates with a message.
   template<class F>
   pool_options& on_unhandled(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, std::exception_ptr>,
@@ -141,7 +143,8 @@ public:
   pool_options&& on_unhandled(F&& f) && {
     return std::move(on_unhandled(std::forward<F>(f)));
   }
-  /// Each thread of the pool calls it with its number before its first task.
+  /// Each thread of the pool calls f(number) before its first task, with its current_worker(). Several
+  /// threads may call it at once.
   template<class F>
   pool_options& on_start(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, unsigned>,
@@ -163,12 +166,12 @@ public:
   pool_options&& on_exit(F&& f) && {
     return std::move(on_exit(std::forward<F>(f)));
   }
-  /// Called when the pool stalls: every thread that runs a task sleeps in a wait for the pool's own work, no
-  /// thread outside can end such a wait, and nothing is queued. Called once per stall, on one of the waiting
-  /// threads, with the whole wait graph. A stall is an error in the program. f can log the report and end the
-  /// program, or end a wait: cancel a future, set a promise, or call pool::request_shutdown(discard). A
-  /// thread outside may end a wait for a coroutine, a task of a strand or a promise, so such a wait is no
-  /// stall.
+  /// f(stall_report const&) is called when the pool stalls: every thread that runs a task sleeps in a wait
+  /// for the pool's own work, no thread outside can end such a wait, and nothing is queued. One of the
+  /// waiting threads calls f, once per stall, with the whole wait graph. A stall is an error in the program.
+  /// f can log the report and end the program, or end a wait: cancel a future, set a promise, or call
+  /// pool::request_shutdown(discard). A wait for a coroutine, a task of a strand or a promise is no stall,
+  /// because a thread outside the pool may end it. Unset: the report is printed on standard error.
   template<class F>
   pool_options& on_stall(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, stall_report const&>,

@@ -21,19 +21,19 @@
 
 namespace rubato {
 
-/// The class of a task. A worker that ends a task begins the oldest ready *high* task first, and a *low* one
-/// only if nothing else is ready: no task of another class, no half of a join, no child of a scope. Within a
-/// class the order is that of a pool without classes. A class interrupts nothing: a high task waits until a
-/// worker ends what it runs.
+/// The class of a task. A worker that ends a task next begins the oldest ready *high* task. It begins a *low*
+/// task only if nothing else is ready: no task of another class, no half of a join, no child of a scope.
+/// Within a class the order is that of a pool without classes. Nothing is interrupted: a high task waits
+/// until a worker ends its task.
 ///
-/// Nothing starves. Every 61st task of a worker is chosen without regard to high, by normal and low in turn;
-/// and from 100 ms after it became ready a low task takes its turn among the normal ones: every 20th task.
+/// No class starves. Every 61st task of a worker is chosen without regard to the class high: in turn a normal
+/// and a low one. A low task that has been ready for 100 ms counts as normal, in one of 20 tasks.
 ///
-/// A task keeps its class wherever it continues: each time it is resumed, in what then() appends to it, in
-/// the tasks that it awaits together. What it spawns or enqueues is normal unless that call names a class.
-/// Costs a program that names no class one load per task.
+/// A task keeps its class whenever it is resumed. Callables that then() appends have that class too, and so
+/// have the tasks that it awaits together in when_all() or when_any(). Tasks that it spawns or enqueues are
+/// normal unless that call names a class. A program that names no class pays one load per task.
 enum class priority : unsigned char {
-  high,   ///< begins before all others: short work that something waits for
+  high,   ///< begins before all others: short, urgent work
   normal, ///< the default
   low     ///< begins when nothing else is ready: work that may wait for seconds
 };

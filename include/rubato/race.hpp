@@ -36,22 +36,22 @@ inline constexpr bool fits_copies = fits<std::remove_reference_t<F> const&>;
 
 struct race_fn : pool_forms<race_fn> {
   /// race(f), race(options, f), each also with a pool first: calls f(std::stop_token), or f(), several times
-  /// at once, and returns the first result. The caller runs the first copy; the others run on threads of the
-  /// pool, each on a CPU of its own. The first copy that returns wins. Then the token asks the others to
-  /// stop, those that have not begun are withdrawn, and race() returns when the others have ended: f may
-  /// refer to the caller's frame, and the latency includes the losers' next look at their token. f is called
-  /// through a const reference and by several threads: effects of losers stay. A task or future that f
-  /// returns is waited for.
+  /// at once, and returns the first result. The caller runs the first copy; threads of the pool run the
+  /// others, each on a CPU of its own. The first copy that returns wins. Then the token asks the others to
+  /// stop, and copies that have not begun never begin. race() returns when all copies have ended. So f may
+  /// refer to the caller's local variables, and race() takes until the losers test their token. Several
+  /// threads call f through a const reference. Side effects of losers remain. A task or future that f returns
+  /// is awaited.
   ///
-  /// Throws what the first copy has thrown if all copies have thrown; cancelled if the options' token, their
-  /// deadline or the caller's own task was stopped before a copy returned; std::invalid_argument for options
-  /// that make no sense; std::bad_alloc. A copy that returns after such a stop never wins. A discard of the
-  /// pool shows in the token, and does not end the wait.
+  /// If all copies throw, race() throws the exception of the first copy. It throws cancelled if the options'
+  /// token or the caller's own task is stopped, or the deadline passes, before a copy returns; a copy that
+  /// returns afterwards never wins. It throws std::invalid_argument for options out of range, and
+  /// std::bad_alloc. A discard of the pool stops the token, and does not end the wait.
   ///
-  /// Copies need no worker: they run on idle threads and spares of the pool beside its size() tasks, also in
-  /// a pool without workers, and all of them begin even if each waits for the others. If no thread can be
-  /// had, a copy is queued, and the report says so; in a pool that has no workers, or was shut down, it is
-  /// withdrawn.
+  /// Copies need no worker: they run on idle threads and spares of the pool beside its size() tasks, in a
+  /// pool without workers too. All of them begin even if each waits for the others. If the pool can make no
+  /// thread for a copy, the copy is queued, and the report says so. In a pool that has no workers, or was
+  /// shut down, such a copy is withdrawn.
   ///
   /// Source: J. Dean, L. A. Barroso, "The tail at scale", CACM 56(2), 2013.
   template<class F>
@@ -88,15 +88,16 @@ struct race_fn : pool_forms<race_fn> {
 
 struct hedge_fn : pool_forms<hedge_fn> {
   /// hedge(f), hedge(options, f), each also with a pool first: as race(), but returns with the first result,
-  /// without waiting for the losers. So a copy that stalls where it cannot look at its token costs the caller
-  /// nothing. f is decay-copied, and lives until the last loser has ended; what it refers to must live as
-  /// long. All copies run on threads of the pool; the caller only waits, and leaves its seats. A loser needs
-  /// no seat: it takes nothing from the pool but its thread, and that is used again when the loser ends.
-  /// Until then pool_stats::stragglers counts it. A shutdown of the pool waits for it, and says so after a
-  /// second.
+  /// without waiting for the losers. So a copy that stalls where it cannot test its token does not delay the
+  /// caller. f is decay-copied, and lives until the last loser has ended; objects that it refers to must live
+  /// as long. All copies run on threads of the pool. The caller only waits, and another thread may take its
+  /// seat. A loser occupies a thread of the pool and no seat; the thread is used again when the loser ends.
+  /// Until then pool_stats::stragglers counts it. A shutdown of the pool waits for it, and after a second
+  /// prints that it waits.
   ///
-  /// Exceptions are those of race(). A stop also ends the wait: then the copies are losers. So does a discard
-  /// of the pool whose task the caller runs. If no thread can be had, the caller runs the first copy itself.
+  /// Exceptions are those of race(). A stop also ends the wait, and so does a discard of the pool whose task
+  /// the caller runs: then all copies are losers. If the pool can make no thread, the caller runs the first
+  /// copy itself.
   template<class F>
   static auto on(pool* p, race_options const& o, F&& f) -> brought_if_fits_t<std::decay_t<F> const&> {
     static_assert(can_be_kept<F>, "rubato: hedge(f): f is copied unless it is passed as an rvalue: std::move "
@@ -127,11 +128,11 @@ inline constexpr bool fits_shared = fits<std::decay_t<F> const&, std::decay_t<Ar
 template<call_kind Kind>
 struct async_call_fn : pool_forms<async_call_fn<Kind>> {
   /// co_await async_race(f, args...), async_hedge(f, args...), each also with options, and with a pool,
-  /// first: as race() and hedge(), in a coroutine. f and the arguments are decay-copied; copies get the
-  /// arguments as constants. A function that returns a task is called once per copy, and the copies are
-  /// coroutines: they hold no thread while they wait, and are not pinned. Any other function runs on threads
-  /// of the pool beside its workers. async_race() ends when its losers have ended, async_hedge() with the
-  /// first result. A stop of the awaiting task stops the call, which throws cancelled.
+  /// first: as race() and hedge(), in a coroutine. f and the arguments are decay-copied; the copies get the
+  /// arguments as const lvalues. If f returns a task, each copy is a coroutine: it occupies no thread while
+  /// it waits, and is not pinned. Otherwise f runs on threads of the pool beside its workers. async_race()
+  /// ends when its losers have ended, async_hedge() with the first result. A stop of the awaiting task stops
+  /// the call, which throws cancelled.
   template<class F, class... Args>
     requires(!std::is_same_v<std::remove_cvref_t<F>, race_options>)
   static auto on(pool* p, F&& f, Args&&... args) {

@@ -1,4 +1,4 @@
-// Options of race() and hedge(), and what they report.
+// Options of race() and hedge(), and their reports.
 //
 //   #include <rubato/race.hpp>
 //   #include <rubato/race_options.hpp>
@@ -32,8 +32,8 @@ class call_copies;
 class call_stops; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 } // namespace detail
 
-/// What became of the copies of one call. Written before race() or hedge() returns or throws, except that it
-/// throws std::invalid_argument; a loser that runs on does not write to it.
+/// What became of the copies of one call. It is written before race() or hedge() returns or throws, unless it
+/// throws std::invalid_argument. A loser that still runs afterwards does not write to it.
 struct race_report {
   /// What became of a copy.
   enum class fate : unsigned char {
@@ -56,7 +56,8 @@ struct race_report {
   std::optional<unsigned> winner; ///< its place in `copies`; empty: the call threw
 };
 
-/// Setters return the object, so they chain. Each setter states the default of its option.
+/// The options of a call, a value type. Setters return the object, so they chain. *Unset* is the default of
+/// an option.
 class race_options {
   friend class detail::call_copies;
   friend class detail::call_stops;
@@ -70,17 +71,17 @@ class race_options {
   race_report* report_ = nullptr;
 
 public:
-  /// How many copies run, from 1 to 1,024; else the call throws std::invalid_argument. Unset: 2. If copies
-  /// are pinned, not more than usable CPUs: with one usable CPU there is one copy.
+  /// How many copies run, from 1 to 1,024; otherwise the call throws std::invalid_argument. Pinned copies are
+  /// at most as many as usable CPUs: with one usable CPU there is one copy. Unset: 2.
   race_options& runners(unsigned n = 2) & { return runners_ = n, *this; }
   race_options&& runners(unsigned n = 2) && { return std::move(runners(n)); }
-  /// Each copy runs on a CPU of its own: distinct physical cores first, then their second threads, and away
-  /// from the caller's core as long as there is another. The caller of race() stays where it is, and gets its
-  /// affinity back. A pin that the system refuses is reported. Coroutines are never pinned. Unset: true.
+  /// Each copy runs on a CPU of its own: distinct physical cores first, then their second hardware threads.
+  /// The caller's core comes last. The caller of race() stays on its CPU, and its affinity mask is restored
+  /// afterwards. If the system refuses a pin, the report says so. Coroutines are never pinned. Unset: true.
   race_options& pin(bool on = true) & { return pin_ = on, *this; }
   race_options&& pin(bool on = true) && { return std::move(pin(on)); }
-  /// Pinned copies go to the memory nodes in turn, so that a stall of one node's memory or clock does not
-  /// meet all of them. False: to the caller's node first. Unset: true.
+  /// Pinned copies use the memory nodes in turn, so that a stall of one node does not affect all of them.
+  /// False: they use the caller's node first. Unset: true.
   race_options& prefer_cross_numa(bool on = true) & { return cross_ = on, *this; }
   race_options&& prefer_cross_numa(bool on = true) && { return std::move(prefer_cross_numa(on)); }
   /// Copy i is pinned to c[i]; there are at most c.size() copies. In race() the caller is copy 0. If the
@@ -93,13 +94,15 @@ public:
   /// Unset, or not positive: all begin at once.
   race_options& hedge_after(std::chrono::nanoseconds t) & { return after_ = t, *this; }
   race_options&& hedge_after(std::chrono::nanoseconds t) && { return std::move(hedge_after(t)); }
-  /// The policy says how long the first copy may run before the second begins, and whether the budget has
-  /// room for it. As long as the policy has seen too few calls, hedge_after() serves in its place; without
-  /// that, one copy runs. A race does not use the policy after its return. For the other calls it must live
-  /// until the pool is idle, because a timer that fires may still ask it: make it `static`. Unset: none.
+  /// The policy decides how long the first copy may run before the second begins, and whether the budget
+  /// permits the second. While the policy has seen too few calls, hedge_after() applies instead; without
+  /// that, one copy runs. race() does not use the policy after its return. For the other calls the policy
+  /// must live until the pool is idle, because a timer that fires may still ask it: make it `static`. Unset:
+  /// none.
   race_options& policy(hedge_policy& p) & { return policy_ = &p, *this; }
   race_options&& policy(hedge_policy& p) && { return std::move(policy(p)); }
-  /// A request stops the call: no copy wins any more, and the call throws cancelled. Unset: none.
+  /// A stop request to this token ends the call: no copy wins any more, and the call throws cancelled. Unset:
+  /// none.
   race_options& stop(std::stop_token t) & { return stop_ = std::move(t), *this; }
   race_options&& stop(std::stop_token t) && { return std::move(stop(std::move(t))); }
   /// A copy that returns at this time or later does not win, and the call throws cancelled. Unset: never.

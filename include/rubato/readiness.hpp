@@ -26,29 +26,33 @@
 
 namespace rubato {
 
-/// co_await readable(fd): waits until a read would not wait, or until the deadline. Any descriptor that the
-/// kernel can poll: sockets and pipes of other libraries, eventfd, pidfd, inotify, terminals. Ready is a
-/// level: what is left unread makes the next wait return at once. The kernel is asked anew for each wait.
+/// co_await readable(fd): waits until a read would not block, or until the deadline. fd is any descriptor
+/// that the kernel can poll: a socket or pipe of another library, eventfd, pidfd, inotify, a terminal. The
+/// wait is level-triggered: if unread data is left, the next wait returns at once.
 ///
-/// Yields errc{}: it is ready, at its end, or has failed, as the operation will tell; `timed_out`;
-/// `operation_canceled`: the task was stopped, its pool ends, or forget() was called;
-/// `device_or_resource_busy`: another task waits to read from it; `operation_not_permitted`: the kernel
-/// cannot poll it, as with a regular file, which is always ready; `bad_file_descriptor`.
+/// Yields
+///   - errc{}: a read would not block: there is data, the end, or an error;
+///   - `timed_out`: the deadline has passed;
+///   - `operation_canceled`: the task was stopped, its pool ends, or forget() was called;
+///   - `device_or_resource_busy`: another task waits for the same direction of fd;
+///   - `operation_not_permitted`: the kernel cannot poll fd, as with regular files, which are always ready;
+///   - `bad_file_descriptor`: fd is not open.
 ///
-/// One task may wait for each direction of a descriptor. Thread-safe. The wait counts as armed for
-/// wait_idle(). Source: epoll(7), with EPOLLONESHOT.
+/// One task at a time may wait for each direction of a descriptor. Thread-safe. pool::wait_idle() waits for
+/// such waits. Source: epoll(7), with EPOLLONESHOT.
 [[nodiscard]] task<std::errc> readable(int fd, std::chrono::steady_clock::time_point deadline = never);
-/// The same until a write would not wait.
+/// The same for a write.
 [[nodiscard]] task<std::errc> writable(int fd, std::chrono::steady_clock::time_point deadline = never);
 
-/// Ends the waits for a descriptor. Call it before the descriptor is closed: its number may soon be that of
-/// another. It does not close it. Thread-safe.
+/// Ends the waits for a descriptor, and does not close it. Call forget() before you close the descriptor,
+/// because the kernel reuses its number. Thread-safe.
 void forget(int fd) noexcept;
 
 /// co_await exited(pidfd): waits until a child process has ended, and reaps it. Yields its exit code, or 128
-/// and the signal that ended it, as a shell does. `pidfd` is from pidfd_open(2) or clone(2), and stays the
-/// caller's to close. Throws cancelled if the task is stopped; std::system_error if it is no such descriptor.
-/// If it is passed to when_any() and loses, it has not reaped the child.
+/// plus the number of the signal that ended it, as a shell does. `pidfd` is from pidfd_open(2) or clone(2);
+/// the caller closes it. Throws cancelled if the task is stopped or its pool ends, and std::system_error if
+/// `pidfd` is no such descriptor. If an exited() that is passed to when_any() loses, it has not reaped the
+/// child. Source: waitid(2) with P_PIDFD.
 [[nodiscard]] task<int> exited(int pidfd);
 
 } // namespace rubato

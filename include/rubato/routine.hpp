@@ -1,5 +1,5 @@
-// Routines: callbacks that the pool runs again whenever they are posted, woken or signalled, or their
-// deadline passes. An event for coroutines.
+// Routines: callbacks that a pool runs whenever they are posted, woken or signalled, or their deadline
+// passes. And an event, for which coroutines wait.
 //
 //   #include <rubato/routine.hpp>
 //
@@ -44,27 +44,26 @@
 
 namespace rubato {
 
-/// An object of the caller's, whose callback a pool runs each time it is posted: at once, after a deadline,
-/// or when it is woken. Neither a post nor a wait allocates. The callback never runs on two threads at once.
-/// A callback that wants to run again posts its routine again; the post takes effect when the callback
-/// returns.
+/// An object of the program. A pool runs its callback once for each post: at once, at a deadline, or when the
+/// routine is woken. Neither a post nor a wait allocates. The callback never runs on two threads at once. To
+/// run again, the callback posts its routine again; the post takes effect when the callback returns.
 ///
-/// wake() and signal() may be called by any thread in any state. All else is for one thread at a time: the
-/// callback's while it runs, else the owner's. A callback that throws has ended; the exception goes to
-/// pool_options::on_unhandled.
+/// Any thread may call wake() and signal(), in any state. All other members are for one thread at a time: the
+/// thread of the callback while it runs, else the owner's. If the callback throws, its run has ended; the
+/// pool passes the exception to pool_options::on_unhandled.
 ///
 /// Posts do not count towards pool_options::max_queued(). With one worker, routines run in the order in which
-/// they were posted. With more, those that one thread posts enter one queue in order and are taken oldest
-/// first. While a callback blocks its thread, a spare (pool_options::spares()) may run the next ones.
+/// they were posted. With more workers, the routines that one thread posts enter one queue in order, and
+/// workers take the oldest first. While a callback blocks its thread, a spare (pool_options::spares()) may
+/// run the next ones.
 ///
-/// Destroy a routine in its own callback, which must not use its captures afterwards, or while it is idle:
-/// neither posted nor waiting. The destructor waits for a callback that is about to return on another thread;
-/// in any other state it terminates with a message.
+/// A routine may be destroyed while it is idle, which means neither posted nor waiting, or in its own
+/// callback, which must not use its captures afterwards. If the callback is about to return on another
+/// thread, the destructor waits for that. In any other state it terminates with a message.
 ///
 /// When the pool drains, a routine that waits for a deadline runs once more, not expired, and deadlines of
-/// later posts never come; routines that still wait when nothing else is left to do are idle again, without a
-/// run. When it discards, routines that are queued or wait are idle again at once. A signal stays up
-/// meanwhile.
+/// later posts never pass. Routines that still wait when nothing else is left to do become idle, without a
+/// run. When the pool discards, routines that are queued or wait become idle at once. A signal is kept.
 class routine final : detail::task, detail::waiting_routine {
   using time_point = std::chrono::steady_clock::time_point;
   static constexpr time_point at_once = time_point::min(), // no deadline
@@ -99,7 +98,8 @@ class routine final : detail::task, detail::waiting_routine {
   }
 
 public:
-  /// `callback`: a function pointer or a callable of up to two words, void(routine&).
+  /// `callback`: a function pointer or a callable of up to two words (16 bytes) that moves without throwing,
+  /// called as callback(routine&).
   template<class F>
     requires(!std::same_as<std::remove_cvref_t<F>, routine>)
   explicit routine(F&& callback)
@@ -115,16 +115,17 @@ public:
     if (!state_.is_idle()) end_of_life();
   }
 
-  /// The callback of the next run. Set in the callback, it takes effect when that returns.
+  /// Sets the callback of the next run. In the callback it takes effect when that returns.
   template<class F>
   void set_callback(F&& callback) {
     check<std::decay_t<F>>();
     replace_callback(detail::routine_callback(std::forward<F>(callback)));
   }
 
-  /// Runs it when the deadline passes that was set since it ran last; at once if none was. Terminates with a
-  /// message if it is posted already. Throws cancelled if the pool refuses the post, as pool::enqueue(), or
-  /// if it would wait in a pool that is closed or discards; in its own callback it is idle then, instead.
+  /// Runs the callback when the deadline passes that was set since the last run, or at once if none was set.
+  /// Terminates with a message if the routine is posted already. Throws cancelled if the pool refuses the
+  /// post, as pool::enqueue() does, or if the routine would wait in a pool that was shut down or discards.
+  /// Such a post in the routine's own callback does not throw: the routine is idle afterwards.
   void post(pool& p);
   /// The same, with that deadline.
   void post_at(pool& p, time_point t) {
@@ -136,10 +137,10 @@ public:
   void post_after(pool& p, std::chrono::duration<Rep, Period> d) {
     post_at(p, detail::deadline_after(d));
   }
-  /// The same: runs it when it is woken or signalled.
+  /// Posts it without a deadline: it runs when it is woken or signalled.
   void post_wait(pool& p) { post_at(p, never); }
 
-  /// The deadline of the next post. Each run begins with none.
+  /// Sets the deadline of the next post. Each run begins without a deadline.
   void set_deadline(time_point t) noexcept { due = t > at_once ? t : first_deadline; }
   /// The same after a duration from now, saturating.
   template<class Rep, class Period>
@@ -148,33 +149,34 @@ public:
   }
   /// No deadline: the next post runs it when it is woken or signalled.
   void set_wait() noexcept { due = never; }
-  /// The earlier of the two. Without a deadline it runs at once, and that is earlier.
+  /// Sets the deadline of the next post to t if that is earlier. Without a deadline a post runs at once,
+  /// which counts as earlier.
   void tighten_deadline(time_point t) noexcept {
     if (t < due) set_deadline(t);
   }
 
-  /// In the callback: true if the deadline had passed. It may have been signalled too.
+  /// In the callback: true if the deadline has passed. It may have been woken or signalled too.
   [[nodiscard]] bool expired() const noexcept { return state_.has_expired(); }
 
-  /// It runs soon, once more than it would. In its callback: as soon as it is posted again, whatever the
-  /// deadline; the same if it is idle. The caller keeps it from being destroyed meanwhile.
+  /// Ends its wait, so that it runs soon. If it is idle or in its callback, its next post runs at once,
+  /// whatever the deadline. The routine must live until the call returns.
   void wake() noexcept {
     if (state_.raise(detail::routine_flag::woken)) go_on();
   }
-  /// Wakes it, and puts a flag up, which stays until receive_signal(): until then every post runs at once.
-  /// The caller does not touch it afterwards.
+  /// Wakes it and sets a flag, in one step. Until receive_signal() clears the flag, every post runs at once.
+  /// signal() does not touch the routine after that step, so the callback may destroy it.
   void signal() noexcept {
     if (state_.raise(detail::routine_flag::signalled)) go_on();
   }
-  /// In the callback, or while it is idle. True: the flag was up and is down now; unless other threads are
-  /// about to wake it or to signal, the routine may be destroyed.
+  /// In the callback, or while it is idle: clears the flag, and returns true if it was set. Then the routine
+  /// may be destroyed, unless other threads may still call wake() or signal().
   [[nodiscard]] bool receive_signal() noexcept { return state_.receive(); }
 };
 
 static_assert(sizeof(routine) <= 128, "the documentation promises that");
 
-/// Coroutines wait until it is set; then all waits end at once, until it is reset. Any thread may call any
-/// member. A waiter may destroy it as soon as its wait has returned true.
+/// An event with manual reset. Coroutines wait until it is set; while it is set, no wait blocks. Thread-safe.
+/// A waiter may destroy it as soon as its wait has succeeded. set() takes O(waiters), each other member O(1).
 class event {
   mutable detail::mutex mutex_;
   std::atomic<bool> set_{false}; // changes under mutex_
@@ -203,17 +205,18 @@ public:
   event& operator=(event const&) = delete;
   ~event() = default;
 
-  /// Ends all waits. The caller does not touch it afterwards.
+  /// Sets it, and ends all waits. set() does not touch the event after it has resumed the waiters.
   void set() noexcept;
-  /// Later waits wait again, until the next set().
+  /// Clears it: later waits block until the next set().
   void reset() noexcept;
   /// True after set() and before reset().
   [[nodiscard]] bool is_set() const noexcept;
 
-  /// co_await wait(): until it is set. Throws cancelled if the task is stopped meanwhile.
+  /// co_await wait(): waits until it is set. Throws cancelled if the task is stopped meanwhile.
   auto wait() noexcept { return awaiter(*this); }
-  /// co_await wait_until(t): the same until t at the latest. False: it was not set by then, or the task was
-  /// stopped, or its pool began to drain, during the wait. Begun after that, it throws cancelled.
+  /// co_await wait_until(t): the same, until t at the latest. Yields false if it is not set by then, or if
+  /// the task is stopped, or its pool begins to drain, during the wait. If that has happened before the wait,
+  /// it throws cancelled.
   [[nodiscard]] task<bool> wait_until(std::chrono::steady_clock::time_point t);
   /// The same for at most `d`.
   template<class Rep, class Period>
