@@ -205,7 +205,7 @@ public:
   event& operator=(event const&) = delete;
   ~event() = default;
 
-  /// Sets it, and ends all waits. set() does not touch the event after it has resumed the waiters.
+  /// Sets it, and ends all waits. A resumed waiter may destroy the event: set() no longer touches it then.
   void set() noexcept;
   /// Clears it: later waits block until the next set().
   void reset() noexcept;

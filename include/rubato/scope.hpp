@@ -1,4 +1,4 @@
-// Scopes: tasks that may borrow objects that outlive the scope; all tasks end before the scope does.
+// Scopes: tasks that may use the local variables around the scope. All tasks end before the scope does.
 //
 //   #include <rubato/scope.hpp>
 //
@@ -56,9 +56,10 @@ public:
   scope_base(scope_base const&) = delete;
   scope_base& operator=(scope_base const&) = delete;
 
-  /// Adds f(), or f(std::stop_token), or a task, to the scope. A task or future that f returns is awaited,
-  /// and f lives until it ends. The result is dropped. The first exception stops the scope, and the function
-  /// that waits for the scope throws it. f is decay-copied. Throws std::bad_alloc.
+  /// Adds f(), or f(std::stop_token), or a task, to the scope. f is decay-copied. A task or future that f
+  /// returns is awaited, and f lives until it ends. The result is dropped. The first exception stops the
+  /// scope, and the function that waits for the scope throws it. In a stopped scope f is destroyed and never
+  /// called. Throws std::bad_alloc.
   template<class F>
   void spawn(F&& f) {
     using type = std::decay_t<F>;
@@ -75,7 +76,8 @@ public:
         core_.spawn(make_child(std::forward<F>(f)));
     }
   }
-  /// The same in a class: see priority. A high or low child is queued; a normal one is as any other.
+  /// The same with a priority. A high or low child is queued in its class. A normal child is like one without
+  /// a priority.
   template<class F>
   void spawn(priority p, F&& f) {
     using type = std::decay_t<F>;
@@ -103,15 +105,15 @@ public:
       member_job<type>::start(core_, where, std::forward<F>(f));
   }
   /// Runs tasks that have not begun and waits until all tasks spawned so far have ended, then throws the
-  /// first exception. More tasks can be spawned afterwards, unless the scope was stopped. Not from a task of
-  /// this scope. A thread outside the pool joins it for the duration. In a scope of with_async_scope() it
-  /// throws std::logic_error: see join().
+  /// first exception. More tasks can be spawned afterwards, unless the scope was stopped. A task of this
+  /// scope must not call it. A thread outside the pool becomes a member for the duration of the call. In a
+  /// scope of with_async_scope() it throws std::logic_error: use join().
   void wait() { wait_in_scope(core_); }
   /// co_await join(): as wait(), for a coroutine.
   scope_joiner join() noexcept { return {core_, true}; }
-  /// Begins no further task and asks running ones to stop, the body of with_scope() included; waits in them
-  /// end. A stop request to the task that opened the scope does the same. If the body does not throw,
-  /// with_scope() then ends without an exception although tasks were skipped: see token().
+  /// Begins no further task, and asks running tasks and the body of with_scope() to stop; their waits end
+  /// early. A stop request to the task that opened the scope does the same. with_scope() then ends without an
+  /// exception, unless the body throws, although tasks were skipped: test token().
   void request_stop() noexcept { core_.request_stop(); }
   /// Shows a stop of the scope or of the task that opened it.
   [[nodiscard]] std::stop_token token() const { return core_.token(); }
@@ -119,25 +121,25 @@ public:
 
 } // namespace detail
 
-/// The scope that with_scope() and with_async_scope() pass to their callable. Every member may be called from
-/// any thread while the scope lasts, also from its tasks.
+/// The scope that with_scope() and with_async_scope() pass to their callable. Thread-safe: any thread, also
+/// in a task of the scope, may call its members while the scope lasts.
 class scope : public detail::scope_base {
   friend struct detail::with_scope_fn;
   friend struct detail::with_async_scope_fn;
   using scope_base::scope_base;
 };
 
-/// A scope as an object, for work that no single call encloses. Thread-safe except for the destructor. Its
+/// A scope as an object, for tasks that several functions spawn. Thread-safe except for the destructor. Its
 /// pool must outlive it.
 class task_group : public detail::scope_base {
 public:
-  /// On the current pool: the caller's own, else the global one.
+  /// Runs its tasks on the current pool: the caller's own, else the global one.
   task_group()
       : task_group(detail::pool_or_current(nullptr)) {}
   explicit task_group(pool& p)
       : scope_base(*detail::core_of(p), *detail::current, detail::scope_core::lifetime::free) {}
-  /// Waits. An exception that no wait() has thrown is dropped. A group may outlive the task that made it, so
-  /// a stop of that task does not stop it.
+  /// Waits for all tasks. An exception that no wait() has thrown is dropped. A group may outlive the task
+  /// that made it, so a stop of that task does not stop the group.
   ~task_group() { detail::wait_until_ended(core_); }
 };
 
@@ -152,10 +154,11 @@ struct with_scope_fn : pool_forms<with_scope_fn> {
   /// returns is awaited.
   ///
   /// The first exception, of f or of a task, stops the whole scope: no further task begins, tokens show the
-  /// stop, and waits end early, also in f, with `cancelled` or with a value that says so. That exception is
-  /// thrown when all tasks have ended. A `cancelled` of a task that the stop causes does not count; one of f
-  /// is thrown. Waits for borrowed work (inner scopes, joins, loops, run, blocking, block_on) end with that
-  /// work. A spawn costs one allocation from the thread's cache and one or two short critical sections.
+  /// stop, and waits end early, also in f, with `cancelled` or with a value that says so. Waits for borrowed
+  /// work (inner scopes, joins, loops, run, blocking, block_on) end with that work. with_scope() throws the
+  /// first exception when all tasks have ended. If a task throws `cancelled` because of the stop, that is no
+  /// failure; if f does, with_scope() throws it. A spawn costs one allocation from the thread's cache and one
+  /// or two short critical sections.
   template<class F>
   static auto on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&> {
     static_assert(fits<F&, scope&>, "rubato: with_scope(f): f must be callable as f(scope&)");
@@ -200,9 +203,10 @@ private:
 };
 
 struct with_async_scope_fn : pool_forms<with_async_scope_fn> {
-  /// co_await with_async_scope(f, args...): awaits f(scope&, args...), a task, then all tasks of the scope,
-  /// and yields f's result. Exceptions as in with_scope(). It blocks no worker. f and the arguments are
-  /// decay-copied and live until the end. On a given pool: its tasks run there; f runs where it is awaited.
+  /// co_await with_async_scope(f, args...): calls f(scope&, args...), which returns a task, awaits that task
+  /// and then all tasks of the scope, and yields f's result. Exceptions as in with_scope(). It blocks no
+  /// worker. f and the arguments are decay-copied and live until the end. If a pool is given, the scope's
+  /// tasks run there; f runs where it is awaited.
   template<class F, class... Args>
   static auto on(pool* where, F&& f, Args&&... args) {
     constexpr bool kept = can_be_kept<F, Args...>;

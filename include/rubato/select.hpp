@@ -59,15 +59,17 @@ template<class... As, class... Fs>
 
 struct select_fn {
   /// Performs exactly one of a.receiving(f), b.receiving(g), c.sending(value, h) and so on: the one whose
-  /// channel is ready first. Then it calls that operation's callable with the operation's result and yields
-  /// what the callable returns; all callables return the same type. The other operations have no effect. If
-  /// several channels are ready at once, each gets its turn.
+  /// channel is ready first. Then it calls that operation's callable with the operation's result, and yields
+  /// what the callable returns. All callables return the same type. The other operations have no effect. If
+  /// several channels are ready at once, select() chooses among them in turn.
   ///
   ///     co_await rubato::select(jobs.receiving([&](std::optional<job> j) { ... }),
   ///                             quit.receiving([&](auto) { over = true; }));
   ///
-  /// A value that is passed as an rvalue must live until then. If the awaiting task is stopped, no operation
-  /// happens and cancelled is thrown.
+  /// A value that is passed to sending() as an rvalue must live until select() has ended. If the awaiting
+  /// task is stopped first, no operation happens, and select() throws cancelled. A wait takes one short
+  /// critical section per channel, and a second one to leave it. Source: the alternative command of C. A. R.
+  /// Hoare's CSP (1978).
   template<class... As, class... Fs>
     requires(sizeof...(As) != 0)
   [[nodiscard]] auto operator()(selected<As, Fs>... of) const {

@@ -1,16 +1,16 @@
-// An await that a stop of the awaiting task does not end: for clean-up and last messages.
+// Hides a stop of the awaiting task from one await, for clean-up and last messages.
 //
 //   #include <rubato/shielded.hpp>
 //   #include <rubato/spawn.hpp>
 //
 //   #include <cstdio>
 //
-//   rubato::task<void> say_goodbye() { // it could await a last answer here, too
-//     std::puts("goodbye");            // -> goodbye
-//     co_return;
+//   rubato::task<void> say_goodbye() {
+//     std::puts("goodbye"); // -> goodbye
+//     co_return;            // a last message may wait for the network here
 //   }
 //   rubato::task<void> session() {
-//     co_await rubato::shielded(say_goodbye()); // although a stop may have been requested
+//     co_await rubato::shielded(say_goodbye()); // runs even if a stop was requested
 //   }
 //
 //   int main() {
@@ -35,9 +35,9 @@ namespace detail {
 struct shielded_fn {
   /// co_await shielded(awaitable): yields the awaitable's result, or throws its exception. The awaitable runs
   /// as a child of the awaiting task, which waits until the child has ended. Neither a stop of the awaiting
-  /// task nor a drain of the pool stops the child or its waits, and its stop token shows neither: a drain
-  /// waits for it, however long. A discard of the pool stops it, and after a discard shielded() throws
-  /// cancelled instead of beginning. One allocation, and one for the child.
+  /// task nor a drain of the pool stops the child or ends its waits, and the child's stop token shows
+  /// neither. A drain waits for the child, however long. A discard of the pool stops the child. After a
+  /// discard shielded() throws cancelled, and the awaitable does not begin. Two allocations.
   template<class A>
   [[nodiscard]] auto operator()(A&& awaitable) const {
     return run(as_task(std::forward<A>(awaitable)));

@@ -53,8 +53,8 @@ concept bytes = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> 
 
 } // namespace detail
 
-/// Bytes of the caller's, to be filled: from a span, an array, a vector or a string of `std::byte`, `char` or
-/// `unsigned char`. They stay the caller's until the operation has ended.
+/// Memory of the caller for received bytes: a span, an array, a vector or a string of `std::byte`, `char` or
+/// `unsigned char`.
 class bytes_to_fill : public std::span<std::byte> {
 public:
   /// The bytes of a contiguous range, which must live until the operation has ended.
@@ -64,7 +64,8 @@ public:
       : span(std::as_writable_bytes(std::span(std::ranges::data(r), std::ranges::size(r)))) {}
 };
 
-/// Bytes of the caller's, to be sent. Of a text in quotes the zero byte at its end is left out.
+/// Bytes of the caller, to be sent: a span, an array, a vector or a string as for bytes_to_fill, or a C
+/// string without its final zero.
 class bytes_to_send : public std::span<std::byte const> {
   template<class R>
   static constexpr bool is_text =
@@ -72,8 +73,8 @@ class bytes_to_send : public std::span<std::byte const> {
       std::is_same_v<std::remove_extent_t<std::remove_reference_t<R>>, char const>;
 
 public:
-  /// The bytes of a contiguous range, which must live until the operation has ended. Of an array of `char
-  /// const`, such as a text in quotes, the zero at its end is left out.
+  /// The bytes of a contiguous range, which must live until the operation has ended. The final zero of an
+  /// array of `char const`, such as a string literal, is left out.
   template<detail::bytes R>
   bytes_to_send(R&& r) noexcept // NOLINT: converts, as std::span does
       : span(std::as_bytes(
@@ -88,19 +89,22 @@ public:
 /// The ends of a connection that shutdown() closes.
 enum class socket_end : unsigned char { receiving, sending, both };
 
-/// What all sockets have in common. Movable; a socket that was moved from is closed. Thread-safe, but for
+/// The common part of all sockets. Movable; a socket that was moved from is closed. Thread-safe, except for
 /// moves and the destructor: one task may read while another writes and a third closes. One task at a time
-/// may wait in each direction; the operation of a second throws `device_or_resource_busy`.
+/// may wait in each direction; the operation of a second task throws `device_or_resource_busy`.
 ///
-/// Operations throw std::system_error with the system's error, `bad_file_descriptor` if the socket is closed,
-/// `operation_canceled` if it is closed meanwhile; and cancelled if the task is stopped or its pool ends.
-/// With a `std::error_code&` as the last argument they never throw these: it is set instead, to
-/// `operation_canceled` after a stop, and the result is empty. The error code and the bytes must live until
-/// the operation has ended. An operation of a task that was stopped, or whose pool ends, is not begun.
+/// **Errors.** Operations throw std::system_error: with the system's error, with `bad_file_descriptor` if the
+/// socket is closed, with `operation_canceled` if it is closed meanwhile. They throw cancelled if the task is
+/// stopped or its pool ends; a later operation of that task does not begin. With a `std::error_code&` as the
+/// last argument they throw none of these. They set the error code instead, to `operation_canceled` after a
+/// stop, and yield an empty result. The error code and the bytes must live until the operation has ended.
 ///
-/// An accept(), read_some(), receive_from() or send_to() that is passed to when_any() directly and loses has
-/// had no effect: it has taken no connection and no bytes. A connect() or write_all() that loses is asked to
-/// stop, and may have had effects, as any operation that a task of the caller's awaits.
+/// **In a race.** An accept(), read_some(), receive_from() or send_to() that is passed to when_any() directly
+/// and loses has had no effect: it has taken no connection and no bytes. A connect() or write_all() that
+/// loses is asked to stop, and may have had effects.
+///
+/// **Cost.** An operation that need not wait is one system call. One that waits is two, because a descriptor
+/// is registered with epoll only once. Source: epoll(7), edge-triggered.
 class socket_base {
 protected:
   std::shared_ptr<detail::descriptor> state_; ///< null: closed
@@ -118,19 +122,19 @@ protected:
   ~socket_base() { close(); } // an operation that waits has a reference, too
 
 public:
-  /// Ends the operations that wait, as `operation_canceled`, and closes the descriptor when those that run
+  /// Ends waiting operations with `operation_canceled`, and closes the descriptor when running operations
   /// have returned. The destructor does the same. No effect on a closed socket.
   void close() noexcept;
-  /// True until close(), and unless the socket was moved from.
+  /// False after close() or a move.
   [[nodiscard]] bool is_open() const noexcept;
-  /// For system calls that Rubato does not wrap, such as setsockopt(2); -1: it is closed. It stays the
-  /// socket's.
+  /// The descriptor, for system calls that Rubato does not wrap, such as setsockopt(2), or -1 if the socket
+  /// is closed. The socket still owns it.
   [[nodiscard]] int native_handle() const noexcept;
-  /// Its own address, with the port that the system chose. Throws std::system_error.
+  /// The socket's own address, with the port that the system chose. Throws std::system_error.
   [[nodiscard]] address local_address() const;
 };
 
-/// One end of a stream of bytes.
+/// One end of a byte stream: the operations of TCP and Unix sockets.
 class stream_socket : public socket_base {
 protected:
   using socket_base::socket_base;
@@ -140,21 +144,21 @@ protected:
 public:
   /// Leaves the other socket closed.
   stream_socket(stream_socket&&) noexcept = default;
-  /// Drops this socket as the destructor does; leaves the other one closed.
+  /// Closes this socket first; leaves the other one closed.
   stream_socket& operator=(stream_socket&&) noexcept = default;
 
-  /// co_await: waits until there are bytes and takes as many as there are, at most `into.size()`. 0: the
-  /// other end sends no more.
+  /// co_await read_some(into): waits until bytes have arrived, reads at most `into.size()` of them and yields
+  /// their number. Yields 0 if the peer sends no more.
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into) const;
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, std::error_code& error) const;
-  /// The same until a deadline; then it fails with `timed_out`, and has taken nothing. It costs a timer,
-  /// which is armed only if the operation has to wait.
+  /// The same until a deadline. At the deadline it fails with `timed_out`, and has read nothing. If it has to
+  /// wait, it arms a timer.
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into,
                                             std::chrono::steady_clock::time_point deadline) const;
   [[nodiscard]] task<std::size_t>
   read_some(bytes_to_fill into, std::chrono::steady_clock::time_point deadline, std::error_code& error) const;
-  /// co_await: sends all of `what`, waiting as often as the other end is slow to receive. If it fails, an
-  /// unknown number of the bytes has been sent.
+  /// co_await write_all(what): sends all bytes, and waits whenever the peer receives too slowly. If it fails,
+  /// an unknown number of the bytes has been sent.
   [[nodiscard]] task<void> write_all(bytes_to_send what) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, std::error_code& error) const;
   /// The same until a deadline, for all the bytes together.
@@ -162,9 +166,10 @@ public:
                                      std::chrono::steady_clock::time_point deadline) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, std::chrono::steady_clock::time_point deadline,
                                      std::error_code& error) const;
-  /// Sends no more, or receives no more: the other end reads 0 after the last byte. Throws std::system_error.
+  /// Ends sending or receiving. After the end of sending, the peer reads 0 after the last byte. Throws
+  /// std::system_error.
   void shutdown(socket_end which = socket_end::sending) const;
-  /// The other end's address. Throws std::system_error.
+  /// The peer's address. Throws std::system_error.
   [[nodiscard]] address peer_address() const;
 };
 
@@ -177,24 +182,25 @@ class tcp_socket : public stream_socket {
 public:
   /// Closed.
   tcp_socket() noexcept = default;
-  /// co_await: a connection to a server. Throws as an operation does, and with `timed_out` at the deadline.
+  /// co_await connect(server): yields a connection to a server. Errors as of an operation, and `timed_out` at
+  /// the deadline.
   [[nodiscard]] static task<tcp_socket> connect(address server,
                                                 std::chrono::steady_clock::time_point deadline = never);
   [[nodiscard]] static task<tcp_socket> connect(address server, std::error_code& error);
   [[nodiscard]] static task<tcp_socket>
   connect(address server, std::chrono::steady_clock::time_point deadline, std::error_code& error);
-  /// Small writes are sent at once (TCP_NODELAY), as they are by default. Throws std::system_error.
+  /// Sets TCP_NODELAY: small writes are sent at once. On by default. Throws std::system_error.
   void set_no_delay(bool on) const;
 };
 
-/// Waits for connections.
+/// / Accepts TCP connections.
 class tcp_listener : public socket_base {
 public:
-  /// Listens at once. `backlog`: connections that the system accepts before accept() does. Throws
-  /// std::system_error: the address is in use, or not this machine's.
+  /// Listens at an address. `backlog`: how many connections the system accepts in advance. Throws
+  /// std::system_error, for example if the address is in use or does not belong to this machine.
   explicit tcp_listener(address const& at, int backlog = 4096);
-  /// co_await: the next connection. If the process has no descriptor left, the listener refuses connections,
-  /// and waits, until there is one.
+  /// co_await accept(): yields the next connection. While the process has no free descriptor, the listener
+  /// refuses connections and accept() waits.
   [[nodiscard]] task<tcp_socket> accept() const;
   [[nodiscard]] task<tcp_socket> accept(std::error_code& error) const;
 
@@ -202,7 +208,7 @@ private:
   static task<tcp_socket> accept_at(std::shared_ptr<detail::descriptor> at, std::error_code* error);
 };
 
-/// The same as tcp_socket, between processes of one machine.
+/// Like tcp_socket, between processes of one machine.
 class unix_socket : public stream_socket {
   using stream_socket::stream_socket;
   friend class unix_listener;
@@ -218,7 +224,7 @@ public:
   connect(address server, std::chrono::steady_clock::time_point deadline, std::error_code& error);
 };
 
-/// The same as tcp_listener. The file at its path is the caller's to remove, before and afterwards.
+/// Like tcp_listener. The caller removes the file at its path, before and afterwards.
 class unix_listener : public socket_base {
 public:
   /// As tcp_listener's constructor.
@@ -234,20 +240,20 @@ private:
   static task<unix_socket> accept_at(std::shared_ptr<detail::descriptor> at, std::error_code* error);
 };
 
-/// Datagrams.
+/// / Sends and receives UDP datagrams.
 class udp_socket : public socket_base {
 public:
-  /// Where a datagram came from, and its size. A datagram that is larger than the bytes to fill is cut.
+  /// The size and the sender of a datagram. If it is larger than the memory for it, it is truncated.
   struct datagram {
     std::size_t size = 0; ///< in bytes
     address from;         ///< the sender
   };
   /// Receives at this address. Throws std::system_error.
   explicit udp_socket(address const& at);
-  /// co_await: the next datagram.
+  /// co_await receive_from(into): yields the next datagram.
   [[nodiscard]] task<datagram> receive_from(bytes_to_fill into) const;
   [[nodiscard]] task<datagram> receive_from(bytes_to_fill into, std::error_code& error) const;
-  /// co_await: hands a datagram to the system. It may be lost on its way, as any datagram.
+  /// co_await send_to(what, to): passes a datagram to the system, which may lose it.
   [[nodiscard]] task<void> send_to(bytes_to_send what, address to) const;
   [[nodiscard]] task<void> send_to(bytes_to_send what, address to, std::error_code& error) const;
 };

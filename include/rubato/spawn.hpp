@@ -1,4 +1,4 @@
-// Starting work that returns a result, on the current pool or on another.
+// Starts work that returns a result, on the current pool or on another.
 //
 //   #include <rubato/spawn.hpp>
 //
@@ -46,8 +46,8 @@ struct submit_fn : pool_forms<submit_fn> {
 };
 
 struct block_on_fn : pool_forms<block_on_fn> {
-  /// Runs a task, or waits for a future or any other awaitable, on the current pool, and returns its result.
-  /// A task begins on the calling thread.
+  /// pool::block_on on the current pool: runs a task, or waits for a future or any other awaitable, and
+  /// returns its result. A task begins on the calling thread.
   template<class A>
   static decltype(auto) on(pool* p, A&& awaitable) {
     return pool_or_current(p).block_on(std::forward<A>(awaitable));

@@ -25,8 +25,9 @@
 
 namespace rubato {
 
-/// Counts since the pool was made. Each count is exact. While the pool works, they do not belong to one
-/// moment, but the seats never add up to more than the total, which also counts threads without a seat.
+/// Counts since the pool was made. Each count is exact. While the pool works, the counts are not all from the
+/// same moment, but the counts of the seats never add up to more than the total. The total also counts
+/// threads without a seat.
 struct seat_stats {
   std::uint64_t executed = 0;  ///< tasks begun
   std::uint64_t spawned = 0;   ///< tasks queued by tasks

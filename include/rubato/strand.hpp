@@ -62,14 +62,15 @@ public:
 
 } // namespace detail
 
-/// Runs its tasks one at a time, in the order in which they were added, on any worker of a pool: each begins
-/// when its predecessor has ended. A coroutine has ended when it has returned, not when it is suspended, so
-/// it must not wait for a later task of the same strand. A task that throws or is cancelled has ended too.
+/// Runs its tasks one at a time, in the order in which they were added, on any worker of a pool. Each task
+/// begins when its predecessor has ended: returned, thrown, or been cancelled. A suspended coroutine has not
+/// ended, so it must not wait for a later task of the same strand.
 ///
-/// A strand uses no thread and no lock. Any number of threads may use it at once. It may be destroyed at any
-/// time, and its tasks go on; the pool must outlive it. Until the next task is added, it keeps the last
-/// result unless it was fetched. If the pool's end destroys one task unfinished, it does so to all later
-/// ones. In the child after fork() all unfinished tasks are broken, and the strand can be used again.
+/// Thread-safe. A strand uses no thread and no lock, and adding a task takes amortised O(1). It may be
+/// destroyed at any time, and its tasks still run; the pool must outlive it. It keeps the result of its
+/// newest task until the next one is added, unless the result was fetched. If the pool's end destroys a task
+/// unfinished, it destroys all later tasks too. In the child after fork() the futures of unfinished tasks
+/// throw broken_promise, and the strand can be used again.
 class strand {
   pool* pool_;
   std::atomic<detail::future_state*> last_{nullptr}; // owns a reference to the newest task; null: none yet
@@ -93,15 +94,15 @@ public:
   ~strand() { detail::state_ref const last(last_.load(std::memory_order_acquire)); }
 
   /// Adds f(args...), or f(std::stop_token, args...), and returns the future of its result, as pool::spawn()
-  /// does. A task or future that f returns is awaited. Work whose future is dropped before its turn never
-  /// begins. Not limited by pool_options::max_queued(), but refused as by pool::spawn() while the pool ends.
-  /// Throws std::bad_alloc, and exceptions of copying.
+  /// does. A task or future that f returns is awaited. If the future is dropped before the task begins, the
+  /// task never begins. pool_options::max_queued() does not apply. Throws cancelled if the pool refuses tasks
+  /// because it ends, std::bad_alloc, and exceptions of copying.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args) {
     return add(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
   }
-  /// The same in a class: see priority. Tasks of the strand that wait before it get that class too, if theirs
-  /// is lower: they still begin in order.
+  /// The same with a priority. Tasks of the strand that wait before this one get the same priority, if theirs
+  /// is lower: the order stays.
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args) {
     return add(p, std::forward<F>(f), std::forward<Args>(args)...);
@@ -116,7 +117,7 @@ public:
     return add(p, detail::task_holder<T>(std::move(t)));
   }
 
-  /// The same without a future, as pool::enqueue(): an exception goes to on_unhandled.
+  /// The same without a future, as pool::enqueue(): the pool passes an exception to on_unhandled.
   template<class F>
   void enqueue(F&& f) {
     enqueue(priority::normal, std::forward<F>(f));
