@@ -1,4 +1,4 @@
-// Signals as events.
+// Awaits signals in coroutines, in place of signal handlers.
 //
 //   #include <rubato/signal_set.hpp>
 //   #include <rubato/spawn.hpp>
@@ -30,19 +30,19 @@ class signal_subscription;
 }
 
 /// Receives some of the process's signals, in place of their default action, while it lives. If several sets
-/// name a signal, each set receives it. A signal that arrives several times before next() is received once, as
-/// the system does with pending signals. A signal that every thread of the process blocks is not received.
+/// name a signal, each set receives it. A signal that arrives several times before next() is received once,
+/// as the system does with pending signals. A signal that every thread of the process blocks is not received.
 /// When the last set of a signal is destroyed, the signal has its earlier action again.
 ///
 /// Thread-safe, except for moves. One task at a time may await next(), and the set must outlive that wait.
-/// After fork() the child receives signals only by sets that it makes itself. Source: sigaction(2) and an
+/// After fork() the child receives signals only by sets that it makes itself. Source: sigaction(2) and
 /// eventfd(2).
 class signal_set {
   std::unique_ptr<detail::signal_subscription> state_;
   explicit signal_set(std::initializer_list<int> signals);
 
 public:
-  /// Throws std::system_error: there is no such signal, or it cannot be caught, as SIGKILL.
+  /// Throws std::system_error if there is no such signal, or if it cannot be caught, like SIGKILL.
   template<std::same_as<int>... More>
   explicit signal_set(int first, More... more)
       : signal_set({first, more...}) {}
@@ -51,8 +51,8 @@ public:
   signal_set& operator=(signal_set&&) noexcept;
   ~signal_set();
 
-  /// co_await: the number of the next signal. Throws cancelled if the task is stopped or its pool ends. If it
-  /// is passed to when_any() and loses, it has taken no signal.
+  /// co_await next(): yields the number of the next signal. Throws cancelled if the task is stopped or its
+  /// pool ends. If a next() that is passed to when_any() loses, it has taken no signal.
   [[nodiscard]] task<int> next();
 };
 

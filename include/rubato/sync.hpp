@@ -1,5 +1,5 @@
-// Locks, semaphores, latches and barriers for coroutines: a waiter blocks no thread. Includes the other
-// headers of waiting functions, too.
+// Locks, semaphores, latches and barriers for coroutines: a waiter blocks no thread. Also includes
+// channel.hpp, generator.hpp, select.hpp, spawn.hpp, time.hpp and when.hpp.
 //
 //   #include <rubato/scope.hpp>
 //   #include <rubato/sync.hpp>
@@ -45,10 +45,7 @@
 #include <type_traits>
 #include <utility>
 
-// Common to all of them: any thread may call any member, from a coroutine or not; a coroutine of Rubato, or
-// block_on(), awaits the awaitables. Waiters are served first in, first out, and each resumes on its own
-// pool. A wait allocates nothing. A stop request ends a wait with `cancelled`; a permit that the waiter held
-// at that moment goes to the next waiter. The object must outlive its waiters. docs/design/async-sync.md
+// Implementation: docs/design/async-sync.md.
 
 namespace rubato {
 
@@ -147,7 +144,8 @@ raced_permit<Result>::raced_permit(permit_awaiter<Result>&& a) noexcept
 
 } // namespace detail
 
-/// Owns the lock of an async_mutex, or nothing. Movable; may be destroyed on any thread.
+/// Owns the lock of an async_mutex, or nothing, like std::unique_lock. Movable; may be unlocked or destroyed
+/// on any thread.
 class [[nodiscard("rubato: a lock without a name is unlocked at once: auto lock = co_await "
                   "mutex.scoped_lock()")]] async_lock {
   friend class async_mutex;
@@ -179,13 +177,18 @@ public:
   void unlock() noexcept;
 };
 
-/// A mutual exclusion lock for coroutines, which may be held across co_await. No thread or coroutine owns it:
-/// one coroutine may lock it and another one unlock it, on different threads. Not recursive. Without
-/// contention it costs one compare-exchange to lock and one to unlock.
+/// A mutual exclusion lock for coroutines, which may be held across co_await. Thread-safe. No thread or
+/// coroutine owns it: one coroutine may lock it and another one unlock it, on different threads. Not
+/// recursive. Without contention it costs one compare-exchange to lock and one to unlock. A wait blocks no
+/// thread and allocates nothing.
 ///
-/// unlock() frees the mutex and resumes the longest waiter. A running coroutine may lock it before that
-/// waiter does. If the waiter then finds it locked, the next unlock() hands it the lock, so a waiter is
-/// overtaken at most once.
+/// **Order.** unlock() frees the mutex and resumes the longest waiter. Another coroutine may lock it before
+/// that waiter does. If the waiter then finds it locked, the next unlock() hands it the lock. So waiters get
+/// the lock in order of arrival. Other coroutines can overtake a waiter only from the unlock() that resumes
+/// it to the first unlock() after it has run.
+///
+/// **Stops.** A stop request ends a wait, which throws cancelled; the mutex then goes to the next waiter. The
+/// same holds for the other classes of this header. The object must outlive its waiters.
 class async_mutex {
   friend class async_lock;
   detail::permits permits_{1};
@@ -199,7 +202,7 @@ class async_mutex {
 public:
   constexpr async_mutex() noexcept = default;
 
-  /// co_await lock(): locks; the caller calls unlock() later.
+  /// co_await lock(): locks, waiting if need be. The caller calls unlock() later.
   auto lock() noexcept { return detail::permit_awaiter<void>(permits_); }
   /// co_await scoped_lock(): locks, and yields an async_lock, whose destructor unlocks.
   auto scoped_lock() noexcept { return detail::permit_awaiter<async_lock>(permits_); }
@@ -214,7 +217,8 @@ inline void async_lock::unlock() noexcept {
   async_mutex::give_back(*std::exchange(held_, nullptr));
 }
 
-/// A number of permits, acquired one at a time. Waiters may be overtaken as with an async_mutex.
+/// A counting semaphore: a number of permits, acquired one at a time. Thread-safe. Order, stops and cost are
+/// those of async_mutex.
 class async_semaphore {
   detail::permits permits_;
 
@@ -241,7 +245,7 @@ public:
   }
 };
 
-/// Opens once, when its count reaches zero.
+/// A latch that opens once, when its count reaches zero. Thread-safe. Stops as with async_mutex.
 class async_latch {
   mutable detail::mutex mutex_;
   std::atomic<std::size_t> left_; // becomes 0 under mutex_
@@ -266,12 +270,12 @@ class async_latch {
   void count_down_last(std::size_t n);
 
 public:
-  /// The latch opens after `count` counts; with 0 it is open at once.
+  /// The latch opens after `count` counts. With 0 it is open at once.
   constexpr explicit async_latch(std::size_t count) noexcept
       : left_(count) {}
 
-  /// Throws std::logic_error if fewer than n counts are left. A waiter that it releases may destroy the latch
-  /// at once.
+  /// Subtracts n counts. Throws std::logic_error if fewer than n are left. A waiter that it releases may
+  /// destroy the latch at once.
   void count_down(std::size_t n = 1) {
     std::size_t left = left_.load(std::memory_order_relaxed);
     while (left > n)
@@ -287,7 +291,8 @@ public:
   [[nodiscard]] auto wait() noexcept { return awaiter(*this); }
 };
 
-/// Releases its participants together, phase after phase, each time all have arrived.
+/// A barrier with any number of phases: it releases its participants when all have arrived. Thread-safe. A
+/// phase takes O(participants).
 ///
 /// A participant that is stopped while it waits has not arrived: it may arrive again, or leave with
 /// arrive_and_drop(). The other participants wait for it until then.
@@ -323,8 +328,8 @@ public:
   /// co_await arrive_and_wait(): arrives when it is awaited, and waits until all participants have arrived.
   /// Throws std::logic_error if all participants have left.
   [[nodiscard]] auto arrive_and_wait() noexcept { return awaiter(*this); }
-  /// Removes one participant from this phase and all later ones; does not wait. Throws std::logic_error if
-  /// all have left.
+  /// Removes one participant from this phase and all later ones, without waiting. Throws std::logic_error if
+  /// all participants have left.
   void arrive_and_drop();
 };
 

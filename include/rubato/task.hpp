@@ -32,8 +32,8 @@
 namespace rubato {
 
 /// A lazy coroutine: it begins when it is awaited or spawned. It always resumes on the pool where it was
-/// started or last moved to with resume_on(), whichever thread completes the operation that it awaits.
-/// Operations that it awaits with co_await belong to it: a stop request reaches them too.
+/// started, or to which it was last moved with resume_on(). A stop request to it also reaches the operations
+/// that it awaits.
 ///
 /// **A lambda that is a coroutine must outlive its task**: its captures stay in the closure and are not
 /// copied to the coroutine. A temporary closure is destroyed before the task begins:
@@ -42,28 +42,32 @@ namespace rubato {
 ///     task<int> t = [](int n) -> task<int> { co_return n; }(n);      // right: arguments are copied
 ///     future<int> f = spawn([n]() -> task<int> { co_return n; });    // right: spawn keeps the closure
 ///
-/// enqueue(), submit(), then(), run(), a scope's spawn() and with_async_scope() keep it too: pass them the
-/// closure, not the task that it returns. Arguments by reference are not copied either.
+/// enqueue(), submit(), then(), run(), a scope's spawn() and with_async_scope() keep the closure too: pass
+/// them the closure, not the task that it returns. Objects that are passed to a coroutine by reference must
+/// outlive it too.
 ///
-/// A task that is awaited is a part of its awaiter: if it moves with resume_on(), both have moved.
+/// An awaited task is a part of its awaiter. If it moves to another pool with resume_on(), its awaiter
+/// continues there too.
 ///
-/// In a task, `co_await x` accepts these, and yields:
-///   - a `task<U>`, as an lvalue or rvalue, once: its U. The task begins there;
-///   - a `future<U>`: its U. An lvalue is consumed too, as by get();
-///   - a `shared_future<U>`: a `U const&` to the kept result;
-///   - the awaitables that Rubato's functions return, in the same expression: yield(), resume_on(pool),
-///     sleep_for(d), interval::tick(), with_deadline(x, t), when_all() and when_any() of tasks and
-///     awaitables, scope::join(), channel::send() and receive(), async_generator::next(), and those of
-///     async_mutex, async_semaphore, async_latch and async_barrier. Each function documents its result;
+/// In a task, `co_await x` accepts
+///   - a `task<U>`, as an lvalue or rvalue, once: yields its U. The task begins with the co_await;
+///   - a `future<U>`: yields its U. An lvalue is consumed too, as by get();
+///   - a `shared_future<U>`: yields a `U const&` to the stored result;
+///   - the results of Rubato's awaitable functions, in the expression that calls the function: yield(),
+///     resume_on(pool), sleep_for(d), interval::tick(), with_deadline(x, t), when_all() and when_any() of
+///     tasks and awaitables, scope::join(), channel::send() and receive(), async_generator::next(), and those
+///     of async_mutex, async_semaphore, async_latch, async_barrier and event. Each function documents what it
+///     yields;
 ///   - any type of another library with `operator co_await`, or with `await_ready`, `await_suspend` and
-///     `await_resume`: its result. Wherever that library resumes it, the task continues on its own pool.
-/// A wait of a task that is asked to stop ends early: with the value that says so if the result has one
-/// (optional, bool), else it throws cancelled. A wait of another library ends only by itself.
+///     `await_resume`. Whichever thread that library resumes it on, the task continues on its own pool.
 ///
-/// Movable; awaited or spawned once. A task that has not begun costs its frame, from the threads' slabs;
-/// dropping the task destroys the frame. Awaiting a task allocates only its frame and uses no stack. In a
-/// coroutine, thread-local variables and current_worker() may change at each co_await; a lock must not be
-/// held across it.
+/// If the task is asked to stop, its waits end early: with a value that says so if the result has one
+/// (optional, bool), otherwise by cancelled. A wait of another library ends only by itself.
+///
+/// Movable; awaited or spawned once. One thread at a time may use a task object. A task that has not begun
+/// costs only its frame; dropping the task destroys the frame. Awaiting a task allocates only that frame,
+/// from a per-thread cache, and uses no stack. Thread-local variables and current_worker() may change at each
+/// co_await, so a std::mutex must not be held across it.
 template<class T = void>
 class [[nodiscard("a task begins only when it is awaited or spawned")]] task {
   template<class F>
@@ -81,7 +85,7 @@ private:
       : frame_(h) {}
 
 public:
-  /// Empty, as one that was moved from: it can only be assigned to.
+  /// Empty, as after a move: it can only be assigned to and destroyed.
   task() noexcept = default;
   /// True if it holds a coroutine.
   [[nodiscard]] bool valid() const noexcept { return frame_.get() != nullptr; }

@@ -1,4 +1,4 @@
-// What a task can ask and do about itself: its stop token, its pool, its turn.
+// Functions by which a task acts on itself: its stop token, its pool, its place in the queue.
 //
 //   #include <rubato/spawn.hpp>
 //   #include <rubato/this_task.hpp>
@@ -57,20 +57,19 @@ struct this_task_stop_token_fn {
 
 } // namespace detail
 
-/// `co_await yield();` in a task: all other ready tasks of this worker run first. A stop does not end it,
-/// except a discard of the pool: then it throws cancelled.
+/// `co_await yield();` in a task: moves the task behind all other ready tasks of this worker. A stop request
+/// does not end it. During a discard of the pool it throws cancelled.
 inline constexpr detail::yield_fn yield{};
 
-/// `co_await resume_on(p);` in a task: moves the task to the pool p, where it stays until it is moved again,
-/// whichever thread completes the operations that it awaits. p must live until the task has left it or ended.
-/// Throws cancelled if p was shut down and not restarted, or discards its tasks; std::system_error if p
-/// cannot be started.
+/// `co_await resume_on(p);` in a task: moves the task to the pool p, where it stays until it is moved again.
+/// p must live until the task has left it or ended. Throws cancelled if p was shut down and not restarted, or
+/// discards its tasks, and std::system_error if p cannot be started.
 inline constexpr detail::resume_on_fn resume_on{};
 
-/// `std::stop_token t = this_task_stop_token();` in any task, coroutine or not: the token for the calling
+/// `std::stop_token t = this_task_stop_token();` in any task, coroutine or not: the stop token of the calling
 /// code. It shows a stop when the task's future is cancelled or dropped, when the enclosing scope, join or
-/// loop stops, and when the pool ends. Outside any pool no stop is possible. The first call in a task
-/// allocates the token.
+/// loop stops, and when the pool ends. Outside any pool the token never shows a stop. The first call in a
+/// task allocates. Throws std::bad_alloc.
 inline constexpr detail::this_task_stop_token_fn this_task_stop_token{};
 
 } // namespace rubato

@@ -44,8 +44,8 @@ namespace detail {
 void lose_core(pool& p, unsigned workers) noexcept;
 } // namespace detail
 
-/// min(affinity mask, quota of the nested control groups v1 and v2, rounded up), never 0. Reads /proc and
-/// /sys.
+/// How many CPUs this process may use: the size of its affinity mask, or the CPU quota of its control groups
+/// (v1 and v2, nested, rounded up) if that is less. Never 0. Reads /proc and /sys.
 [[nodiscard]] unsigned usable_cpus();
 
 /// The type of `drain`.
@@ -64,17 +64,17 @@ struct no_workers_t {
 struct deterministic_t {
   explicit constexpr deterministic_t() = default;
 };
-/// Tag: the pool ends when its work has run. See pool::shutdown().
+/// Tag: a pool ends when its work has run. See pool::shutdown().
 inline constexpr drain_t drain{};
-/// Tag: the pool drops tasks that have not begun and cancels waits. See pool::shutdown().
+/// Tag: a pool drops tasks that have not begun, and ends waits. See pool::shutdown().
 inline constexpr discard_t discard{};
 /// Tag: a pool that starts without workers.
 inline constexpr no_workers_t no_workers{};
 /// Tag: a result that is the same to the bit with any number of workers. See reduce().
 inline constexpr deterministic_t deterministic{};
 
-/// The calling thread belongs to the pool while this object lives. Neither movable nor usable by another
-/// thread.
+/// The result of pool::join_as_member(): the calling thread is a member of the pool while this object lives.
+/// Not movable. The same thread must destroy it.
 class [[nodiscard("a membership ends with this object: give it a name")]] membership {
   friend class pool;
   detail::thread_context* previous_;
@@ -87,8 +87,10 @@ public:
   ~membership();
 };
 
-/// A set of workers and the tasks queued for them. Every member function except the constructors and the
-/// destructor may be called from any thread, and from tasks unless it says otherwise.
+/// A set of workers and the tasks queued for them. Thread-safe, except for the constructors and the
+/// destructor. Tasks may call all members, unless the member says otherwise. Each function that queues work
+/// throws std::bad_alloc if there is no memory, and std::system_error if it is the first use of the pool and
+/// a thread cannot be made.
 class pool {
   friend void detail::lose_core(pool& p, unsigned workers) noexcept;
   friend class membership;
@@ -102,13 +104,14 @@ class pool {
   bool immortal_ = false; ///< the global pool
 
 public:
-  /// usable_cpus() workers, started at the first use. Usable in constant initialisation.
+  /// A pool of usable_cpus() workers, which start at the first use. Usable in constant initialisation.
   constexpr pool() noexcept = default;
-  /// No workers until resize(): queued tasks wait, and a thread that waits for the pool's work runs it.
+  /// A pool without workers until resize(). Queued tasks wait. A thread that waits for the pool's work runs
+  /// it.
   constexpr explicit pool(no_workers_t) noexcept
       : workers_(0) {}
-  /// Starts `workers` threads, at most 1,024. Throws std::invalid_argument above that, std::system_error if a
-  /// thread cannot be made.
+  /// Starts `workers` threads, at most 1,024. Throws std::invalid_argument if there are more, and
+  /// std::system_error if a thread cannot be made.
   explicit pool(unsigned workers);
   explicit pool(pool_options options);
   /// Shuts the pool down as shutdown(drain) does. A pool without workers discards its tasks. Called from a
@@ -116,50 +119,53 @@ public:
   ~pool();
 
   /// The pool of the whole program: usable_cpus() workers, started at the first use, never destroyed. An exit
-  /// handler drains it; tasks queued later are discarded.
+  /// handler drains it. Tasks that are queued afterwards are dropped.
   static pool& global();
 
-  /// Sets the number of workers and returns the old number, without waiting: a surplus worker leaves when its
-  /// task ends. Restarts a pool that was shut down. 0: see no_workers.
+  /// Sets the number of workers and returns the old number. Does not wait: a surplus worker leaves when its
+  /// task ends. Restarts a pool that was shut down. 0: see no_workers. Throws std::invalid_argument above
+  /// 1,024, and std::system_error if a thread cannot be made; then nothing has changed.
   unsigned resize(unsigned workers);
   /// The number of workers that the constructor or the last resize() asked for.
   [[nodiscard("size() only reads the number of workers: resize() changes it")]] unsigned size() const;
-  /// Every current_worker() is below it: the highest possible number of threads, spares and guests included.
+  /// The highest possible number of threads, spares and guests included. Every current_worker() is below it.
   [[nodiscard]] unsigned slots() const;
   /// The number of tasks queued and not begun. Approximate while the pool works.
   [[nodiscard]] std::size_t pending() const;
 
-  /// Ends the pool's work and leaves the pool empty; resize() restarts it. In a pool without workers the
-  /// caller runs the tasks. From a task of this pool it throws
-  /// std::system_error(resource_deadlock_would_occur).
+  /// Ends the pool's work and its threads; resize() restarts the pool. In a pool without workers the caller
+  /// runs the tasks. From a task of this pool it throws std::system_error(resource_deadlock_would_occur):
+  /// tasks call request_shutdown(). docs/shutdown.md lists what becomes of each wait.
   ///
-  /// drain: every stop token of the pool's tasks shows a stop. Waits for time end as cancelled.
-  /// Queued tasks run, and so do the tasks that they spawn. A closure that waits, in get() or a scope, counts
-  /// as running: shutdown() waits for it, however long. Once nothing runs, the pool destroys coroutines that
-  /// are still suspended in Rubato's operations and breaks their futures. Threads outside the pool may queue
-  /// 1,024 more tasks meanwhile; after that try_enqueue() returns false, and enqueue(), spawn() and submit()
-  /// throw cancelled and leave the callable untouched.
+  /// drain: every stop token of the pool's tasks shows a stop. Waits for time and I/O end early. Queued tasks
+  /// run, and so do the tasks that they spawn. A closure that waits, in get() or a scope, counts as running:
+  /// shutdown() waits for it, however long. When nothing runs any more, the pool destroys coroutines that are
+  /// still suspended on an object of Rubato, and their futures throw broken_promise. Threads outside the pool
+  /// may queue 1,024 more tasks meanwhile. After that try_enqueue() returns false, and enqueue(), spawn() and
+  /// submit() throw cancelled and leave the callable untouched.
   ///
   /// After one second it prints to standard error what it waits for.
   void shutdown(drain_t = drain);
-  /// discard: drops tasks that have not begun and asks every other task to stop: waits for futures, locks and
-  /// time end as cancelled, those for channels by a value that says so. Waits for borrowed work (scopes,
-  /// join, loops, run, blocking, block_on) end with that work. shutdown() waits for running tasks.
+  /// discard: drops tasks that have not begun, and asks every other task to stop. Waits for futures, locks
+  /// and time end with cancelled, waits for channels with a value that says so. Waits for borrowed work
+  /// (scopes, join, loops, run, blocking, block_on) end with that work. shutdown() waits for running tasks.
   void shutdown(discard_t);
-  /// A drain that becomes a discard after `grace`. Returns true if no discard began: waits for time ended
-  /// early and suspended coroutines were destroyed all the same. A pool that was shut down has nothing to do.
+  /// A drain that becomes a discard after `grace`. Returns true if no discard began; even then, waits for
+  /// time ended early and suspended coroutines were destroyed. On a pool that was shut down it does nothing
+  /// and returns true.
   template<class Rep, class Period>
   bool shutdown(drain_t /*how*/, std::chrono::duration<Rep, Period> grace) {
     return shutdown_until(detail::deadline_after(grace));
   }
-  /// The same without waiting, from any thread, also from tasks, stop callbacks and on_stall. A discard may
+  /// Begins a shutdown and does not wait. Tasks, stop callbacks and on_stall may call it too. A discard may
   /// follow a drain.
   void request_shutdown(drain_t);
   void request_shutdown(discard_t);
 
-  /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, else f(). The result is dropped; an
-  /// exception goes to on_unhandled. A task or future that f returns goes on, and f lives until it ends.
-  /// Waits while max_queued tasks are queued. f is decay-copied. Throws std::bad_alloc.
+  /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, otherwise f(). f is decay-copied.
+  /// The result is dropped; an exception goes to pool_options::on_unhandled(). If f returns a task or future,
+  /// it runs on, and f lives until it ends. While max_queued() tasks are queued, enqueue() waits. Throws
+  /// cancelled if the pool refuses tasks because it ends.
   template<class F>
   void enqueue(F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
@@ -171,8 +177,8 @@ public:
   /// The same for a coroutine.
   template<class T>
   void enqueue(task<T> t);
-  /// The same in a class: see priority. It says which queued task begins first, and does not pass over
-  /// max_queued.
+  /// The same with a priority, which says which queued task begins first. max_queued() applies to all
+  /// priorities.
   template<class F>
   void enqueue(priority p, F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
@@ -183,7 +189,8 @@ public:
   }
   template<class T>
   void enqueue(priority p, task<T> t);
-  /// The same, but returns false and leaves f untouched if max_queued tasks are queued.
+  /// The same, but does not wait: returns false and leaves f untouched if max_queued() tasks are queued, or
+  /// if the pool refuses tasks because it ends.
   template<class F>
   [[nodiscard("false: f was not queued")]] bool try_enqueue(F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
@@ -193,68 +200,69 @@ public:
     }
     return true;
   }
-  /// Queues f(0) ... f(n - 1) in one step and with one allocation. They run in any order on any threads, and
-  /// several threads call f at once. They count as one queued task.
+  /// Queues f(0) ... f(n - 1) in one step and with one allocation. They run in any order, and several threads
+  /// call f at once. They count as one queued task.
   template<class F>
   void enqueue_bulk(std::size_t n, F&& f);
 
-  /// Queues f(std::stop_token, args...) if f accepts a token, else f(args...), and returns the future of its
-  /// result. A future or task that f returns is awaited first, and f and its arguments live until it ends. f
-  /// and the arguments are decay-copied and passed as rvalues. One allocation. Waits while max_queued tasks
-  /// are queued.
+  /// Queues f(std::stop_token, args...) if f accepts a token, otherwise f(args...), and returns the future of
+  /// its result. f and the arguments are decay-copied, and the arguments are passed as rvalues. A future or
+  /// task that f returns is awaited first, and f and its arguments live until it ends. Waits and throws as
+  /// enqueue() does. One allocation.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args);
   /// The same for a coroutine.
   template<class T>
   future<T> spawn(task<T> t);
-  /// The same in a class: see priority. Each resumption, and what then() appends, has that class too. A
-  /// thread that waits for the result may run the task at once, whatever its class.
+  /// The same with a priority. Resumptions, and callables that then() appends, have that priority too. A
+  /// thread that waits for the result may run the task at once, whatever its priority.
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args);
   template<class T>
   future<T> spawn(priority p, task<T> t);
-  /// The same on one seat only; a coroutine is resumed there too. Throws std::out_of_range unless seat <
-  /// size(). A seat's number is not current_worker(), which numbers threads; threads change seats.
+  /// The same on one seat only. A coroutine is resumed there too. Throws std::out_of_range unless seat <
+  /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats.
   template<class F>
   auto spawn_on(unsigned seat, F&& f);
-  /// As spawn, for code that needs a std::future; two allocations. A task must not wait for it: the wait
-  /// would keep its seat from other threads.
+  /// As spawn(), for code that needs a std::future. A task must not wait for that future, because the wait
+  /// would keep the task's seat. Two allocations.
   template<class F, class... Args>
   auto submit(F&& f, Args&&... args);
-  /// Runs a task, or waits for a future or any other awaitable, and returns its result. A thread of this pool
-  /// begins a task on its own stack.
+  /// Runs a task, or waits for a future or any other awaitable, and returns its result or throws its
+  /// exception. A thread of this pool begins a task on its own stack.
   template<class A>
   decltype(auto) block_on(A&& awaitable);
 
-  /// Queues f(), or f(std::stop_token), after `d` or at `t`, never earlier. The handle can cancel it, and the
-  /// end of the pool does. An exception goes to on_unhandled. Not limited by max_queued.
+  /// Queues f(), or f(std::stop_token), after `d`, never earlier. The handle can cancel it, and the end of
+  /// the pool does. An exception goes to on_unhandled(). max_queued() does not apply.
   template<class Rep, class Period, class F>
   timer_handle enqueue_after(std::chrono::duration<Rep, Period> d, F&& f) {
     return enqueue_at(detail::deadline_after(d), std::forward<F>(f));
   }
-  /// The same at a point in time.
+  /// The same at `t`, never earlier.
   template<class F>
   timer_handle enqueue_at(std::chrono::steady_clock::time_point t, F&& f);
 
-  /// Runs f once per seat, each time on a thread that occupies that seat, and waits. Returns the results by
-  /// seat; in a pool without workers, none. One thread may serve several seats in turn: per-thread setup
-  /// belongs in pool_options::on_start(). The first exception is thrown after all calls have ended.
+  /// Runs f once per seat, each time on a thread that occupies that seat, and waits. Returns a vector of the
+  /// results by seat, or nothing if f returns void; in a pool without workers f never runs. One thread may
+  /// serve several seats in turn, so per-thread setup belongs in pool_options::on_start(). Throws the first
+  /// exception after all calls have ended.
   template<class F>
   auto broadcast(F&& f);
 
-  /// Runs f on the calling thread as a thread of the pool, and waits for a task or future that f returns;
-  /// returns f's result. The caller occupies a free or sleeping seat if there is one, so that size() threads
-  /// run in all, else it runs f at once as a guest. At most 65,535 threads from outside may be in one pool at
-  /// the same time, by run(), by join_as_member(), and by scopes and loops with a pool argument; above that
-  /// it throws std::system_error.
+  /// Runs f on the calling thread as a member of the pool, and returns f's result. If f returns a task or
+  /// future, run() waits for it. If a seat is free or its worker sleeps, the caller occupies that seat, so
+  /// that size() threads run in all. Otherwise it runs f at once, as an additional thread: a guest. At most
+  /// 65,535 threads from outside may be members of one pool at the same time, by run(), by join_as_member(),
+  /// and by scopes and loops with a pool argument. Above that it throws std::system_error.
   template<class F>
   auto run(F&& f) -> detail::brought_if_fits_t<F>;
-  /// The same for the lifetime of the result.
+  /// Makes the calling thread a member of the pool until the result is destroyed.
   membership join_as_member();
 
-  /// Waits for a moment in which nothing is queued or running, no timer is armed and no closure waits; always
-  /// returns true. Coroutines that await anything but time do not count. Throws std::system_error
-  /// (resource_deadlock_would_occur) from a task of this pool.
+  /// Waits for a moment at which nothing is queued or running, no timer is armed and no closure waits.
+  /// Returns true. Suspended coroutines do not count, unless they wait for time or I/O. From a task of this
+  /// pool it throws std::system_error(resource_deadlock_would_occur).
   bool wait_idle();
   /// The same for at most `d`; returns false if the pool was busy all the time.
   template<class Rep, class Period>
@@ -262,7 +270,7 @@ public:
     return wait_idle_until(detail::deadline_after(d));
   }
 
-  /// The pool's counters, in total and by seat.
+  /// The pool's counters, in total and by seat. Takes O(threads that there ever were): for reports.
   [[nodiscard("stats() only reads counters")]] pool_stats stats() const;
   /// How many jobs and tasks moved to another thread: handed + taken + stolen.
   [[nodiscard]] std::uint64_t steal_count() const;
@@ -277,13 +285,13 @@ private:
   void end_of_program();
 };
 
-/// The calling thread's number in the pool whose code it runs: unique among that pool's threads, constant
+/// The calling thread's number in the pool whose task it runs: unique among that pool's threads, constant
 /// within a task, below slots(). Outside any pool, nullopt.
 [[nodiscard]] inline std::optional<unsigned> current_worker() noexcept {
   if (detail::current->core == nullptr) return std::nullopt;
   return detail::current->index;
 }
-/// The pool whose code the calling thread runs, or null.
+/// The pool whose task the calling thread runs, or null.
 [[nodiscard]] pool* current_pool() noexcept;
 
 namespace detail {
@@ -292,13 +300,13 @@ namespace detail {
 [[nodiscard]] pool& pool_or_current(pool* p);
 
 struct blocking_fn {
-  /// Calls f(), which may block in the kernel; meanwhile another thread occupies the caller's seat. Outside a
-  /// pool it only calls f. Returns the result of f, or of the task or future that f returns.
+  /// Calls f(), which may block in the kernel. Meanwhile another thread may occupy the caller's seat. Outside
+  /// a pool it only calls f. Returns the result of f, or of the task or future that f returns.
   ///
-  /// If many consecutive calls of the same callable were brief, such as reads of a cached file, the caller
-  /// keeps its seat, because leaving it would take longer. If one of them blocks after all, the tasks queued
-  /// behind it, or bound to its seat, and what the caller has forked and spawned start after 10 ms, on a
-  /// thread without a seat.
+  /// After several brief calls of the same callable, such as reads of a cached file, the caller keeps its
+  /// seat, because leaving it would take longer. If such a call blocks after all, the tasks queued behind it
+  /// or bound to its seat, and the work that the caller has forked or spawned, start after 10 ms, on a thread
+  /// without a seat.
   template<class F>
   auto operator()(F&& f) const -> brought_if_fits_t<F> {
     static_assert(fits<F>, "rubato: blocking(f): f must be callable as f()");
@@ -314,12 +322,12 @@ struct blocking_fn {
 };
 
 struct enqueue_fn : pool_forms<enqueue_fn> {
-  /// pool::enqueue on the current pool.
+  /// pool::enqueue on the current pool: the caller's own, else the global one.
   template<class F>
   static void on(pool* p, F&& f) {
     pool_or_current(p).enqueue(std::forward<F>(f));
   }
-  /// The same in a class.
+  /// The same with a priority.
   template<class F>
   static void on(pool* p, priority c, F&& f) {
     pool_or_current(p).enqueue(c, std::forward<F>(f));

@@ -1,4 +1,4 @@
-// Waiting for time, in coroutines and on pools.
+// Waits for points in time, and deadlines for other waits, in coroutines.
 //
 //   #include <rubato/spawn.hpp>
 //   #include <rubato/time.hpp>
@@ -90,14 +90,15 @@ public:
 };
 
 struct sleep_until_fn {
-  /// co_await sleep_until(t): resumes no earlier than t. Throws cancelled when the task is stopped or its
-  /// pool ends.
+  /// co_await sleep_until(t): resumes at t, never earlier. Throws cancelled when the task is stopped or its
+  /// pool ends. Arming and cancelling the timer take O(1) and allocate nothing. Source: hierarchical timing
+  /// wheels (G. Varghese, T. Lauck, SOSP 1987).
   sleep_awaiter operator()(std::chrono::steady_clock::time_point t) const noexcept {
     return sleep_awaiter(t);
   }
 };
 struct sleep_for_fn {
-  /// co_await sleep_for(d): the same for a duration, saturating.
+  /// co_await sleep_for(d): the same after a duration. A d beyond the clock's range means never.
   template<class Rep, class Period>
   sleep_awaiter operator()(std::chrono::duration<Rep, Period> d) const {
     return sleep_awaiter(deadline_after(d));
@@ -105,13 +106,14 @@ struct sleep_for_fn {
 };
 
 struct with_deadline_fn {
-  /// co_await with_deadline(awaitable, t): yields the awaitable's result, or nothing if it has not ended by
-  /// t: std::optional, for void bool. At t the awaitable is asked to stop, and with_deadline() ends when the
-  /// awaitable ends; if the awaitable still yields a value, that value is the result. It also yields nothing
-  /// if the awaiting task is stopped or its pool begins to drain during the wait; begun after that, it throws
-  /// cancelled. Other exceptions of the awaitable are thrown. An optional or bool result is wrapped once
-  /// more: with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>, empty after t, and
-  /// holding an empty optional if the channel was closed.
+  /// co_await with_deadline(awaitable, t): yields a std::optional with the awaitable's result, which is empty
+  /// if the awaitable has not ended by t. For void it yields a bool. At t the awaitable is asked to stop, and
+  /// with_deadline() ends when the awaitable ends. If the awaitable still yields a value, that value is the
+  /// result. The result is also empty if the awaiting task is stopped, or its pool begins to drain, during
+  /// the wait. If that has happened before the wait, with_deadline() throws cancelled. It throws other
+  /// exceptions of the awaitable. An optional or bool result is wrapped once more:
+  /// with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>, which is empty after t, and
+  /// holds an empty optional if the channel was closed.
   template<class A>
   auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
     constexpr bool x_fits = becomes_task<A>;
@@ -202,7 +204,8 @@ inline constexpr detail::sleep_until_fn sleep_until{};
 inline constexpr detail::sleep_for_fn sleep_for{};
 inline constexpr detail::with_deadline_fn with_deadline{};
 
-/// Periodic ticks without drift, at multiples of the period after construction. For one coroutine at a time.
+/// Periodic ticks without drift, at multiples of the period after construction. One coroutine at a time may
+/// use it.
 class interval {
   std::chrono::steady_clock::duration period_;
   std::chrono::steady_clock::time_point next_;
@@ -216,8 +219,9 @@ public:
       , next_(std::chrono::steady_clock::now()) {
     if (period_ <= period_.zero()) throw std::invalid_argument("rubato: an interval must be positive");
   }
-  /// co_await i.tick(): waits for the next multiple of the period. After a delay the first tick comes at
-  /// once, and missed ticks are skipped.
+  /// co_await i.tick(): waits for the next multiple of the period. After a delay the first tick() returns at
+  /// once, and the other missed ticks are skipped. Throws cancelled when the task is stopped or its pool
+  /// ends.
   detail::sleep_awaiter tick() noexcept {
     auto const now = std::chrono::steady_clock::now();
     next_ = never - next_ > period_ ? next_ + period_ : never;

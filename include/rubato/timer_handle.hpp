@@ -1,4 +1,4 @@
-// A handle that cancels a task queued for later.
+// A handle by which a timed task can be cancelled.
 //
 //   #include <rubato/pool.hpp>
 //   #include <rubato/timer_handle.hpp>
@@ -29,8 +29,8 @@ class timer_handle {
 
 public:
   timer_handle() noexcept = default;
-  /// Returns true if it cancelled the task, which is then destroyed unrun; false if the task was queued or
-  /// cancelled before, or the handle is empty. Thread-safe on different handles.
+  /// Cancels the task and destroys it unrun. Returns false if the task was queued or cancelled before, or if
+  /// the handle is empty. Different threads may use different handles at once. O(1).
   bool cancel() noexcept;
 };
 

@@ -1,4 +1,4 @@
-// Waiting for several results at once.
+// Waits for several results: for all of them, or for the first success.
 //
 //   #include <rubato/spawn.hpp>
 //   #include <rubato/when.hpp>
@@ -38,8 +38,8 @@
 
 namespace rubato {
 
-/// The first success: its `.index` and its `.value`, a variant or, for a range, the value itself. void
-/// becomes std::monostate, a reference std::reference_wrapper.
+/// The first success: its `.index`, and its `.value`, which is a variant, or for a range the value itself.
+/// void becomes std::monostate, a reference std::reference_wrapper.
 template<class Value>
 using when_any_result = detail::any_result<Value>;
 
@@ -124,17 +124,19 @@ template<class Range>
 }
 
 struct when_all_fn {
-  /// Yields the tuple of all values, std::monostate for void. The first failure asks all others to stop, on
-  /// the thread where it happens, and is thrown when all begun work has ended. A shared_future is neither
-  /// stopped nor, after a failure, awaited: it has other owners. A promise sees the request in its token and
-  /// is not awaited.
+  /// Yields the tuple of all values, with std::monostate for void. After the first failure, the thread on
+  /// which it happens asks all others to stop, and the failure is thrown when all begun work has ended. A
+  /// shared_future has other owners, so it is neither stopped nor, after a failure, awaited. A promise sees
+  /// the request in its token, and is not awaited.
   ///
   /// If all arguments are futures (an lvalue is moved from) or shared futures (copied), the result is a
-  /// future. If another awaitable is among them, such as a task, the result is an awaitable that converts to
-  /// a task. Its arguments become children of the awaiting coroutine and stop with it. They are forks, like
-  /// those of join(): the first begins on this thread, the others where a worker is free, else one after the
-  /// other. A child must not block its thread to wait for another child; it may co_await it. Nothing is
-  /// allocated beside the tasks' frames unless a child runs elsewhere. Without arguments the result is ready.
+  /// future. Without arguments it is ready. It takes one allocation.
+  ///
+  /// If an argument is another awaitable, such as a task, the result is an awaitable that converts to a task.
+  /// The arguments become children of the awaiting coroutine and stop with it. They are forks, like those of
+  /// join(): the first begins on this thread, the others on free workers, or one after the other on this
+  /// thread. A child must not block its thread to wait for another child; it may co_await it. Nothing is
+  /// allocated beside the tasks' frames unless a child runs on another thread.
   template<class... As>
     requires(is_some_future<As> && ...)
   auto operator()(As&&... futures) const {
@@ -151,8 +153,8 @@ struct when_all_fn {
     else
       return refused_as<std::tuple<decltype(static_cast<void>(awaitables), refused())...>>();
   }
-  /// The vector of all values, std::monostate for void, std::reference_wrapper for references. Moves from the
-  /// range's futures.
+  /// The same for a range: yields the vector of all values, with std::monostate for void and
+  /// std::reference_wrapper for references. Moves from the range's futures.
   template<future_range Range>
   auto operator()(Range&& range) const {
     return gather<when_all_state>(inputs_of_range(std::forward<Range>(range)));
@@ -168,15 +170,16 @@ struct when_all_fn {
 };
 
 struct when_any_fn {
-  /// Yields the first success as a when_any_result and asks the other arguments to stop. If all fail, the
-  /// last exception is thrown. Callbacks registered with the losers' stop tokens run inside the set_value()
-  /// that decides, on its thread. Futures and other arguments are treated as by when_all(); an argument that
-  /// is not a future has ended before the result is ready.
+  /// Yields the first success as a when_any_result, and asks the other arguments to stop. If all fail, it
+  /// throws the last exception. Futures and other arguments are treated as by when_all(). Arguments that are
+  /// not futures have ended when the result is ready. Callbacks that are registered with the losers' stop
+  /// tokens run inside the set_value() that decides, on its thread.
   ///
   /// A receive(), send(), lock(), scoped_lock() or acquire() that is passed directly and loses has no effect:
-  /// it takes no value and holds no lock. Likewise a socket's accept(), read_some(), receive_from() and
-  /// send_to(), signal_set::next() and exited(). A when_any() of such operations alone throws cancelled if it
-  /// is stopped. Other tasks and futures that lose are asked to stop, and may have had effects.
+  /// it takes no value and holds no lock. The same holds for a socket's accept(), read_some(), receive_from()
+  /// and send_to(), for signal_set::next() and for exited(). If a when_any() has only such arguments and is
+  /// stopped, it throws cancelled. Other tasks and futures that lose are asked to stop, and may have had
+  /// effects.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
   auto operator()(As&&... futures) const {
