@@ -69,7 +69,7 @@ docs: ## make the reference of the public headers: build/docs/html/index.html
 	@scripts/setup docs
 	scripts/docs
 
-check: ## check what no compiler checks: layout, sizes, floors, system calls
+check: ## check what no compiler checks: layout, sizes, layers, system calls
 	@scripts/setup lint
 	scripts/check-tree
 	scripts/format --check
