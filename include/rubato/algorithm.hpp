@@ -222,8 +222,9 @@ struct reduce_fn : pool_forms<reduce_fn> {
     return run(p, range, std::move(init), op, map);
   }
 
-  /// The same, as a tree whose shape depends only on the length of the range. So a floating-point result has
-  /// the same bits with any number of workers, but may differ from that of a serial loop.
+  /// reduce(deterministic, ...): reduces as a tree whose shape depends only on the length of the range. So a
+  /// floating-point result has the same bits with any number of workers, but may differ from that of a serial
+  /// loop.
   template<std::ranges::random_access_range R, class T, class Op, class Map = std::identity>
     requires std::ranges::sized_range<R>
   static T on(pool* p, deterministic_t, R&& range, T init, Op op, Map map = {}) {

@@ -236,8 +236,8 @@ private:
     buffer_.pop();
     return true;
   }
-  /// Moves waiting senders' values into the free room. std::bad_alloc goes to the sender, not to the receiver
-  /// that made the room.
+  /// Moves waiting senders' values into the buffer while it is not full. std::bad_alloc goes to the sender,
+  /// not to the receiver.
   void admit(woken& all) noexcept {
     while (!senders_.empty() && buffer_.size() < capacity_) {
       auto& s = static_cast<sender&>(*senders_.front());
@@ -396,7 +396,7 @@ public:
   /// T; std::monostate for void, std::reference_wrapper for a reference.
   using stored_type = detail::value_in_std<T>;
 
-  /// With room for `capacity` values; with 0 each sender waits for a receiver.
+  /// Buffers up to `capacity` values. With 0, each sender waits for a receiver.
   explicit channel(std::size_t capacity) noexcept
       : core_(capacity) {}
 

@@ -79,12 +79,12 @@ template<class T>
 [[nodiscard]] detail::foreign_coroutine_awaiter<future<T>> operator co_await(future<T>&& f) {
   return detail::foreign_coroutine_awaiter<future<T>>(std::move(f));
 }
-/// The same for a shared_future.
+/// co_await of a shared_future: as of a future.
 template<class T>
 [[nodiscard]] detail::foreign_coroutine_awaiter<shared_future<T>> operator co_await(shared_future<T> f) {
   return detail::foreign_coroutine_awaiter<shared_future<T>>(std::move(f));
 }
-/// The same for a task, which is spawned on the current pool.
+/// co_await of a task: spawns it on the current pool, and awaits its future.
 template<class T>
 [[nodiscard]] detail::foreign_coroutine_awaiter<future<T>> operator co_await(task<T>&& t) {
   return detail::foreign_coroutine_awaiter<future<T>>(spawn(std::move(t)));

@@ -64,14 +64,14 @@ public:
   void wait() const {
     if (!state().wait("get")) throw cancelled();
   }
-  /// The same, for at most `d`. Returns false if the result is not ready by then, or if the calling task is
+  /// Waits for at most `d`. Returns false if the result is not ready by then, or if the calling task is
   /// stopped. The caller does not run the awaited work itself, except in a pool without workers: there it
   /// runs the pool's queued tasks, and may return late by one task.
   template<class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) const {
     return state().wait_until(deadline_after(d));
   }
-  /// The same, until `t`.
+  /// wait_for(), until `t`.
   bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_until(t); }
 };
 
@@ -132,7 +132,7 @@ public:
   auto then(F&& f) {
     return detail::attach<T, future>(take_state(), nullptr, std::forward<F>(f));
   }
-  /// The same on another pool.
+  /// then(f) on the pool p.
   template<class F>
   auto then(pool& p, F&& f) {
     return detail::attach<T, future>(take_state(), &p, std::forward<F>(f));
@@ -238,7 +238,7 @@ public:
       : state_(std::exchange(other.state_, nullptr))
       , retrieved_(other.retrieved_)
       , set_(other.set_) {}
-  /// The same. If this promise was not set, it is broken, as by the destructor.
+  /// Leaves `other` without a state. If this promise was not set, it is broken, as by the destructor.
   promise& operator=(promise&& other) noexcept {
     promise(std::move(other)).swap(*this);
     return *this;

@@ -262,7 +262,7 @@ struct join_fn : join_operator<>, join_operator<context> {
   using join_operator<>::operator();
   using join_operator<context>::operator();
 
-  /// The same on the pool p. The calling thread is a member of p for the duration of the call.
+  /// join(f, g) on the pool p. The calling thread is a member of p for the duration of the call.
   template<class F, class G>
   auto operator()(pool& p, F&& f, G&& g) const {
     static_assert(fits<called_as<F>>, "rubato: join(pool, f, g): f must be callable as f()");

@@ -155,7 +155,7 @@ public:
   pool_options&& on_start(F&& f) && {
     return std::move(on_start(std::forward<F>(f)));
   }
-  /// The same, after its last task.
+  /// Each thread of the pool calls f(number) after its last task, as in on_start().
   template<class F>
   pool_options& on_exit(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, unsigned>,

@@ -41,7 +41,7 @@ namespace rubato {
 /// One task at a time may wait for each direction of a descriptor. Thread-safe. pool::wait_idle() waits for
 /// such waits. Source: epoll(7), with EPOLLONESHOT.
 [[nodiscard]] task<std::errc> readable(int fd, std::chrono::steady_clock::time_point deadline = never);
-/// The same for a write.
+/// co_await writable(fd): as readable(), for a write.
 [[nodiscard]] task<std::errc> writable(int fd, std::chrono::steady_clock::time_point deadline = never);
 
 /// Ends the waits for a descriptor, and does not close it. Call forget() before you close the descriptor,

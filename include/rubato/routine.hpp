@@ -127,12 +127,12 @@ public:
   /// post, as pool::enqueue() does, or if the routine would wait in a pool that was shut down or discards.
   /// Such a post in the routine's own callback does not throw: the routine is idle afterwards.
   void post(pool& p);
-  /// The same, with that deadline.
+  /// set_deadline(t), then post(p).
   void post_at(pool& p, time_point t) {
     set_deadline(t);
     post(p);
   }
-  /// The same after a duration, saturating.
+  /// post_at() a duration from now. A d beyond the clock's range means never.
   template<class Rep, class Period>
   void post_after(pool& p, std::chrono::duration<Rep, Period> d) {
     post_at(p, detail::deadline_after(d));
@@ -142,7 +142,7 @@ public:
 
   /// Sets the deadline of the next post. Each run begins without a deadline.
   void set_deadline(time_point t) noexcept { due = t > at_once ? t : first_deadline; }
-  /// The same after a duration from now, saturating.
+  /// set_deadline() a duration from now. A d beyond the clock's range means never.
   template<class Rep, class Period>
   void set_delay(std::chrono::duration<Rep, Period> d) noexcept {
     set_deadline(detail::deadline_after(d));
@@ -214,11 +214,11 @@ public:
 
   /// co_await wait(): waits until it is set. Throws cancelled if the task is stopped meanwhile.
   auto wait() noexcept { return awaiter(*this); }
-  /// co_await wait_until(t): the same, until t at the latest. Yields false if it is not set by then, or if
-  /// the task is stopped, or its pool begins to drain, during the wait. If that has happened before the wait,
-  /// it throws cancelled.
+  /// co_await wait_until(t): wait(), until t at the latest. Yields false if it is not set by then, or if the
+  /// task is stopped, or its pool begins to drain, during the wait. If that has happened before the wait, it
+  /// throws cancelled.
   [[nodiscard]] task<bool> wait_until(std::chrono::steady_clock::time_point t);
-  /// The same for at most `d`.
+  /// co_await wait_for(d): wait_until(), for at most `d`.
   template<class Rep, class Period>
   [[nodiscard]] task<bool> wait_for(std::chrono::duration<Rep, Period> d) {
     return wait_until(detail::deadline_after(d));

@@ -76,7 +76,7 @@ public:
         core_.spawn(make_child(std::forward<F>(f)));
     }
   }
-  /// The same with a priority. A high or low child is queued in its class. A normal child is like one without
+  /// spawn(f) with a priority. A high or low child is queued in its class. A normal child is like one without
   /// a priority.
   template<class F>
   void spawn(priority p, F&& f) {
@@ -92,7 +92,7 @@ public:
       member_job<type>::start(core_, future_state::any_seat, std::forward<F>(f), p);
     }
   }
-  /// The same on one seat only. Throws std::out_of_range unless seat < pool::size().
+  /// spawn(f) on one seat only. Throws std::out_of_range unless seat < pool::size().
   template<class F>
   void spawn_on(unsigned seat, F&& f) {
     using type = std::decay_t<F>;

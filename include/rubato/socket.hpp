@@ -151,8 +151,8 @@ public:
   /// their number. Yields 0 if the peer sends no more.
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into) const;
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, std::error_code& error) const;
-  /// The same until a deadline. At the deadline it fails with `timed_out`, and has read nothing. If it has to
-  /// wait, it arms a timer.
+  /// read_some() with a deadline. At the deadline it fails with `timed_out`, and has read nothing. If it has
+  /// to wait, it arms a timer.
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into,
                                             std::chrono::steady_clock::time_point deadline) const;
   [[nodiscard]] task<std::size_t>
@@ -161,7 +161,7 @@ public:
   /// an unknown number of the bytes has been sent.
   [[nodiscard]] task<void> write_all(bytes_to_send what) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, std::error_code& error) const;
-  /// The same until a deadline, for all the bytes together.
+  /// write_all() with a deadline for all the bytes together. At the deadline it fails with `timed_out`.
   [[nodiscard]] task<void> write_all(bytes_to_send what,
                                      std::chrono::steady_clock::time_point deadline) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, std::chrono::steady_clock::time_point deadline,

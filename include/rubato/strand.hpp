@@ -101,13 +101,13 @@ public:
   auto spawn(F&& f, Args&&... args) {
     return add(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
   }
-  /// The same with a priority. Tasks of the strand that wait before this one get the same priority, if theirs
+  /// spawn() with a priority. Tasks of the strand that wait before this one get the same priority, if theirs
   /// is lower: the order stays.
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args) {
     return add(p, std::forward<F>(f), std::forward<Args>(args)...);
   }
-  /// The same for a coroutine.
+  /// spawn() of a coroutine.
   template<class T>
   future<T> spawn(task<T> t) {
     return add(priority::normal, detail::task_holder<T>(std::move(t)));
@@ -117,7 +117,7 @@ public:
     return add(p, detail::task_holder<T>(std::move(t)));
   }
 
-  /// The same without a future, as pool::enqueue(): the pool passes an exception to on_unhandled.
+  /// Adds a task without a future, as pool::enqueue(): the pool passes an exception to on_unhandled.
   template<class F>
   void enqueue(F&& f) {
     enqueue(priority::normal, std::forward<F>(f));

@@ -74,7 +74,7 @@ inline constexpr no_workers_t no_workers{};
 inline constexpr deterministic_t deterministic{};
 
 /// The result of pool::join_as_member(): the calling thread is a member of the pool while this object lives.
-/// Not movable. The same thread must destroy it.
+/// / Not movable. The thread that made it must destroy it.
 class [[nodiscard("a membership ends with this object: give it a name")]] membership {
   friend class pool;
   detail::thread_context* previous_;
@@ -174,10 +174,10 @@ public:
       detail::queue_within_capacity(c, std::forward<F>(f));
     }
   }
-  /// The same for a coroutine.
+  /// enqueue() of a coroutine.
   template<class T>
   void enqueue(task<T> t);
-  /// The same with a priority, which says which queued task begins first. max_queued() applies to all
+  /// enqueue(f) with a priority, which says which queued task begins first. max_queued() applies to all
   /// priorities.
   template<class F>
   void enqueue(priority p, F&& f) {
@@ -189,7 +189,7 @@ public:
   }
   template<class T>
   void enqueue(priority p, task<T> t);
-  /// The same, but does not wait: returns false and leaves f untouched if max_queued() tasks are queued, or
+  /// enqueue(f), but does not wait: returns false and leaves f untouched if max_queued() tasks are queued, or
   /// if the pool refuses tasks because it ends.
   template<class F>
   [[nodiscard("false: f was not queued")]] bool try_enqueue(F&& f) {
@@ -211,16 +211,16 @@ public:
   /// enqueue() does. One allocation.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args);
-  /// The same for a coroutine.
+  /// spawn() of a coroutine.
   template<class T>
   future<T> spawn(task<T> t);
-  /// The same with a priority. Resumptions, and callables that then() appends, have that priority too. A
+  /// spawn() with a priority. Resumptions, and callables that then() appends, have that priority too. A
   /// thread that waits for the result may run the task at once, whatever its priority.
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args);
   template<class T>
   future<T> spawn(priority p, task<T> t);
-  /// The same on one seat only. A coroutine is resumed there too. Throws std::out_of_range unless seat <
+  /// spawn(f) on one seat only. A coroutine is resumed there too. Throws std::out_of_range unless seat <
   /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats.
   template<class F>
   auto spawn_on(unsigned seat, F&& f);
@@ -239,7 +239,7 @@ public:
   timer_handle enqueue_after(std::chrono::duration<Rep, Period> d, F&& f) {
     return enqueue_at(detail::deadline_after(d), std::forward<F>(f));
   }
-  /// The same at `t`, never earlier.
+  /// enqueue_after(), at `t`, never earlier.
   template<class F>
   timer_handle enqueue_at(std::chrono::steady_clock::time_point t, F&& f);
 
@@ -264,7 +264,7 @@ public:
   /// Returns true. Suspended coroutines do not count, unless they wait for time or I/O. From a task of this
   /// pool it throws std::system_error(resource_deadlock_would_occur).
   bool wait_idle();
-  /// The same for at most `d`; returns false if the pool was busy all the time.
+  /// wait_idle() for at most `d`. Returns false if the pool was busy all the time.
   template<class Rep, class Period>
   bool wait_idle(std::chrono::duration<Rep, Period> d) {
     return wait_idle_until(detail::deadline_after(d));
@@ -327,7 +327,7 @@ struct enqueue_fn : pool_forms<enqueue_fn> {
   static void on(pool* p, F&& f) {
     pool_or_current(p).enqueue(std::forward<F>(f));
   }
-  /// The same with a priority.
+  /// pool::enqueue on the current pool, with a priority.
   template<class F>
   static void on(pool* p, priority c, F&& f) {
     pool_or_current(p).enqueue(c, std::forward<F>(f));

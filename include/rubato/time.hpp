@@ -98,7 +98,7 @@ struct sleep_until_fn {
   }
 };
 struct sleep_for_fn {
-  /// co_await sleep_for(d): the same after a duration. A d beyond the clock's range means never.
+  /// co_await sleep_for(d): sleep_until(), a duration from now. A d beyond the clock's range means never.
   template<class Rep, class Period>
   sleep_awaiter operator()(std::chrono::duration<Rep, Period> d) const {
     return sleep_awaiter(deadline_after(d));

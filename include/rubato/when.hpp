@@ -153,7 +153,7 @@ struct when_all_fn {
     else
       return refused_as<std::tuple<decltype(static_cast<void>(awaitables), refused())...>>();
   }
-  /// The same for a range: yields the vector of all values, with std::monostate for void and
+  /// when_all() of a range: yields the vector of all values, with std::monostate for void and
   /// std::reference_wrapper for references. Moves from the range's futures.
   template<future_range Range>
   auto operator()(Range&& range) const {
@@ -195,8 +195,8 @@ struct when_any_fn {
     else
       return any_of(as_part(std::forward<As>(awaitables))...);
   }
-  /// The same for a range; the result holds the value itself. Throws std::invalid_argument if the range is
-  /// empty.
+  /// when_any() of a range: the result holds the value itself, and no variant. Throws std::invalid_argument
+  /// if the range is empty.
   template<future_range Range>
   auto operator()(Range&& range) const {
     auto in = inputs_of_range(std::forward<Range>(range));
