@@ -74,7 +74,7 @@ inline constexpr no_workers_t no_workers{};
 inline constexpr deterministic_t deterministic{};
 
 /// The result of pool::join_as_member(): the calling thread is a member of the pool while this object lives.
-/// / Not movable. The thread that made it must destroy it.
+/// Not movable. The thread that made it must destroy it.
 class [[nodiscard("a membership ends with this object: give it a name")]] membership {
   friend class pool;
   detail::thread_context* previous_;
