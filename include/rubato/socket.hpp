@@ -193,7 +193,7 @@ public:
   void set_no_delay(bool on) const;
 };
 
-/// / Accepts TCP connections.
+/// Accepts TCP connections.
 class tcp_listener : public socket_base {
 public:
   /// Listens at an address. `backlog`: how many connections the system accepts in advance. Throws
@@ -240,7 +240,7 @@ private:
   static task<unix_socket> accept_at(std::shared_ptr<detail::descriptor> at, std::error_code* error);
 };
 
-/// / Sends and receives UDP datagrams.
+/// Sends and receives UDP datagrams.
 class udp_socket : public socket_base {
 public:
   /// The size and the sender of a datagram. If it is larger than the memory for it, it is truncated.
