@@ -123,8 +123,8 @@ public:
   /// thread that causes it to be made, which may be any thread of the program. on_start() may change them.
   pool_options& inherit_scheduling(bool on = true) & { return inherit_scheduling_ = on, *this; }
   pool_options&& inherit_scheduling(bool on = true) && { return std::move(inherit_scheduling(on)); }
-  /// How long a worker without work searches before it sleeps. Unset: about as long as a wake takes on this
-  /// machine, which is measured.
+  /// How long a worker without work searches before it sleeps. Unset: 40 us, which is about the cost of a
+  /// wake.
   pool_options& search_time(std::chrono::nanoseconds t) & { return search_time_ = t, *this; }
   pool_options&& search_time(std::chrono::nanoseconds t) && { return std::move(search_time(t)); }
   /// The limit on queued tasks. At the limit enqueue() and spawn() wait, and try_enqueue() returns false.
