@@ -32,7 +32,7 @@ struct seat_stats {
   std::uint64_t executed = 0;  ///< tasks begun
   std::uint64_t spawned = 0;   ///< tasks queued by tasks
   std::uint64_t handed = 0;    ///< latent jobs and chunks of loops that busy threads handed over on request
-  std::uint64_t taken = 0;     ///< the same, stolen without the owner's help
+  std::uint64_t taken = 0;     ///< latent jobs and chunks that thieves took without the owner's help
   std::uint64_t stolen = 0;    ///< tasks from another seat's queue, children from another thread's scope
   std::uint64_t parked = 0;    ///< sleeps for want of work
   std::uint64_t woken = 0;     ///< wakes of a sleeping worker
@@ -44,17 +44,17 @@ struct seat_stats {
 
 /// The tasks of one class.
 struct class_stats {
-  std::uint64_t executed = 0; ///< begun, from a queue
-  std::size_t queued = 0;     ///< have not begun; normal: those without a class, too, such as routines
+  std::uint64_t executed = 0; ///< tasks that a thread took from a queue and began
+  std::size_t queued = 0;     ///< not begun; normal includes tasks that have no class, such as routines
 };
 
 /// The sums over all seats of a pool, and the pool's own counters.
 struct pool_stats : seat_stats {
-  std::vector<seat_stats> seats; ///< one for each seat
-  std::size_t spares = 0;        ///< threads beyond size() that exist now
-  std::size_t stragglers = 0;    ///< losing copies of hedge() that still run, after it returned
-  std::size_t queued = 0;        ///< tasks that have not begun
-  std::uint64_t contended = 0;   ///< requests and takes that failed because another thread had the chain
+  std::vector<seat_stats> seats;        ///< one for each seat
+  std::size_t spares = 0;               ///< threads beyond size() that exist now
+  std::size_t stragglers = 0;           ///< losing copies that still run although their hedge() has returned
+  std::size_t queued = 0;               ///< tasks that have not begun
+  std::uint64_t contended = 0;          ///< steals that failed because another thread was at the chain
   std::array<class_stats, 3> classes{}; ///< parts of `executed` and `queued`; see of()
 
   /// The part of one class.
