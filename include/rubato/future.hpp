@@ -82,7 +82,8 @@ public:
 /// member except valid(), ready(), swap(), assignment and destruction throws std::future_error(no_state).
 ///
 /// A dropped future asks its work to stop, and work that has not begun never begins; detach() avoids that. A
-/// continuation never runs inside get(), wait(), cancel() or promise::set_value(): it is queued.
+/// continuation never runs inside get(), wait(), cancel() or promise::set_value(): it is queued. Modelled on
+/// std::future and on the continuations of ISO/IEC TS 19571.
 template<class T>
 class [[nodiscard(
     "a future that is dropped asks its work to stop: keep it, get() it, or detach() it")]] future

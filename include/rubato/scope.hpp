@@ -158,7 +158,8 @@ struct with_scope_fn : pool_forms<with_scope_fn> {
   /// work (inner scopes, joins, loops, run, blocking, block_on) end with that work. with_scope() throws the
   /// first exception when all tasks have ended. If a task throws `cancelled` because of the stop, that is no
   /// failure; if f does, with_scope() throws it. A spawn costs one allocation from the thread's cache and one
-  /// or two short critical sections.
+  /// or two short critical sections. Source: structured concurrency, as by spawn and sync in Cilk (Frigo et
+  /// al., 1998).
   template<class F>
   static auto on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&> {
     static_assert(fits<F&, scope&>, "rubato: with_scope(f): f must be callable as f(scope&)");

@@ -66,11 +66,11 @@ public:
 /// begins when its predecessor has ended: returned, thrown, or been cancelled. A suspended coroutine has not
 /// ended, so it must not wait for a later task of the same strand.
 ///
-/// Thread-safe. A strand uses no thread and no lock, and adding a task takes amortised O(1). It may be
-/// destroyed at any time, and its tasks still run; the pool must outlive it. It keeps the result of its
-/// newest task until the next one is added, unless the result was fetched. If the pool's end destroys a task
-/// unfinished, it destroys all later tasks too. In the child after fork() the futures of unfinished tasks
-/// throw broken_promise, and the strand can be used again.
+/// Thread-safe. Named after the strands of Asio. A strand uses no thread and no lock, and adding a task takes
+/// amortised O(1). It may be destroyed at any time, and its tasks still run; the pool must outlive it. It
+/// keeps the result of its newest task until the next one is added, unless the result was fetched. If the
+/// pool's end destroys a task unfinished, it destroys all later tasks too. In the child after fork() the
+/// futures of unfinished tasks throw broken_promise, and the strand can be used again.
 class strand {
   pool* pool_;
   std::atomic<detail::future_state*> last_{nullptr}; // owns a reference to the newest task; null: none yet

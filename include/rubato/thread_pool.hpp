@@ -91,6 +91,9 @@ public:
 /// destructor. Tasks may call all members, unless the member says otherwise. Each function that queues work
 /// throws std::bad_alloc if there is no memory, and std::system_error if it is the first use of the pool and
 /// a thread cannot be made.
+///
+/// Source: work stealing (R. D. Blumofe, C. E. Leiserson, JACM 46(5), 1999); seats as the P of Go's scheduler
+/// (D. Vyukov, 2012).
 class pool {
   friend void detail::lose_core(pool& p, unsigned workers) noexcept;
   friend class membership;
