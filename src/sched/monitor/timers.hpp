@@ -1,4 +1,4 @@
-// The firers of timers and the timers, which live on a higher floor (src/time/timers.cpp), as they see each
+// The firers of timers and the timers, which are in a higher layer (src/time/timers.cpp), as they see each
 // other. The reactor fires them, or the monitor, if there is no reactor. docs/design/timers.md
 #pragma once
 

@@ -1,5 +1,5 @@
 // Where the kernel's events arrive, as the workers see it. The reactor (src/io/reactor.cpp), which lives on a
-// higher floor, installs itself at its first use. docs/design/reactor.md
+// higher layer, installs itself at its first use. docs/design/reactor.md
 #pragma once
 
 #include "sync/parker.hpp"
