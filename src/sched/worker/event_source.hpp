@@ -1,4 +1,4 @@
-// Where the kernel's events arrive, as the workers see it. The reactor (src/io/reactor.cpp), which lives on a
+// Where the kernel's events arrive, as the workers see it. The reactor (src/io/reactor.cpp), which is in a
 // higher layer, installs itself at its first use. docs/design/reactor.md
 #pragma once
 
