@@ -5,6 +5,7 @@
 #include "sched/worker/event_source.hpp"
 #include "sched/worker/search.hpp"
 
+#include <thread>
 #include <utility>
 
 namespace rubato::detail {
@@ -173,13 +174,14 @@ bool run_aside(pool_core& core, pool_thread& t) noexcept {
   return true;
 }
 
-/// Waits awake for the time of a search: calls of race() and hedge() in a row need no wake. Leaves a CPU to
-/// the thread that makes them.
+/// Waits awake for the time of a search: calls of race() and hedge() in a row need no wake. When the threads
+/// that do so and the thread that makes the calls are more than there are CPUs, they let each other run.
 void spin_before_sleep(pool_core& core, pool_thread const& t) noexcept {
-  if (core.spinning.fetch_add(1, std::memory_order_relaxed) + 1 < core.threads.cpus()) {
-    os::ticks const until = os::now() + core.search_ticks();
-    while (!t.parker.is_notified() && os::now() < until)
-      for (unsigned i = 0; i != 16 && !t.parker.is_notified(); ++i) std_policy::pause();
+  core.spinning.fetch_add(1, std::memory_order_relaxed);
+  os::ticks const until = os::now() + core.search_ticks();
+  while (!t.parker.is_notified() && os::now() < until) {
+    for (unsigned i = 0; i != 16 && !t.parker.is_notified(); ++i) std_policy::pause();
+    if (core.spinning.load(std::memory_order_relaxed) >= core.threads.cpus()) std::this_thread::yield();
   }
   core.spinning.fetch_sub(1, std::memory_order_relaxed);
 }
