@@ -39,9 +39,9 @@ struct race_fn : pool_forms<race_fn> {
   /// at once, and returns the first result. The caller runs the first copy; threads of the pool run the
   /// others, each on a CPU of its own. The first copy that returns wins. Then the token asks the others to
   /// stop, and copies that have not begun never begin. race() returns when all copies have ended. So f may
-  /// refer to the caller's local variables, and race() takes until the losers test their token. Several
-  /// threads call f through a const reference. Side effects of losers remain. A task or future that f returns
-  /// is awaited.
+  /// refer to the caller's local variables, and race() also waits until the losers have tested their token.
+  /// Several threads call f through a const reference. Side effects of losers remain. A task or future that f
+  /// returns is awaited.
   ///
   /// If all copies throw, race() throws the exception of the first copy. It throws cancelled if the options'
   /// token or the caller's own task is stopped, or the deadline passes, before a copy returns; a copy that

@@ -214,9 +214,9 @@ public:
 
   /// co_await wait(): waits until it is set. Throws cancelled if the task is stopped meanwhile.
   auto wait() noexcept { return awaiter(*this); }
-  /// co_await wait_until(t): wait(), until t at the latest. Yields false if it is not set by then, or if the
-  /// task is stopped, or its pool begins to drain, during the wait. If that has happened before the wait, it
-  /// throws cancelled.
+  /// co_await wait_until(t): wait(), until t at the latest. Yields false if it is not set by then, if the
+  /// task is stopped, or if its pool begins to drain during the wait. If the pool began to drain before the
+  /// wait, it throws cancelled.
   [[nodiscard]] task<bool> wait_until(std::chrono::steady_clock::time_point t);
   /// co_await wait_for(d): wait_until(), for at most `d`.
   template<class Rep, class Period>

@@ -187,8 +187,8 @@ public:
 /// the lock in order of arrival. Other coroutines can overtake a waiter only from the unlock() that resumes
 /// it to the first unlock() after it has run.
 ///
-/// **Stops.** A stop request ends a wait, which throws cancelled; the mutex then goes to the next waiter. The
-/// same holds for the other classes of this header. The object must outlive its waiters.
+/// **Stops.** A stop request ends a wait, which throws cancelled, unless the waiter has already been handed
+/// the lock. The same holds for the other classes of this header. The object must outlive its waiters.
 class async_mutex {
   friend class async_lock;
   detail::permits permits_{1};
