@@ -85,8 +85,8 @@ public:
   race_options& prefer_cross_numa(bool on = true) & { return cross_ = on, *this; }
   race_options&& prefer_cross_numa(bool on = true) && { return std::move(prefer_cross_numa(on)); }
   /// Copy i is pinned to c[i]; there are at most c.size() copies. In race() the caller is copy 0. If the
-  /// pool's threads may not use one of these CPUs, the call throws std::invalid_argument. Unset: chosen by
-  /// the above.
+  /// pool's threads may not use one of these CPUs, the call throws std::invalid_argument. Unset: pin() and
+  /// prefer_cross_numa() decide.
   race_options& cpus(std::vector<int> c) & { return cpus_ = std::move(c), *this; }
   race_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
   /// The second copy begins only when the first has run that long, the third after as long again, and so on.
