@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <mutex>
 
@@ -109,29 +108,19 @@ void forked_in_the_region(execution& e) {
   });
 }
 
-explore::test const all[] = {bound_to_the_seat<>, forked_in_the_region<>};
+explore::tests const all{bound_to_the_seat<>, forked_in_the_region<>};
 
 TEST(blocking_mark_protocol, hides_nothing_from_the_monitor) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(blocking_mark_protocol, needs_every_step) {
-  explore::test const faulty[] = {
-      bound_to_the_seat<mutant::marks_late>, bound_to_the_seat<mutant::nudges_first>,
-      bound_to_the_seat<mutant::ignores_its_own>, forked_in_the_region<mutant::polls_silently>};
-  for (explore::test const& t : faulty) {
-    explore::result r = explore::run({.random = 20'000}, t);
-    if (r.ok) r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_EQ(r.what, verdict::deadlock) << &t - std::begin(faulty) << r.message;
-  }
+  explore::expect_all_fail({bound_to_the_seat<mutant::marks_late>, bound_to_the_seat<mutant::nudges_first>,
+                            bound_to_the_seat<mutant::ignores_its_own>,
+                            forked_in_the_region<mutant::polls_silently>},
+                           verdict::deadlock);
 }
 TEST(blocking_mark_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "blocking_mark.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "blocking_mark.hpp"}, all);
 }
 
 } // namespace

@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace {
 
@@ -331,12 +330,7 @@ void one_slot(execution& e) {
 
 // The tests
 
-struct named {
-  char const* name;
-  explore::test test;
-};
-
-std::vector<named> const all{
+explore::tests const all{
     {"one_take", one_take<true>},
     {"one_take, fenced", one_take<false>},
     {"two_takes", two_takes<true>},
@@ -361,13 +355,7 @@ std::vector<named> const all{
 };
 
 TEST(chain_protocol, runs_every_job_once_and_touches_no_dead_frame) {
-  for (named const& each : all) {
-    SCOPED_TRACE(each.name);
-    explore::result r = explore::run({.max_executions = 100'000}, each.test);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 5'000}, each.test);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
 }
 TEST(chain_protocol, must_unlink_before_it_looks) {
   explore::result const right = explore::run({.preemptions = 99}, one_slot<order_of_pop::unlink_then_look>);
@@ -376,9 +364,7 @@ TEST(chain_protocol, must_unlink_before_it_looks) {
   EXPECT_FALSE(explore::run({}, one_slot<order_of_pop::look_at_fork>).ok);
 }
 TEST(chain_protocol, needs_every_order) {
-  std::vector<explore::test> tests;
-  for (named const& each : all) tests.push_back(each.test);
-  explore::expect_every_weakening_fails({.max_executions = 3'000}, tests,
+  explore::expect_every_weakening_fails({.max_executions = 3'000}, all,
                                         {// A waiter for a job asks done() again, which acquires:
                                          // parker_protocol_test.cpp has what a wake brings.
                                          "parker.hpp", "[failure acquire -> relaxed] await",

@@ -1,203 +1,64 @@
-// The queues of the classes high and low under the explorer, with the real idle set, parkers and quiescence:
-// no wake is lost for a task of any class, the word never says too little, and a pool is not idle too early.
+// The queues of the classes high and low under the explorer, with workers around them: no wake is lost for a
+// task of any class, the word never says too little, and a pool is not idle too early.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
+#include "explore/worker_pool.hpp"
 #include "rubato/priority.hpp"
 #include "sync/class_queues.hpp"
-#include "sync/idle_set.hpp"
-#include "sync/parker.hpp"
-#include "sync/quiet.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
-#include <vector>
 
 namespace {
 
+using namespace explore_workers;
 using explore::execution;
-using explore::policy;
 using explore::verdict;
 using class_queues = rubato::detail::basic_class_queues<policy>;
-using idle_set = rubato::detail::basic_idle_set<policy>;
 using rubato::priority;
 using rubato::detail::class_lane;
-using rubato::detail::leaving;
 
 constexpr auto high = priority::high, low = priority::low;
 
-struct pool;
-struct worker;
-
-struct item : class_queues::node {
-  std::function<void(worker&)> body;
-  policy::plain<int> runs{0};
-};
-
-struct worker : idle_set::thread {
-  pool* of = nullptr;
-  bool resting = false;
-  policy::atomic<std::uint64_t> began{0}; ///< to run after it had searched; its own to change
-};
-
-/// What the workers leave out, each of which must be found.
-enum class fault {
-  none,
-  no_second_look,  // after a seat was left for want of work
-  looks_at_queues, // in that look, without the word: but only at those of the class high
-  no_next_call,    // by the last searcher, when it has found something
-};
-
-/// The workers do as the pool's do, with tasks of the two classes only.
-struct pool {
-  fault leaves_out;
-  idle_set people;
+/// Its tasks are all of the two classes.
+struct pool : worker_pool<pool, class_queues::node, seat, 2> {
   class_queues queues;
-  std::array<idle_set::seat, 2> seats;
-  std::array<worker, 2> workers;
-  std::array<item, 4> items;
-  std::size_t made = 0;
-  std::size_t expected; ///< so many items end the pool
-  std::size_t runs = 0;
-  policy::atomic<bool> ending{false};
-  rubato::detail::basic_quiet<policy> quiet;
-  policy::atomic<int> together{0};
-  policy::atomic<int> runs_seen{0};
 
-  pool(fault f, std::size_t n)
-      : leaves_out(f)
-      , expected(n) {
-    for (worker& w : workers) w.of = this;
-  }
+  using worker_pool::worker_pool;
 
-  // Before the threads begin
-  void seated(std::size_t w) {
-    people.open(&seats[w]);
-    people.enter(workers[w]);
-  }
-  void idle(std::size_t w) {
-    seated(w);
-    people.vacate(workers[w], leaving::to_rest);
-    workers[w].resting = true;
-  }
-
-  item* make(std::function<void(worker&)> body) {
-    item* const i = &items[made++];
-    i->body = std::move(body);
-    return i;
-  }
   void push(item* i, priority c, class_lane l = class_lane::tasks) {
     queues.push(i, c, l);
     notify();
   }
-  void notify() {
-    if (people.wanted() != idle_set::want::worker) return;
-    idle_set::call const c = people.summon();
-    if (c && c.sleeper == nullptr) people.give_up(c);
+  [[nodiscard]] bool any_queued() const { return queues.has_ready(); }
+  [[nodiscard]] bool second_look() const {
+    return leaves_out == fault::looks_at_one_class ? queues.pushed(high) != queues.popped(high)
+                                                   : queues.has_ready();
   }
-  item* find() {
-    auto* i = static_cast<item*>(queues.pop(high));
+  item* next(seat& s) { return queues.any() ? find(s) : nullptr; }
+  item* find(seat& /*s*/) {
+    auto* const i = static_cast<item*>(queues.pop(high));
     return i != nullptr ? i : static_cast<item*>(queues.pop(low));
   }
-  [[nodiscard]] bool finds_in_second_look() const {
-    return leaves_out == fault::looks_at_queues ? queues.pushed(high) != queues.popped(high)
-                                                : queues.has_ready();
-  }
-
-  void run(item& i, worker& t) {
-    i.runs.set(i.runs.get() + 1);
-    i.body(t);
-    runs_seen.fetch_add(1, std::memory_order_relaxed);
-    if (++runs != expected) return;
-    ending.store(true, std::memory_order_release);
-    for (worker& w : workers) w.parker.unpark();
-  }
-  void work(worker& t) {
-    bool searching = false;
-    for (;;) {
-      if (t.place.load(std::memory_order_acquire) == nullptr) {
-        if (ending.load(std::memory_order_acquire)) return;
-        t.parker.park();
-        continue;
-      }
-      if (std::exchange(t.resting, false)) searching = true; // called
-      if (!searching && queues.any())
-        if (item* const i = find()) {
-          run(*i, t);
-          continue;
-        }
-      if (!searching) searching = people.begin_search(1);
-      if (queues.has_ready()) {
-        bool const last = searching && people.end_search();
-        if (std::exchange(searching, false))
-          t.began.store(t.began.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-        item* const i = find();
-        if (last && i != nullptr && leaves_out != fault::no_next_call && queues.has_ready()) notify();
-        if (i != nullptr) {
-          run(*i, t);
-          continue;
-        }
-        searching = people.begin_search(1);
-      }
-      on_quiet();
-      people.vacate(t, leaving::to_rest, std::exchange(searching, false));
-      t.resting = true;
-      if (leaves_out != fault::no_second_look && finds_in_second_look()) notify();
-      on_quiet();
-    }
-  }
-
-  // Idleness
-  void on_quiet() {
-    if (people.no_thread_runs() && quiet.is_awaited()) quiet.wake_all();
-  }
-  void wait_idle() {
-    decltype(quiet)::announcement const announced(quiet);
-    for (;;) {
-      std::uint32_t const changes = quiet.changes();
-      auto const begun = [this] {
-        std::uint64_t n = 0;
-        for (worker const& w : workers) n += w.began.load(std::memory_order_acquire);
-        return n;
-      };
-      if (quiet.holds(
-              begun, [this] { return !people.no_thread_runs(); }, [this] { return queues.has_ready(); }))
-        return;
-      quiet.sleep(changes);
-    }
-  }
-
-  /// Ends only when two items are in it: no thread may sleep while the other one is queued.
-  void meet() {
-    together.fetch_add(1, std::memory_order_relaxed);
-    while (together.load(std::memory_order_relaxed) < 2) policy::pause();
-  }
   void check() {
-    EXPLORE_ASSERT(runs == expected && !queues.has_ready());
+    worker_pool::check();
     EXPLORE_ASSERT(!queues.any() && !queues.any(high) && !queues.any(low));
-    for (std::size_t i = 0; i != made; ++i) EXPLORE_ASSERT(items[i].runs.get() == 1);
   }
 };
-
-void nothing(worker&) {}
-void meet(worker& t) { t.of->meet(); }
-
-void add_worker(execution& e, std::shared_ptr<pool> const& p, std::size_t w) {
-  e.thread([p, w] { p->work(p->workers[w]); });
-}
+using item = pool::item;
+using worker = pool::worker;
 
 /// A worker is on its way to sleep, or has long been there, when a task is pushed.
 template<bool Asleep, priority Class, class_lane Lane = class_lane::tasks, fault Fault = fault::none>
 void one_worker(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 1U);
-  Asleep ? p->idle(0) : p->seated(0);
+  Asleep ? p->asleep(0, 0) : p->seated(0, 0);
   add_worker(e, p, 0);
-  e.thread([p] { p->push(p->make(nothing), Class, Lane); });
+  e.thread([p] { p->push(p->make(pool::nothing), Class, Lane); });
   e.finally([p] { p->check(); });
 }
 
@@ -206,11 +67,11 @@ template<bool Asleep, fault Fault = fault::none>
 void two_producers(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 2U);
   for (std::size_t w = 0; w != 2; ++w) {
-    Asleep ? p->idle(w) : p->seated(w);
+    Asleep ? p->asleep(w, w) : p->seated(w, w);
     add_worker(e, p, w);
   }
-  e.thread([p, i = p->make(meet)] { p->push(i, high); });
-  e.thread([p, i = p->make(meet)] { p->push(i, low); });
+  e.thread([p, i = p->make(pool::meets)] { p->push(i, high); });
+  e.thread([p, i = p->make(pool::meets)] { p->push(i, low); });
   e.finally([p] { p->check(); });
 }
 
@@ -218,11 +79,11 @@ void two_producers(execution& e) {
 template<priority Class>
 void pushed_by_a_task(execution& e) {
   auto const p = std::make_shared<pool>(fault::none, 2U);
-  p->seated(0);
-  p->seated(1);
+  p->seated(0, 0);
+  p->seated(1, 1);
   p->queues.push(p->make([](worker& t) {
-    t.of->push(t.of->make(meet), Class == high ? low : high);
-    meet(t);
+    t.of->push(t.of->make(pool::meets), Class == high ? low : high);
+    t.of->meet();
   }),
                  Class, class_lane::tasks);
   add_worker(e, p, 0);
@@ -235,12 +96,12 @@ template<fault Fault = fault::none>
 void next_is_called(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 2U);
   for (std::size_t w = 0; w != 2; ++w) {
-    p->idle(w);
+    p->asleep(w, w);
     add_worker(e, p, w);
   }
   e.thread([p] {
-    p->push(p->make(meet), low, class_lane::tasks);
-    p->push(p->make(meet), low, class_lane::events);
+    p->push(p->make(pool::meets), low, class_lane::tasks);
+    p->push(p->make(pool::meets), low, class_lane::events);
   });
   e.finally([p] { p->check(); });
 }
@@ -250,10 +111,11 @@ void next_is_called(execution& e) {
 template<priority First>
 void idleness(execution& e) {
   auto const p = std::make_shared<pool>(fault::none, 2U);
-  p->seated(0);
+  p->seated(0, 0);
   add_worker(e, p, 0);
   e.thread([p] {
-    p->push(p->make([](worker& t) { t.of->push(t.of->make(nothing), First == high ? low : high); }), First);
+    p->push(p->make([](worker& t) { t.of->push(t.of->make(pool::nothing), First == high ? low : high); }),
+            First);
     p->wait_idle();
     EXPLORE_ASSERT(p->runs_seen.load(std::memory_order_relaxed) == 2);
   });
@@ -302,12 +164,7 @@ void word_after_pops(execution& e) {
   });
 }
 
-struct named {
-  char const* name;
-  explore::test test;
-};
-
-std::vector<named> const all{
+explore::tests const all{
     {"high", one_worker<false, high>},
     {"low", one_worker<false, low>},
     {"high, asleep", one_worker<true, high>},
@@ -326,33 +183,18 @@ std::vector<named> const all{
 };
 
 TEST(class_queues_protocol, loses_no_wake_and_says_never_too_little) {
-  for (named const& each : all) {
-    SCOPED_TRACE(each.name);
-    explore::result r = explore::run({.max_executions = 5'000}, each.test);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 4'000}, each.test);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 5'000, .random = 4'000}, all);
 }
-
 TEST(class_queues_protocol, needs_every_look) {
-  std::vector<named> const faulty{
-      {"no second look", one_worker<false, low, class_lane::tasks, fault::no_second_look>},
-      {"a look at one class", one_worker<false, low, class_lane::tasks, fault::looks_at_queues>},
-      {"no next call", next_is_called<fault::no_next_call>},
-  };
-  for (named const& each : faulty) {
-    explore::result r = explore::run({.random = 50'000}, each.test);
-    if (r.ok) r = explore::run({.max_executions = 100'000}, each.test);
-    EXPECT_EQ(r.what, verdict::deadlock) << each.name << r.message;
-  }
+  explore::expect_all_fail(
+      {{"no second look", one_worker<false, low, class_lane::tasks, fault::no_second_look>},
+       {"a look at one class", one_worker<false, low, class_lane::tasks, fault::looks_at_one_class>},
+       {"no next call", next_is_called<fault::no_next_call>}},
+      verdict::deadlock);
 }
-
 TEST(class_queues_protocol, needs_every_order) {
-  std::vector<explore::test> tests;
-  for (named const& each : all) tests.push_back(each.test);
   explore::expect_every_weakening_fails(
-      {.max_executions = 2'000, .weaken_in = "class_queues.hpp"}, tests,
+      {.max_executions = 2'000, .weaken_in = "class_queues.hpp"}, all,
       {// The explorer puts all sequentially consistent accesses into one order that agrees with what is read;
        // C++20 promises that to the thread that asks for idleness only by this release.
        "[release -> relaxed] pop"});

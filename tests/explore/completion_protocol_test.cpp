@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 
 namespace {
@@ -256,35 +255,25 @@ void looking(execution& e) {
   e.finally([s] { s->check(); });
 }
 
-explore::test const all[] = {adding,
-                             removing,
-                             removing_neighbours<rubato::detail::basic_completion>,
-                             removing_both_ends,
-                             removing_in_turn,
-                             coming_again,
-                             dying,
-                             in_order,
-                             adding_after_a_removal,
-                             looking};
+explore::tests const all{adding,
+                         removing,
+                         removing_neighbours<rubato::detail::basic_completion>,
+                         removing_both_ends,
+                         removing_in_turn,
+                         coming_again,
+                         dying,
+                         in_order,
+                         adding_after_a_removal,
+                         looking};
 
 TEST(completion_protocol, tells_or_removes_each_once) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(completion_protocol, tells_or_removes_each_once_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(completion_protocol, would_lose_a_removal_without_its_lock) {
   EXPECT_EQ(explore::run({}, removing_neighbours<without_a_lock>).what, verdict::assertion);
 }
 TEST(completion_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "completion.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "completion.hpp"}, all);
 }
 
 } // namespace

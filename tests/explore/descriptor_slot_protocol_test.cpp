@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <mutex>
 
@@ -294,20 +293,11 @@ void closing(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->open.get() == 0); });
 }
 
-explore::test const all[] = {reading<false>, trying_again<false>, sharing, ending,
-                             reusing<true>,  levels<true>,        closing};
+explore::tests const all{reading<false>, trying_again<false>, sharing, ending,
+                         reusing<true>,  levels<true>,        closing};
 
 TEST(descriptor_slot_protocol, ends_each_wait_once) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(descriptor_slot_protocol, ends_each_wait_once_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 5'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
 }
 TEST(descriptor_slot_protocol, would_lose_an_event_that_is_counted_before_a_late_look) {
   EXPECT_FALSE(explore::run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<true>).ok);
@@ -320,9 +310,8 @@ TEST(descriptor_slot_protocol, would_forget_the_other_direction_without_arming_i
   EXPECT_FALSE(explore::run({.max_executions = 1'000}, levels<false>).ok);
 }
 TEST(close_gate_protocol, needs_every_order) {
-  explore::test const gate[] = {closing};
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "close_gate.hpp"},
-                                        {std::begin(gate), std::end(gate)});
+  explore::tests const gate{closing};
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "close_gate.hpp"}, gate);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -27,6 +28,15 @@ std::string report(scheduler const& s, result const& r, options const& o) {
   text << "\nschedule: EXPLORE_REPLAY=" << r.schedule << '\n';
   for (std::string const& line : s.trace()) text << line << '\n';
   return text.str();
+}
+
+options with_random(options o, std::uint64_t random) {
+  o.random = random;
+  return o;
+}
+
+std::string name_in(tests const& all, named_test const& t) {
+  return t.name.empty() ? "test " + std::to_string(&t - all.data()) : t.name;
 }
 
 } // namespace
@@ -65,28 +75,21 @@ result run(options const& o, test const& t) {
   return r;
 }
 
-std::vector<std::string> unnoticed_weakenings(options const& o, std::vector<test> const& tests,
-                                              std::uint64_t random) {
-  site_set all;
-  for (test const& t : tests) {
-    options sampled = o;
-    sampled.random = random;
-    for (options const& each : {sampled, o}) {
-      result const r = run(each, t);
+std::vector<std::string> unnoticed_weakenings(options const& o, tests const& all, std::uint64_t random) {
+  site_set passed;
+  for (named_test const& t : all)
+    for (options const& each : {with_random(o, random), o}) {
+      result const r = run(each, t.body);
       if (!r.ok) return {"fails as it is: " + r.message};
-      for (site const& s : r.sites) all.insert(s);
+      for (site const& s : r.sites) passed.insert(s);
     }
-  }
   auto const noticed = [&](weakening const& w, std::uint64_t how_many_random) {
-    options weakened = o;
+    options weakened = with_random(o, how_many_random);
     weakened.weaken = w;
-    weakened.random = how_many_random;
-    for (test const& t : tests)
-      if (!run(weakened, t).ok) return true;
-    return false;
+    return std::ranges::any_of(all, [&](named_test const& t) { return !run(weakened, t.body).ok; });
   };
   std::vector<std::string> result;
-  for (site const& s : all.sites()) {
+  for (site const& s : passed.sites()) {
     if (!std::string_view(s.where.file_name()).ends_with(o.weaken_in)) continue;
     for (weakening const& w : weakenings(s))
       if (!(random != 0 && noticed(w, random)) && !noticed(w, 0)) result.push_back(describe(w));
@@ -94,10 +97,31 @@ std::vector<std::string> unnoticed_weakenings(options const& o, std::vector<test
   return result;
 }
 
-void expect_every_weakening_fails(options const& o, std::vector<test> const& tests,
+void expect_all_pass(options const& o, tests const& all) {
+  for (named_test const& t : all) {
+    SCOPED_TRACE(name_in(all, t));
+    result r = run(with_random(o, 0), t.body);
+    EXPECT_TRUE(r.ok) << r.message;
+    if (o.random == 0) continue;
+    r = run(o, t.body);
+    EXPECT_TRUE(r.ok) << r.message;
+  }
+}
+
+void expect_all_fail(tests const& faulty, std::optional<verdict> how, options const& o) {
+  for (named_test const& t : faulty) {
+    SCOPED_TRACE(name_in(faulty, t));
+    result r = run(o, t.body); // most faults show soon at random
+    if (r.ok) r = run(with_random(o, 0), t.body);
+    EXPECT_FALSE(r.ok);
+    EXPECT_EQ(r.what, how.value_or(r.what)) << r.message;
+  }
+}
+
+void expect_every_weakening_fails(options const& o, tests const& all,
                                   std::vector<std::string> const& allowed) {
   std::vector<bool> needed(allowed.size(), false);
-  for (std::string const& line : unnoticed_weakenings(o, tests)) {
+  for (std::string const& line : unnoticed_weakenings(o, all)) {
     bool found = false;
     for (std::size_t i = 0; i != allowed.size(); ++i) {
       if (line.find(allowed[i]) == std::string::npos) continue;

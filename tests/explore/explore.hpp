@@ -5,6 +5,7 @@
 #include "explore/failure.hpp"
 #include "explore/sites.hpp"
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -66,18 +67,40 @@ public:
 
 using test = std::function<void(execution&)>;
 
+/// A test, and the name that a failure shows; without one it shows the place in the list.
+struct named_test {
+  std::string name;
+  test body;
+
+  named_test(char const* n, test b)
+      : name(n)
+      , body(std::move(b)) {}
+  template<std::invocable<execution&> F>
+  named_test(F f) // NOLINT(google-explicit-constructor): a list of tests is a list of functions
+      : body(std::move(f)) {}
+};
+using tests = std::vector<named_test>;
+
 /// Runs the test again and again; it must behave the same whenever the decisions are the same.
 result run(options const& o, test const& t);
 
 /// Runs the tests once for each way to weaken one access by one step, and returns those that no test notices:
 /// first `random` random schedules of each test, then all within the bounds. A line of the result names the
 /// place, the change and the source text.
-std::vector<std::string> unnoticed_weakenings(options const& o, std::vector<test> const& tests,
+std::vector<std::string> unnoticed_weakenings(options const& o, tests const& all,
                                               std::uint64_t random = 2'000);
 
-/// As a GoogleTest expectation: every weakening is noticed, but for those of which a line contains one of
-/// `allowed`; and each of `allowed` is needed.
-void expect_every_weakening_fails(options const& o, std::vector<test> const& tests,
+// As GoogleTest expectations
+
+/// No test fails: neither in the schedules in order, at most `max_executions`, nor in `random` random ones.
+void expect_all_pass(options const& o, tests const& all);
+/// Every test fails: in one of `random` random schedules, or else in one of those in order. `how`: and like
+/// that.
+void expect_all_fail(tests const& faulty, std::optional<verdict> how = {},
+                     options const& o = {.max_executions = 100'000, .random = 50'000});
+/// Every weakening is noticed, but for those of which a line contains one of `allowed`; and each of `allowed`
+/// is needed.
+void expect_every_weakening_fails(options const& o, tests const& all,
                                   std::vector<std::string> const& allowed = {});
 
 void check(bool condition, char const* text, std::source_location where = std::source_location::current());

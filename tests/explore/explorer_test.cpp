@@ -3,6 +3,7 @@
 #include "explore/policy.hpp"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 
 #include <array>
 #include <atomic>
@@ -472,6 +473,22 @@ TEST(weakening, goes_one_step_at_a_time) {
   EXPECT_THAT(steps(operation::modify, std::memory_order_acq_rel), ElementsAre("acquire", "release"));
   EXPECT_THAT(steps(operation::compare, std::memory_order_acquire), ElementsAre("relaxed", "relaxed"));
   EXPECT_THAT(steps(operation::load, relaxed), IsEmpty());
+}
+
+// Expectations
+
+TEST(expectations, tell_what_passes_from_what_fails) {
+  explore::expect_all_pass({.random = 100}, {sleeper<true>, {"message passing", message_passing}});
+  explore::expect_all_fail({sleeper<false>, {"no recheck", sleeper<false>}}, verdict::deadlock);
+  explore::expect_all_fail({sleeper<false>}, verdict::deadlock, {.random = 0}); // in order
+}
+void expect_a_deadlock_to_pass() { explore::expect_all_pass({}, {{"no recheck", sleeper<false>}}); }
+void expect_what_passes_to_fail() { explore::expect_all_fail({message_passing}); }
+void expect_a_deadlock_to_be_a_race() { explore::expect_all_fail({sleeper<false>}, verdict::race); }
+TEST(expectations, fail_where_they_are_wrong) {
+  EXPECT_NONFATAL_FAILURE(expect_a_deadlock_to_pass(), "no recheck");
+  EXPECT_NONFATAL_FAILURE(expect_what_passes_to_fail(), "r.ok");
+  EXPECT_NONFATAL_FAILURE(expect_a_deadlock_to_be_a_race(), "r.what");
 }
 
 // The policy

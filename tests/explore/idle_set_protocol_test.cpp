@@ -1,128 +1,50 @@
-// Seats, sleeping and waking under the explorer: guarantee W. The workers here do as the pool's do
-// (src/sched/worker/worker.cpp), with the real idle set, parkers, injector and run queues; a job that no
-// thread is called for is a deadlock.
+// Seats, sleeping and waking under the explorer: guarantee W, with the real injector and run queues.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "sync/idle_set.hpp"
+#include "explore/worker_pool.hpp"
 #include "sync/injector.hpp"
-#include "sync/parker.hpp"
-#include "sync/quiet.hpp"
 #include "sync/run_queue.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace {
 
+using namespace explore_workers;
 using explore::execution;
-using explore::policy;
 using explore::verdict;
 using injector = rubato::detail::basic_injector<policy>;
-using idle_set = rubato::detail::basic_idle_set<policy>;
-using rubato::detail::leaving;
 
 struct pool;
-struct worker;
+using item = basic_item<pool, injector::node>;
 
-struct item : injector::node {
-  std::function<void(worker&)> body;
-  policy::plain<int> runs{0};
-};
-
-struct seat : idle_set::seat {
+struct queued_seat : seat {
   rubato::detail::basic_run_queue<policy, item, 4> queue;
-  policy::plain<int> used{0}; ///< written by the occupant, and so by one at a time
 };
 
-struct worker : idle_set::thread {
-  pool* of = nullptr;
-  bool resting = false;
-  policy::plain<int> made_whole{0};       ///< before it gets a seat
-  policy::atomic<std::uint64_t> began{0}; ///< to run after it had searched; its own to change
-  [[nodiscard]] seat* sits_on() const { return static_cast<seat*>(place.load(std::memory_order_acquire)); }
-};
-
-/// What the workers leave out, each of which must be found.
-enum class fault {
-  none,
-  no_second_look,           // after a seat was left for want of work
-  no_next_call,             // by the last searcher, when it has found something
-  no_word_of_a_batch,       // that was moved from queue to queue
-  no_look_in_a_wait,        // after the seat was left for a wait
-  no_look_when_homeless,    // if a seat was given to a thread that was about to go idle without one
-  no_look_at_stepping_down, // by a searcher that gives its seat away
-  no_word_of_quiet,         // to the threads that wait until it is
-};
-
-struct pool {
-  fault leaves_out;
-  idle_set people;
+struct pool : worker_pool<pool, injector::node, queued_seat, 3> {
   injector entry;
-  std::array<seat, 2> seats;
-  std::array<worker, 3> workers;
-  std::array<item, 4> items;
-  std::size_t made = 0;
-  std::size_t expected; ///< so many items end the pool
-  std::size_t runs = 0;
   std::size_t batch = 3; ///< how many are moved to one's own queue, beyond the first
-  policy::atomic<bool> ending{false};
-  rubato::detail::basic_quiet<policy> quiet;
-  policy::atomic<int> together{0};
-  policy::atomic<int> runs_seen{0};
 
-  pool(fault f, std::size_t n)
-      : leaves_out(f)
-      , expected(n) {
-    for (worker& w : workers) w.of = this;
-  }
+  using worker_pool::worker_pool;
 
-  // Before the threads begin
-  void seated(std::size_t w, std::size_t s) {
-    people.open(&seats[s]);
-    people.enter(workers[w]);
-    EXPLORE_ASSERT(workers[w].sits_on() == &seats[s]);
-  }
-  void idle(std::size_t w, std::size_t s) {
-    seated(w, s);
-    people.vacate(workers[w], leaving::to_rest);
-    workers[w].resting = true;
-  }
-
-  // Queues
-  item* make(std::function<void(worker&)> body) {
-    item* const i = &items[made++];
-    i->body = std::move(body);
-    return i;
-  }
   void push(item* i) {
     entry.push(i);
     notify();
   }
-  void push_own(seat& s, item* i) {
+  void push_own(queued_seat& s, item* i) {
     EXPLORE_ASSERT(s.queue.push(i));
     notify();
   }
   [[nodiscard]] bool any_queued() const {
     return !entry.empty() || !seats[0].queue.empty() || !seats[1].queue.empty();
   }
-  void notify() {
-    if (people.wanted() == idle_set::want::worker) call();
-  }
-  void call() {
-    idle_set::call const c = people.summon();
-    if (!c || c.sleeper != nullptr) return;
-    people.give_up(c); // as if no thread could be made
-    if (any_queued() && people.has_idle()) notify();
-  }
-  item* pull(seat& s) {
+  item* pull(queued_seat& s) {
     if (entry.empty()) return nullptr;
     std::lock_guard const guard(entry);
     auto* const first = static_cast<item*>(entry.pop());
@@ -132,143 +54,39 @@ struct pool {
     if (more != 0 && leaves_out != fault::no_word_of_a_batch) notify();
     return first;
   }
-  item* next(seat& s) {
+  item* next(queued_seat& s) {
     if (item* const i = s.queue.pop()) return i;
     return pull(s);
   }
-  item* find(seat& s) {
+  item* find(queued_seat& s) {
     if (item* const i = next(s)) return i;
-    seat& other = seats[&s == seats.data() ? 1 : 0];
+    queued_seat& other = seats[&s == seats.data() ? 1 : 0];
     if (other.queue.empty()) return nullptr;
     item* const i = other.queue.steal_into(s.queue);
     if (i != nullptr && !s.queue.empty() && leaves_out != fault::no_word_of_a_batch) notify();
     return i;
   }
 
-  // Working
-  void boundary(worker& t) {
-    if (people.has_unseated() && t.sits_on() != nullptr && people.step_down(t)) t.resting = true;
-  }
-  void run(worker& t, item& i) {
-    i.runs.set(i.runs.get() + 1);
-    i.body(t);
-    runs_seen.fetch_add(1, std::memory_order_relaxed);
-    if (++runs != expected) return;
-    ending.store(true, std::memory_order_release);
-    for (worker& w : workers) w.parker.unpark();
-  }
-  void run_and_look(worker& t, item& i) {
-    run(t, i);
-    boundary(t);
-  }
-  void work(worker& t) {
-    bool searching = false;
-    for (;;) {
-      seat* const s = t.sits_on();
-      if (s == nullptr) {
-        if (!std::exchange(t.resting, true)) {                              // unseated at the end of its task
-          bool const given = people.vacate(t, leaving::to_rest) != nullptr; // a seat, in this very moment
-          if (given && leaves_out != fault::no_look_when_homeless && any_queued()) notify();
-        }
-        if (ending.load(std::memory_order_acquire)) return;
-        if (t.sits_on() == nullptr) t.parker.park();
-        continue;
-      }
-      if (std::exchange(t.resting, false)) searching = true; // called
-      s->used.set(s->used.get() + 1);
-      if (item* const i = searching ? nullptr : next(*s)) {
-        run_and_look(t, *i);
-        continue;
-      }
-      if (!searching) searching = people.begin_search(1);
-      if (any_queued()) {
-        bool const last = searching && people.end_search();
-        if (std::exchange(searching, false))
-          t.began.store(t.began.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-        item* const i = find(*s);
-        if (last && i != nullptr && leaves_out != fault::no_next_call && any_queued()) notify();
-        if (i != nullptr) {
-          run_and_look(t, *i);
-          continue;
-        }
-        searching = people.begin_search(1);
-      }
-      on_quiet();
-      if (searching && people.has_unseated()) {
-        searching = false;
-        if (leaves_out == fault::no_look_at_stepping_down)
-          static_cast<void>(people.end_search());
-        else if (people.end_search() && any_queued())
-          notify();
-        boundary(t);
-        continue;
-      }
-      s->used.set(s->used.get() + 1);
-      people.vacate(t, leaving::to_rest, std::exchange(searching, false));
-      t.resting = true;
-      if (leaves_out != fault::no_second_look && any_queued()) notify();
-      on_quiet();
-    }
-  }
-
-  // Idleness
-  [[nodiscard]] bool quiescent() const {
-    return quiet.holds(
-        [this] {
-          std::uint64_t n = 0;
-          for (worker const& w : workers) n += w.began.load(std::memory_order_acquire);
-          return n;
-        },
-        [this] { return !people.no_thread_runs(); }, [this] { return any_queued(); });
-  }
-  void on_quiet() {
-    if (leaves_out != fault::no_word_of_quiet && people.no_thread_runs() && quiet.is_awaited())
-      quiet.wake_all();
-  }
-  void wait_idle() {
-    decltype(quiet)::announcement const announced(quiet);
-    for (;;) {
-      std::uint32_t const changes = quiet.changes();
-      if (quiescent()) return;
-      quiet.sleep(changes);
-    }
-  }
-
   /// A wait within a task: the seat is left to other threads meanwhile.
   template<class Done>
   void wait(worker& t, Done done) {
-    idle_set::seat* const s = people.vacate(t, leaving::to_wait);
+    idle_set::seat* const s = threads.vacate(t, leaving::to_wait);
     if (leaves_out != fault::no_look_in_a_wait && any_queued()) notify();
     while (!done()) t.parker.park();
-    if (s == nullptr || !people.sit(t, s, true)) return;
-    auto& own = *t.sits_on();
+    if (s == nullptr || !threads.sit(t, s, true)) return;
+    seat& own = *t.sits_on();
     own.used.set(own.used.get() + 1);
   }
-  /// Ends only when two items are in it: no thread may sleep while the other one is queued.
-  void meet() {
-    together.fetch_add(1, std::memory_order_relaxed);
-    while (together.load(std::memory_order_relaxed) < 2) policy::pause();
-  }
-  void check() {
-    EXPLORE_ASSERT(runs == expected && !any_queued());
-    for (std::size_t i = 0; i != made; ++i) EXPLORE_ASSERT(items[i].runs.get() == 1);
-  }
 };
-
-void nothing(worker&) {}
-void meet(worker& t) { t.of->meet(); }
-
-void add_worker(execution& e, std::shared_ptr<pool> const& p, std::size_t w) {
-  e.thread([p, w] { p->work(p->workers[w]); });
-}
+using worker = pool::worker;
 
 /// A worker is on its way to sleep, or has long been there, when work is pushed from outside.
 template<bool Asleep, fault Fault = fault::none>
 void one_worker(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 1U);
-  Asleep ? p->idle(0, 0) : p->seated(0, 0);
+  Asleep ? p->asleep(0, 0) : p->seated(0, 0);
   add_worker(e, p, 0);
-  e.thread([p] { p->push(p->make(nothing)); });
+  e.thread([p] { p->push(p->make(pool::nothing)); });
   e.finally([p] { p->check(); });
 }
 
@@ -278,12 +96,12 @@ void next_is_called(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 2U);
   p->batch = 0; // else the second is called when the items are moved
   for (std::size_t w = 0; w != 2; ++w) {
-    Asleep ? p->idle(w, w) : p->seated(w, w);
+    Asleep ? p->asleep(w, w) : p->seated(w, w);
     add_worker(e, p, w);
   }
   e.thread([p] {
-    p->push(p->make(meet));
-    p->push(p->make(meet));
+    p->push(p->make(pool::meets));
+    p->push(p->make(pool::meets));
   });
   e.finally([p] { p->check(); });
 }
@@ -293,10 +111,10 @@ template<bool Asleep>
 void two_producers(execution& e) {
   auto const p = std::make_shared<pool>(fault::none, 2U);
   for (std::size_t w = 0; w != 2; ++w) {
-    Asleep ? p->idle(w, w) : p->seated(w, w);
+    Asleep ? p->asleep(w, w) : p->seated(w, w);
     add_worker(e, p, w);
   }
-  for (item* const i : {p->make(meet), p->make(meet)}) e.thread([p, i] { p->push(i); });
+  for (item* const i : {p->make(pool::meets), p->make(pool::meets)}) e.thread([p, i] { p->push(i); });
   e.finally([p] { p->check(); });
 }
 
@@ -306,8 +124,8 @@ void pushed_by_a_task(execution& e) {
   p->seated(0, 0);
   p->seated(1, 1);
   p->entry.push(p->make([](worker& t) {
-    t.of->push_own(*t.sits_on(), t.of->make(meet));
-    meet(t);
+    t.of->push_own(*t.sits_on(), t.of->make(pool::meets));
+    t.of->meet();
   }));
   add_worker(e, p, 0);
   add_worker(e, p, 1);
@@ -320,8 +138,8 @@ void batch(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 2U);
   p->seated(0, 0);
   p->seated(1, 1);
-  p->entry.push(p->make(meet));
-  p->entry.push(p->make(meet));
+  p->entry.push(p->make(pool::meets));
+  p->entry.push(p->make(pool::meets));
   add_worker(e, p, 0);
   add_worker(e, p, 1);
   e.finally([p] { p->check(); });
@@ -333,8 +151,8 @@ template<fault Fault = fault::none, bool Third = false>
 void waiting(execution& e) {
   auto const p = std::make_shared<pool>(Fault, Third ? 3U : 2U);
   p->seated(0, 0);
-  p->idle(1, 1);
-  p->people.close(&p->seats[1]); // one seat for two threads
+  p->asleep(1, 1);
+  p->threads.close(&p->seats[1]); // one seat for two threads
   auto const done = std::make_shared<policy::atomic<bool>>(false);
   p->entry.push(
       p->make([done](worker& t) { t.of->wait(t, [&] { return done->load(std::memory_order_acquire); }); }));
@@ -344,7 +162,7 @@ void waiting(execution& e) {
   }));
   add_worker(e, p, 0);
   add_worker(e, p, 1);
-  if (Third) e.thread([p] { p->push(p->make(nothing)); });
+  if (Third) e.thread([p] { p->push(p->make(pool::nothing)); });
   e.finally([p] { p->check(); });
 }
 
@@ -354,16 +172,16 @@ template<fault Fault = fault::none>
 void stepping_down(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 1U);
   p->seated(1, 0);
-  p->people.count_in(p->workers[0]);
-  EXPLORE_ASSERT(!p->people.sit(p->workers[0], nullptr, true));
-  p->idle(2, 1);
+  p->threads.count_in(p->workers[0]);
+  EXPLORE_ASSERT(!p->threads.sit(p->workers[0], nullptr, true));
+  p->asleep(2, 1);
   e.thread([p] {
     p->meet();
     p->work(p->workers[0]);
   });
   add_worker(e, p, 1);
   add_worker(e, p, 2);
-  e.thread([p] { p->push(p->make(meet)); });
+  e.thread([p] { p->push(p->make(pool::meets)); });
   e.finally([p] { p->check(); });
 }
 
@@ -371,16 +189,11 @@ void stepping_down(execution& e) {
 void no_thread(execution& e) {
   auto const p = std::make_shared<pool>(fault::none, 2U);
   p->seated(0, 0);
-  p->people.open(&p->seats[1]);
+  p->threads.open(&p->seats[1]);
   add_worker(e, p, 0);
-  for (item* const i : {p->make(nothing), p->make(nothing)}) e.thread([p, i] { p->push(i); });
+  for (item* const i : {p->make(pool::nothing), p->make(pool::nothing)}) e.thread([p, i] { p->push(i); });
   e.finally([p] { p->check(); });
 }
-
-struct named {
-  char const* name;
-  explore::test test;
-};
 
 /// A thread that waits until the pool is idle comes back, and not before what was queued then has run, with
 /// all that it has queued in its turn. One or two workers.
@@ -392,7 +205,7 @@ void idleness(execution& e) {
     add_worker(e, p, w);
   }
   e.thread([p] {
-    p->push(p->make([](worker& t) { t.of->push_own(*t.sits_on(), t.of->make(nothing)); }));
+    p->push(p->make([](worker& t) { t.of->push_own(*t.sits_on(), t.of->make(pool::nothing)); }));
     p->wait_idle();
     EXPLORE_ASSERT(p->runs_seen.load(std::memory_order_relaxed) == 2);
   });
@@ -406,9 +219,9 @@ void idleness_and_guest(execution& e) {
   add_worker(e, p, 0);
   e.thread([p] {
     worker& guest = p->workers[2];
-    p->people.enter(guest);
-    p->push(p->make(nothing));
-    p->people.vacate(guest, leaving::for_good);
+    p->threads.enter(guest);
+    p->push(p->make(pool::nothing));
+    p->threads.vacate(guest, leaving::for_good);
     if (p->any_queued()) p->notify();
     p->on_quiet();
   });
@@ -419,13 +232,13 @@ void idleness_and_guest(execution& e) {
 /// A thread is made for a seat, and the monitor follows the seat to its record.
 void followed_by_the_monitor(execution& e) {
   auto const p = std::make_shared<pool>(fault::none, 0U);
-  p->people.open(&p->seats[0]);
+  p->threads.open(&p->seats[0]);
   e.thread([p] {
     worker& made = p->workers[0];
     made.made_whole.set(1);
-    idle_set::call const c = p->people.summon();
+    idle_set::call const c = p->threads.summon();
     EXPLORE_ASSERT(c && c.sleeper == nullptr);
-    p->people.settle(c, made);
+    p->threads.settle(c, made);
   });
   e.thread([p] {
     auto* const t = static_cast<worker*>(p->seats[0].occupant.load(std::memory_order_acquire));
@@ -433,7 +246,7 @@ void followed_by_the_monitor(execution& e) {
   });
 }
 
-std::vector<named> const all{
+explore::tests const all{
     {"one_worker", one_worker<false>},
     {"one_worker, asleep", one_worker<true>},
     {"next_is_called", next_is_called<false>},
@@ -453,36 +266,21 @@ std::vector<named> const all{
 };
 
 TEST(idle_set_protocol, loses_no_wake_and_seats_one_at_a_time) {
-  for (named const& each : all) {
-    SCOPED_TRACE(each.name);
-    explore::result r = explore::run({.max_executions = 30'000}, each.test);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, each.test);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 30'000, .random = 10'000}, all);
 }
 TEST(idle_set_protocol, needs_every_look) {
-  std::vector<named> const faulty{
-      {"no second look", one_worker<false, fault::no_second_look>},
-      {"no next call", next_is_called<true, fault::no_next_call>},
-      {"no word of a batch", batch<fault::no_word_of_a_batch>},
-      {"no look in a wait", waiting<fault::no_look_in_a_wait>},
-      {"no look when homeless", waiting<fault::no_look_when_homeless, true>},
-      {"no look at stepping down", stepping_down<fault::no_look_at_stepping_down>},
-      {"no word of quiet", idleness<1, fault::no_word_of_quiet>},
-  };
-  for (named const& each : faulty) {
-    explore::result r = explore::run({.random = 50'000}, each.test);
-    if (r.ok) r = explore::run({.max_executions = 100'000}, each.test);
-    EXPECT_EQ(r.what, verdict::deadlock) << each.name << r.message;
-  }
+  explore::expect_all_fail({{"no second look", one_worker<false, fault::no_second_look>},
+                            {"no next call", next_is_called<true, fault::no_next_call>},
+                            {"no word of a batch", batch<fault::no_word_of_a_batch>},
+                            {"no look in a wait", waiting<fault::no_look_in_a_wait>},
+                            {"no look when unseated", waiting<fault::no_look_when_unseated, true>},
+                            {"no look at stepping down", stepping_down<fault::no_look_at_stepping_down>},
+                            {"no word of quiet", idleness<1, fault::no_word_of_quiet>}},
+                           verdict::deadlock);
 }
-
 TEST(idle_set_protocol, needs_every_order) {
-  std::vector<explore::test> tests;
-  for (named const& each : all) tests.push_back(each.test);
   explore::expect_every_weakening_fails(
-      {.max_executions = 2'000, .weaken_in = "idle_set.hpp"}, tests,
+      {.max_executions = 2'000, .weaken_in = "idle_set.hpp"}, all,
       {// A load that sees a searcher comes before the end of that search, which is sequentially
        // consistent.
        "[seq_cst -> acq_rel] take_seat", "[seq_cst -> acq_rel] begin_search",

@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <memory>
 #include <mutex>
 
@@ -144,28 +143,15 @@ void opening(execution& e) {
   e.finally([p] { EXPLORE_ASSERT(p->has_lost_none()); });
 }
 
-explore::test const all[] = {closing<>, closing<mutant::none, true>, opening<>};
+explore::tests const all{closing<>, closing<mutant::none, true>, opening<>};
 
 TEST(inbox_protocol, leaves_nothing_on_a_closed_seat) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(inbox_protocol, needs_every_step) {
-  explore::test const faulty[] = {closing<mutant::pushes_late>,
-                                  closing<mutant::trusts_its_look>,
-                                  closing<mutant::empties_early>,
-                                  closing<mutant::empties_nothing>,
-                                  closing<mutant::leaves_and_forgets, true>,
-                                  opening<mutant::opens_silently>};
-  for (explore::test const& t : faulty) {
-    explore::result r = explore::run({.random = 20'000}, t);
-    if (r.ok) r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_FALSE(r.ok) << &t - std::begin(faulty);
-  }
+  explore::expect_all_fail({closing<mutant::pushes_late>, closing<mutant::trusts_its_look>,
+                            closing<mutant::empties_early>, closing<mutant::empties_nothing>,
+                            closing<mutant::leaves_and_forgets, true>, opening<mutant::opens_silently>});
 }
 
 } // namespace

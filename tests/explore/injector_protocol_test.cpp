@@ -125,15 +125,10 @@ void sleeper(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->found || s->seen || !s->items[1]); });
 }
 
-std::vector<explore::test> const all{producers, chained, consumers, sleeper<false>, sleeper<true>};
+explore::tests const all{producers, chained, consumers, sleeper<false>, sleeper<true>};
 
 TEST(injector_protocol, keeps_order_and_loses_nothing) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 200'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 200'000, .random = 10'000}, all);
 }
 TEST(injector_protocol, needs_every_order) {
   explore::expect_every_weakening_fails(

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <memory>
 #include <mutex>
 
@@ -182,31 +181,20 @@ void latent(execution& e) {
   });
 }
 
-explore::test const all[] = {nudged<1>,          nudged<2>,           dozing, timer<>, latent<true, false>,
-                             latent<true, true>, latent<false, false>};
+explore::tests const all{nudged<1>,          nudged<2>,           dozing, timer<>, latent<true, false>,
+                         latent<true, true>, latent<false, false>};
 
 TEST(monitor_sleep_protocol, leaves_nothing_unseen) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(monitor_sleep_protocol, needs_every_step) {
-  explore::test const faulty[] = {
-      nudged<1, mutant::announces_late>,       nudged<1, mutant::reads_alarm_late>,
-      nudged<1, mutant::rings_first>,          timer<mutant::rings_first>,
-      latent<true, false, mutant::arms_early>, latent<true, true, mutant::asks_early>};
-  for (explore::test const& t : faulty) {
-    explore::result r = explore::run({.random = 20'000}, t);
-    if (r.ok) r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_EQ(r.what, verdict::deadlock) << &t - std::begin(faulty) << r.message;
-  }
+  explore::expect_all_fail({nudged<1, mutant::announces_late>, nudged<1, mutant::reads_alarm_late>,
+                            nudged<1, mutant::rings_first>, timer<mutant::rings_first>,
+                            latent<true, false, mutant::arms_early>, latent<true, true, mutant::asks_early>},
+                           verdict::deadlock);
 }
 TEST(monitor_sleep_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "monitor_sleep.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "monitor_sleep.hpp"}, all);
 }
 
 } // namespace

@@ -67,11 +67,7 @@ void dying(execution& e) {
 }
 
 TEST(mutex_protocol, excludes_and_wakes) {
-  for (explore::test const& t : {explore::test(counting<2, 2>), explore::test(counting<3, 1>),
-                                 explore::test(trying), explore::test(dying)}) {
-    explore::result const r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000}, {counting<2, 2>, counting<3, 1>, trying, dying});
 }
 TEST(mutex_protocol, excludes_at_random) {
   explore::result const r = explore::run({.random = 20'000}, counting<4, 2>);

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <iterator>
 #include <memory>
 
 namespace {
@@ -206,35 +205,25 @@ void overtaking(execution& e) {
   });
 }
 
-explore::test const all[] = {excluding<2, 2>,
-                             excluding<3, 1>,
-                             trying,
-                             giving<0>,
-                             giving<1>,
-                             leaving<&shared::take_or_leave>,
-                             leaving<&shared::take_or_abandon>,
-                             dying,
-                             handing_on<true>,
-                             handing_on<false>,
-                             overtaking};
+explore::tests const all{excluding<2, 2>,
+                         excluding<3, 1>,
+                         trying,
+                         giving<0>,
+                         giving<1>,
+                         leaving<&shared::take_or_leave>,
+                         leaving<&shared::take_or_abandon>,
+                         dying,
+                         handing_on<true>,
+                         handing_on<false>,
+                         overtaking};
 
 TEST(permits_protocol, gives_each_to_one) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(permits_protocol, gives_each_to_one_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
   explore::result const r = explore::run({.random = 20'000}, excluding<3, 2>);
   EXPECT_TRUE(r.ok) << r.message;
 }
 TEST(permits_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "permits.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "permits.hpp"}, all);
 }
 
 } // namespace

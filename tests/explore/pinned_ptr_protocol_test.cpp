@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <memory>
 
 namespace {
@@ -61,26 +60,16 @@ void owner_and_lookers(execution& e) {
 template<int Waits, int Lookers>
 constexpr auto ours = &owner_and_lookers<rubato::detail::basic_pinned_ptr, Waits, Lookers>;
 
-explore::test const all[] = {ours<1, 1>, ours<2, 1>, ours<1, 2>, ours<2, 2>};
+explore::tests const all{ours<1, 1>, ours<2, 1>, ours<1, 2>, ours<2, 2>};
 
 TEST(pinned_ptr_protocol, keeps_what_is_looked_at) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(pinned_ptr_protocol, keeps_what_is_looked_at_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(pinned_ptr_protocol, would_let_go_of_it_without_waiting) {
   EXPECT_FALSE(explore::run({}, owner_and_lookers<does_not_wait, 1, 1>).ok);
 }
 TEST(pinned_ptr_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "pinned_ptr.hpp"},
-                                        {std::begin(all), std::end(all)}, {});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "pinned_ptr.hpp"}, all, {});
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -14,7 +13,6 @@ namespace {
 
 using explore::execution;
 using explore::policy;
-using explore::verdict;
 using rubato::detail::admission;
 using queue_limit = rubato::detail::basic_queue_limit<policy>;
 
@@ -152,29 +150,18 @@ void late_and_full(execution& e) {
   e.thread([p] { p->take(); });
 }
 
-explore::test const all[] = {callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,   exceeded,
-                             refused<>,     closed,        late,          late_and_full};
+explore::tests const all{callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,   exceeded,
+                         refused<>,     closed,        late,          late_and_full};
 
 TEST(queue_limit_protocol, keeps_the_limit_and_wakes_each_caller) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 50'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
 }
 TEST(queue_limit_protocol, needs_every_step) {
-  explore::test const faulty[] = {callers<2, 1, mutant::enters_late>, two_wait<mutant::no_leave>,
-                                  refused<mutant::wakes_early>};
-  for (explore::test const& t : faulty) {
-    explore::result r = explore::run({.random = 20'000}, t);
-    if (r.ok) r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_FALSE(r.ok) << &t - std::begin(faulty);
-  }
+  explore::expect_all_fail(
+      {callers<2, 1, mutant::enters_late>, two_wait<mutant::no_leave>, refused<mutant::wakes_early>});
 }
 TEST(queue_limit_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_limit.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_limit.hpp"}, all);
 }
 
 } // namespace

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <iterator>
 #include <memory>
 
 namespace {
@@ -334,29 +333,19 @@ void appended(execution& e) {
 template<int Runs>
 constexpr auto one_of_each = &worker_and_claimer<rubato::detail::basic_queue_state, Runs>;
 
-explore::test const all[] = {
+explore::tests const all{
     one_of_each<1>,        one_of_each<2>,       one_of_each<3>, two_of_each<1>,         two_of_each<2>,
     sweeping<1>,           sweeping<2>,          sweeping<3>,    offered_from_elsewhere, offered_and_raised,
     raised_and_run<false>, raised_and_run<true>, appended};
 
 TEST(queue_state_protocol, runs_each_offer_once_and_leaves_the_queue_once) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(queue_state_protocol, runs_each_offer_once_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(queue_state_protocol, would_be_queued_twice_without_its_bit) {
   EXPECT_EQ(explore::run({}, worker_and_claimer<forgets_its_queue, 3>).what, verdict::race);
 }
 TEST(queue_state_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_state.hpp"},
-                                        {std::begin(all), std::end(all)},
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_state.hpp"}, all,
                                         {// What the claimer does before, its offer has published; what it
                                          // does afterwards, the count of holders orders.
                                          "[acq_rel -> acquire] claim",

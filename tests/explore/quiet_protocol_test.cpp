@@ -6,14 +6,12 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <memory>
 
 namespace {
 
 using explore::execution;
 using explore::policy;
-using explore::verdict;
 using quiet = rubato::detail::basic_quiet<policy>;
 
 constexpr auto seq_cst = std::memory_order_seq_cst;
@@ -165,30 +163,20 @@ void waiting_for_a_change(execution& e) {
   });
 }
 
-explore::test const all[] = {running<>, moving<>, timer<>, cancelled_timer<>, waiting_for_a_change};
+explore::tests const all{running<>, moving<>, timer<>, cancelled_timer<>, waiting_for_a_change};
 
 TEST(quiet_protocol, answers_after_everything_has_run_and_wakes) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 50'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
 }
 TEST(quiet_protocol, needs_every_step) {
-  explore::test const faulty[] = {moving<mutant::moves_unseen>,         running<mutant::takes_early>,
-                                  timer<mutant::disarms_early>,         running<mutant::not_counted>,
-                                  running<mutant::asks_early>,          running<mutant::reads_late>,
-                                  cancelled_timer<mutant::silent_timer>};
-  for (explore::test const& t : faulty) {
-    explore::result r = explore::run({.random = 20'000}, t);
-    if (r.ok) r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_FALSE(r.ok) << &t - std::begin(faulty);
-  }
+  explore::expect_all_fail({moving<mutant::moves_unseen>, running<mutant::takes_early>,
+                            timer<mutant::disarms_early>, running<mutant::not_counted>,
+                            running<mutant::asks_early>, running<mutant::reads_late>,
+                            cancelled_timer<mutant::silent_timer>});
 }
 TEST(quiet_protocol, needs_every_order) {
   explore::expect_every_weakening_fails(
-      {.max_executions = 20'000, .weaken_in = "quiet.hpp"}, {std::begin(all), std::end(all)},
+      {.max_executions = 20'000, .weaken_in = "quiet.hpp"}, all,
       {// The explorer lets every sequentially consistent load see the newest such store: a thread that sees
        // the count sees the run without this pair. C++ does not promise that.
        "[release -> relaxed] began", "[acquire -> relaxed] holds",

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -388,33 +387,23 @@ void of_permits_given_at_once(execution& e) {
 }
 
 template<mutant Mutant>
-explore::test const of_channels[] = {two_givers<Mutant>,     two_races<Mutant>,   three_races<Mutant>,
-                                     against_itself<Mutant>, of_calls<Mutant, 1>, of_calls<Mutant, 2>};
-explore::test const of_locks[] = {of_permits<false, false>, of_permits<true, false>, of_permits<false, true>,
-                                  of_permits_given_at_once<false>, of_permits_given_at_once<true>};
+explore::tests const of_channels{two_givers<Mutant>,     two_races<Mutant>,   three_races<Mutant>,
+                                 against_itself<Mutant>, of_calls<Mutant, 1>, of_calls<Mutant, 2>};
+explore::tests const of_locks{of_permits<false, false>, of_permits<true, false>, of_permits<false, true>,
+                              of_permits_given_at_once<false>, of_permits_given_at_once<true>};
 
 TEST(race_protocol, lets_one_member_take_effect) {
-  for (explore::test const& t : of_channels<mutant::none>) {
-    explore::result const r = explore::run({.max_executions = 50'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    explore::result const at_random = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(at_random.ok) << at_random.message;
-  }
+  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, of_channels<mutant::none>);
 }
 TEST(race_protocol, loses_no_permit) {
-  for (explore::test const& t : of_locks) {
-    explore::result const r = explore::run({.max_executions = 50'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    explore::result const at_random = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(at_random.ok) << at_random.message;
-  }
+  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, of_locks);
 }
 template<mutant Mutant>
 void expect_found_out() {
   bool found = false;
-  for (explore::test const& t : of_channels<Mutant>) {
-    found = found || !explore::run({.max_executions = 50'000}, t).ok;
-    found = found || !explore::run({.random = 10'000}, t).ok;
+  for (explore::named_test const& t : of_channels<Mutant>) {
+    found = found || !explore::run({.max_executions = 50'000}, t.body).ok;
+    found = found || !explore::run({.random = 10'000}, t.body).ok;
   }
   EXPECT_TRUE(found);
 }

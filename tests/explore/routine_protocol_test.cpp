@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <iterator>
 #include <memory>
 
 namespace {
@@ -254,43 +253,30 @@ void posting_again(execution& e) {
 template<mutant M>
 explore::test const whole = signalling<M, 2, true, true>;
 
-explore::test const all[] = {signalling<mutant::none, 1, true, false>,
-                             signalling<mutant::none, 1, false, true>,
-                             signalling<mutant::none, 2, true, false>,
-                             signalling<mutant::none, 1, true, true>,
-                             signalling<mutant::none, 2, false, false>,
-                             waking,
-                             dropping,
-                             ending<false>,
-                             ending<true>,
-                             posting_again<false>,
-                             posting_again<true>};
+explore::tests const all{signalling<mutant::none, 1, true, false>,
+                         signalling<mutant::none, 1, false, true>,
+                         signalling<mutant::none, 2, true, false>,
+                         signalling<mutant::none, 1, true, true>,
+                         signalling<mutant::none, 2, false, false>,
+                         waking,
+                         dropping,
+                         ending<false>,
+                         ending<true>,
+                         posting_again<false>,
+                         posting_again<true>};
 
 TEST(routine_protocol, runs_once_at_a_time_and_receives_its_signal) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 30'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(routine_protocol, runs_once_at_a_time_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 5'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 30'000, .random = 5'000}, all);
   explore::result const r = explore::run({.random = 20'000}, whole<mutant::none>);
   EXPECT_TRUE(r.ok) << r.message;
 }
 TEST(routine_protocol, needs_every_rule) {
-  explore::options const o{.random = 50'000};
-  EXPECT_FALSE(explore::run(o, whole<mutant::fires_unlocked>).ok);
-  EXPECT_FALSE(explore::run(o, whole<mutant::arms_late>).ok);
-  EXPECT_FALSE(explore::run(o, whole<mutant::pushes_first>).ok);
-  EXPECT_FALSE(explore::run(o, whole<mutant::posts_at_once>).ok);
-  EXPECT_FALSE(explore::run(o, whole<mutant::loses_signal>).ok);
+  explore::expect_all_fail({whole<mutant::fires_unlocked>, whole<mutant::arms_late>,
+                            whole<mutant::pushes_first>, whole<mutant::posts_at_once>,
+                            whole<mutant::loses_signal>});
 }
 TEST(routine_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 10'000, .weaken_in = "routine_state.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 10'000, .weaken_in = "routine_state.hpp"}, all);
 }
 
 } // namespace

@@ -160,16 +160,11 @@ void sleeper(execution& e) {
   });
 }
 
-std::vector<explore::test> const all{
+explore::tests const all{
     pops, in_order, steals, mutual, fills, sleeper<way::push>, sleeper<way::fill>, sleeper<way::steal>};
 
 TEST(run_queue_protocol, loses_nothing_and_gives_nothing_twice) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 200'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 200'000, .random = 10'000}, all);
 }
 TEST(run_queue_protocol, needs_every_order) {
   // A thread that frees a slot has read it before, and the one that fills it knows it free. To see a slot's

@@ -6,14 +6,12 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <memory>
 
 namespace {
 
 using explore::execution;
 using explore::policy;
-using explore::verdict;
 
 /// In the thief's frame.
 struct scope {
@@ -109,26 +107,16 @@ public:
 };
 
 using shipped = rubato::detail::basic_stop_gate<policy>;
-explore::test const all[] = {failing<shipped>, succeeding<shipped>};
+explore::tests const all{failing<shipped>, succeeding<shipped>};
 
 TEST(stop_gate_protocol, asks_what_is_there) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(stop_gate_protocol, asks_what_is_there_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(stop_gate_protocol, would_touch_what_has_gone_without_waiting) {
   EXPECT_FALSE(explore::run({}, failing<does_not_wait>).ok);
 }
 TEST(stop_gate_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "stop_gate.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "stop_gate.hpp"}, all);
 }
 
 } // namespace

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <memory>
 #include <mutex>
 
@@ -259,23 +258,18 @@ void broken_off(execution& e) {
   e.finally([w] { w->check(); });
 }
 
-explore::test const all[] = {completed<word_list>,
-                             completed<locked_list>,
-                             stopped<word_list>,
-                             stopped<locked_list>,
-                             completed_or_stopped<word_list>,
-                             completed_or_stopped<locked_list>,
-                             called,
-                             broken_off<word_list>,
-                             broken_off<locked_list>};
+explore::tests const all{completed<word_list>,
+                         completed<locked_list>,
+                         stopped<word_list>,
+                         stopped<locked_list>,
+                         completed_or_stopped<word_list>,
+                         completed_or_stopped<locked_list>,
+                         called,
+                         broken_off<word_list>,
+                         broken_off<locked_list>};
 
 TEST(suspension_protocol, lets_the_coroutine_go_on_once) {
-  for (explore::test const& t : all) {
-    explore::result r = explore::run({.max_executions = 100'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-    r = explore::run({.random = 10'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(suspension_protocol, needs_every_step) {
   EXPECT_FALSE(explore::run({}, completed<word_list, mutant::writes_late>).ok);
@@ -284,8 +278,7 @@ TEST(suspension_protocol, needs_every_step) {
   EXPECT_FALSE(explore::run({}, completed_or_stopped<locked_list, mutant::no_retire>).ok);
 }
 TEST(suspension_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "suspension.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "suspension.hpp"}, all);
 }
 
 } // namespace

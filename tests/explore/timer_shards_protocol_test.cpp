@@ -9,7 +9,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 
 namespace {
@@ -160,27 +159,16 @@ void handover(execution& e) {
   });
 }
 
-explore::test const all[] = {arming<0>,  arming<1>, arming_earlier, disarming,
-                             two_firers, planned,   handover<>};
+explore::tests const all{arming<0>, arming<1>, arming_earlier, disarming, two_firers, planned, handover<>};
 
 TEST(timer_shards_protocol, fires_what_is_due) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 50'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
-}
-TEST(timer_shards_protocol, fires_what_is_due_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 5'000}, t);
-    EXPECT_TRUE(r.ok) << r.message;
-  }
+  explore::expect_all_pass({.max_executions = 50'000, .random = 5'000}, all);
 }
 TEST(timer_shards_protocol, would_forget_a_deadline_if_the_monitor_did_not_ask_again) {
   EXPECT_FALSE(explore::run({.max_executions = 50'000}, handover<false>).ok);
 }
 TEST(timer_shards_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "timer_shards.hpp"},
-                                        {std::begin(all), std::end(all)});
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "timer_shards.hpp"}, all);
 }
 
 } // namespace
