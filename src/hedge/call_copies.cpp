@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -131,27 +133,21 @@ void call_copies::run_copy(task& base, thread_context* runner) noexcept {
 // The clocks
 
 void call_clock::begin(clock::time_point t) noexcept {
+  std::lock_guard const guard(changes_);
+  if (state_ == state::over) return;
+  state_ = state::armed;
   call_.hold();
   call_.home()->quiescence.armed();
   due = t;
   arm(*this);
-  // acq_rel, acquire: pair with stop(). The later of the two sees the other, and takes the timer back. `over`
-  // stays: the firer may begin the clock again before the thread that began it first comes here.
-  state before = state_.load(std::memory_order_relaxed);
-  while (before != state::over &&
-         !state_.compare_exchange_weak(before, state::armed, std::memory_order_acq_rel,
-                                       std::memory_order_acquire)) {
-  }
-  if (before == state::over) take_back();
 }
 
 void call_clock::stop() noexcept {
-  // acq_rel: pairs with begin().
-  if (state_.exchange(state::over, std::memory_order_acq_rel) == state::armed) take_back();
-}
-
-void call_clock::take_back() noexcept {
-  if (!disarm(*this)) return; // it fires now, or has fired
+  {
+    std::lock_guard const guard(changes_);
+    if (std::exchange(state_, state::over) != state::armed) return;
+    if (!disarm(*this)) return; // it fires now, or has fired
+  }
   call_.home()->quiescence.disarmed();
   call_.release(); // not the last one: the calling thread has another
 }
@@ -386,8 +382,8 @@ void call_copies::finish(copies::change c) noexcept {
   if (c.late && leaves_losers) stragglers.fetch_sub(1, std::memory_order_relaxed); // relaxed: a count
   bool last = c.last;
   if (c.decided) {
-    delays_.stop();
-    limit_.stop();
+    if (delay_ != at_once) delays_.stop();
+    if (deadline_ != clock::time_point::max()) limit_.stop();
     std::uint32_t inside = c.inside;
     for (std::uint32_t i = 0; i != count_ && inside != 0; ++i) {
       copies::change const w = protocol_.withdraw(i, copies_[i].phase);

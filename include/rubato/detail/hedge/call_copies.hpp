@@ -4,6 +4,7 @@
 // armed timer. Which thread may touch what: see the table of that page.
 #pragma once
 
+#include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/result.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/timer.hpp"
@@ -64,21 +65,23 @@ struct call_copy final : task {
   ~call_copy();
 };
 
-/// Fires once, at a point in time, for the call of which it is a part.
+/// Fires at a point in time, for the call of which it is a part.
 class call_clock final : timer {
   enum class state : unsigned char { idle, armed, over };
-  std::atomic<state> state_{state::idle};
+  /// While it is held the timer is armed or disarmed: those must not meet, because the firer arms it again on
+  /// another shard of the timers than the thread that armed it first.
+  mutex changes_;
+  state state_ = state::idle; // guarded by changes_
   call_copies& call_;
   void (*rings_)(call_copies&) noexcept;
   void fire() noexcept override;
-  void take_back() noexcept;
 
 public:
   call_clock(call_copies& c, void (*rings)(call_copies&) noexcept) noexcept
       : call_(c)
       , rings_(rings) {}
   /// Until it has rung or was stopped, the call's pool is not idle, and the call has a reference. Again only
-  /// in rings().
+  /// in rings(). After stop() it does nothing.
   void begin(std::chrono::steady_clock::time_point t) noexcept;
   /// By the thread that has decided the call, perhaps while another one begins it.
   void stop() noexcept;
