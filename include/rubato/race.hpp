@@ -90,10 +90,11 @@ struct hedge_fn : pool_forms<hedge_fn> {
   /// hedge(f), hedge(options, f), each also with a pool first: as race(), but returns with the first result,
   /// without waiting for the losers. So a copy that stalls where it cannot test its token does not delay the
   /// caller. f is decay-copied, and lives until the last loser has ended; objects that it refers to must live
-  /// as long. All copies run on threads of the pool. The caller only waits, and another thread may take its
-  /// seat. A loser occupies a thread of the pool and no seat; the thread is used again when the loser ends.
-  /// Until then pool_stats::stragglers counts it. A shutdown of the pool waits for it, and after a second
-  /// prints that it waits.
+  /// as long, and the result must not refer to f. The losers' stop callbacks run before it returns. All
+  /// copies run on threads of the pool. The caller only waits, and another thread may take its seat. A loser
+  /// occupies a thread of the pool and no seat; the thread is used again when the loser ends. Until then
+  /// pool_stats::stragglers counts it. A shutdown of the pool waits for it, and after a second prints that it
+  /// waits.
   ///
   /// Exceptions are those of race(). A stop also ends the wait, and so does a discard of the pool whose task
   /// the caller runs: then all copies are losers. If the pool can make no thread, the caller runs the first
@@ -132,7 +133,7 @@ struct async_call_fn : pool_forms<async_call_fn<Kind>> {
   /// arguments as const lvalues. If f returns a task, each copy is a coroutine: it occupies no thread while
   /// it waits, and is not pinned. Otherwise f runs on threads of the pool beside its workers. async_race()
   /// ends when its losers have ended, async_hedge() with the first result. A stop of the awaiting task stops
-  /// the call, which throws cancelled.
+  /// the call, which throws cancelled. So does a call on a pool that was shut down.
   template<class F, class... Args>
     requires(!std::is_same_v<std::remove_cvref_t<F>, race_options>)
   static auto on(pool* p, F&& f, Args&&... args) {

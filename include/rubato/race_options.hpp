@@ -33,7 +33,8 @@ class call_stops; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is f
 } // namespace detail
 
 /// What became of the copies of one call. It is written before race() or hedge() returns or throws, unless it
-/// throws std::invalid_argument. A loser that still runs afterwards does not write to it.
+/// throws before a copy could begin: std::invalid_argument, std::bad_alloc, or what copying the callable
+/// throws. A loser that still runs afterwards does not write to it.
 struct race_report {
   /// What became of a copy.
   enum class fate : unsigned char {
@@ -47,7 +48,8 @@ struct race_report {
     fate what = fate::withdrawn; ///< how it ended, or why it did not
     int cpu = -1;                ///< where it began; -1: it has not begun, or the system does not tell
     bool pinned = false;         ///< false also if the system has refused the pin
-    bool queued = false;         ///< no thread could be had for it at once, so it waited in the pool's queue
+    bool queued = false;    ///< it waited in the pool's queue: no thread could be had, or no worker was free
+    bool on_caller = false; ///< the first copy: in race(), and in hedge() if no thread could be had for it
     std::chrono::steady_clock::time_point began{}; ///< if it has begun
     std::chrono::steady_clock::time_point ended{}; ///< if it has ended
   };
@@ -85,8 +87,8 @@ public:
   race_options& prefer_cross_numa(bool on = true) & { return cross_ = on, *this; }
   race_options&& prefer_cross_numa(bool on = true) && { return std::move(prefer_cross_numa(on)); }
   /// Copy i is pinned to c[i]; there are at most c.size() copies. In race() the caller is copy 0. If the
-  /// pool's threads may not use one of these CPUs, the call throws std::invalid_argument. Unset: pin() and
-  /// prefer_cross_numa() decide.
+  /// pool's threads may not use one of these CPUs, the call throws std::invalid_argument. Ignored if copies
+  /// are not pinned. Unset: pin() and prefer_cross_numa() decide.
   race_options& cpus(std::vector<int> c) & { return cpus_ = std::move(c), *this; }
   race_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
   /// The second copy begins only when the first has run that long, the third after as long again, and so on.

@@ -171,7 +171,11 @@ call_copies::bell::bell(call_copies& c) noexcept
 /// By the firer. A stop runs users' callbacks, so another thread requests it.
 void call_copies::ring(call_copies& c) noexcept {
   c.hold(); // for the bell
-  c.send_bell();
+  if (c.home()->send_aside(c.bell_)) return;
+  if (is_async(c.kind_) || c.has_workers())
+    c.home()->enqueue_event(&c.bell_);
+  else
+    c.release(); // each copy looks at the deadline when it ends, and the caller while it waits
 }
 
 void call_copies::send_bell() noexcept {
@@ -227,9 +231,13 @@ void call_copies::place(pool_core& core, race_options const& o) {
 /// False: perhaps no thread ever looks at the pool's queue. A coroutine is awaited there.
 bool call_copies::has_workers() const noexcept { return home()->size() != 0 && !home()->life.is_closed(); }
 
+bool call_copies::is_delayed(call_copy const& c) const noexcept { return c.number != 0 && delay_ != at_once; }
+
 /// False: no thread can be had.
 bool call_copies::send(call_copy& c) noexcept {
-  if (state_ref coroutine = make_coroutine(c)) {
+  if (makes_coroutines()) {
+    state_ref coroutine = make_coroutine(c);
+    if (!coroutine) return true; // it has ended
     future_state& s = *coroutine.get();
     // acq_rel: pairs with stop_losers(), because the decider may cancel what it finds.
     std::uintptr_t const before =
@@ -237,7 +245,7 @@ bool call_copies::send(call_copy& c) noexcept {
     if (before == call_copy::stopped) // it has not begun: no callback runs here, where a timer may fire
       s.cancel();
     static_cast<void>(coroutine.let_go());
-    spawn_state(*home(), s);
+    spawn_state(*home(), s, is_delayed(c) ? priority::low : priority::normal);
     return true;
   }
   hold(); // for the thread
@@ -258,6 +266,14 @@ void call_copies::send_or_queue(call_copy& c) noexcept {
 }
 
 bool call_copies::start() noexcept {
+  // In a closed pool no thread comes to a queued copy. While this lives the pool does not close.
+  std::optional<lifecycle::arrival> arrival;
+  if (is_async(kind_)) try {
+      arrival.emplace(*home());
+    } catch (cancelled const&) {
+      stop_call();
+      return true;
+    }
   if (deadline_ != clock::time_point::max()) {
     if (clock::now() >= deadline_)
       stop_call();
@@ -285,11 +301,12 @@ void call_copies::send_next(call_copies& c) noexcept {
   call_copy& next = c.copies_[c.next_++];
   // relaxed: if the decider does not see it, the thread that begins the copy sees the decision.
   next.phase.store(copy_phase::waiting, std::memory_order_relaxed);
-  // In a pool whose workers are all busy a delayed copy is of the class low: it begins when nothing else is
-  // ready. Those of a coroutine are not. The caller of a race holds a seat itself, perhaps the only one.
+  // A delayed copy is of the class low: it begins when nothing else is ready. If no worker is free, it is
+  // queued in that class, and the worker that takes it sends it on. The caller of a race holds a seat itself,
+  // perhaps the only one.
   pool_core& core = *c.home();
   bool const is_free = !c.has_workers() || core.idle_threads.wanted() != idle_set::want::monitor;
-  if (is_free || is_async(c.kind_) || (c.kind_ == call_kind::race && core.size() == 1)) {
+  if (is_free || c.makes_coroutines() || (c.kind_ == call_kind::race && core.size() == 1)) {
     c.send_or_queue(next);
   } else {
     next.queued = true;
@@ -348,8 +365,11 @@ void call_copies::run(call_copy& c, thread_context& me) noexcept {
   if (!begin(c)) return;
   pool_thread& t = thread_of(me);
   // On a seat it runs because no other thread could be had, and a seat has a CPU of its own choice.
-  if (t.sits_on() == nullptr && t.worker.load(std::memory_order_relaxed))
+  if (t.sits_on() == nullptr && t.worker.load(std::memory_order_relaxed)) {
     c.pinned = pin_to(t, c.cpu) && c.cpu >= 0;
+    // Refused: it must not stay where the thread's last copy was pinned.
+    if (!c.pinned) static_cast<void>(pin_to(t, -1));
+  }
   run_begun(c, me);
 }
 
@@ -358,6 +378,7 @@ void call_copies::run_first(thread_context& me) noexcept {
   if (!begin(c)) return;
   pinned_for_a_while const pin(c.cpu);
   c.pinned = pin.done();
+  c.on_caller = true;
   run_begun(c, me);
 }
 
@@ -457,6 +478,7 @@ void call_copies::fill_report(race_options const& o) const {
     out.cpu = c.ran_on;
     out.pinned = c.pinned;
     out.queued = c.queued;
+    out.on_caller = c.on_caller;
     out.began = c.began;
     if (told != call_copy::tells::end) continue;
     out.what = c.threw ? race_report::fate::threw : race_report::fate::returned;
@@ -486,10 +508,14 @@ void conduct(call_copies& c, stop_scope* around, race_options const& o) {
   bool const first_has_thread = c.start();
   if (c.kind_ == call_kind::race) {
     c.run_first(*current);
+    // The deadline's task may find no thread: see ring().
+    if (c.deadline_ != clock::time_point::max() && !c.wait_until(c.deadline_) && clock::now() >= c.deadline_)
+      c.stop_call();
     c.wait_to_end("race");
   } else {
     if (!first_has_thread)
       on_pool(&c.home()->handle(), [&c](thread_context& me) {
+        c.copies_[0].on_caller = true;
         c.run(c.copies_[0], me);
         // If the pool was shut down meanwhile, a copy may be queued that no other thread runs.
         if (!c.has_workers()) static_cast<void>(c.wait_until(c.deadline_));

@@ -1,6 +1,7 @@
 // async_race() and async_hedge(): of functions, which run on threads, and of functions that return tasks.
 #include <gtest/gtest.h>
 
+#include "hedge/calls.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
 #include "support/rendezvous.hpp"
@@ -22,6 +23,7 @@
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
+using hedge_test::unpinned;
 using pool_test::eventually;
 using rubato::async_hedge;
 using rubato::async_race;
@@ -32,8 +34,6 @@ using rubato::task;
 using fate = race_report::fate;
 
 namespace {
-
-race_options unpinned(unsigned n) { return race_options().runners(n).pin(false); }
 
 template<class F>
 void for_both(F const& test) {
@@ -190,6 +190,71 @@ TEST_P(hedged_coroutines, end_at_their_deadline) {
     EXPECT_TRUE(pool.wait_idle());
   });
 }
+TEST_P(hedged_coroutines, do_not_begin_after_a_stop_or_a_deadline) {
+  std::stop_source stopped;
+  stopped.request_stop();
+  for_both([&](auto const& call) {
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    auto const as_coroutine = [calls]() -> task<int> { co_return ++*calls; };
+    auto const on_thread = [calls] { return ++*calls; };
+    race_report report;
+    auto const past = unpinned(2).deadline(std::chrono::steady_clock::now()).report(&report);
+    auto const off = unpinned(2).stop(stopped.get_token()).report(&report);
+    for (race_options const& options : {past, off}) {
+      EXPECT_THROW(static_cast<void>(pool.block_on(call(options, as_coroutine))), cancelled);
+      EXPECT_THROW(static_cast<void>(pool.block_on(call(options, on_thread))), cancelled);
+      ASSERT_EQ(report.copies.size(), 2U);
+      for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
+    }
+    EXPECT_EQ(*calls, 0);
+    EXPECT_TRUE(pool.wait_idle(20s)); // no timer is armed
+  });
+}
+TEST_P(hedged_coroutines, end_with_the_token_in_their_options) {
+  for_both([&](auto const& call) {
+    for (bool const on_threads : {false, true}) {
+      std::stop_source source;
+      auto const begun = std::make_shared<arrivals>();
+      auto const as_coroutine = [begun]() -> task<int> {
+        begun->arrive();
+        co_await rubato::sleep_for(1h);
+        co_return 1;
+      };
+      auto const on_thread = [begun](std::stop_token stop) {
+        begun->arrive();
+        EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+        return 1;
+      };
+      auto const options = unpinned(2).stop(source.get_token());
+      std::thread stopper([&] {
+        EXPECT_TRUE(begun->wait_for(2));
+        source.request_stop();
+      });
+      if (on_threads) {
+        EXPECT_THROW(static_cast<void>(pool.block_on(call(options, on_thread))), cancelled);
+      } else {
+        EXPECT_THROW(static_cast<void>(pool.block_on(call(options, as_coroutine))), cancelled);
+      }
+      stopper.join();
+      EXPECT_TRUE(pool.wait_idle());
+    }
+  });
+}
+TEST_P(hedged_coroutines, pin_functions_and_no_coroutines) {
+  auto const cpus = hedge_test::own_cpus();
+  auto const n = static_cast<unsigned>(cpus.size());
+  for_both([&](auto const& call) {
+    race_report report;
+    auto const options = race_options().runners(n).report(&report);
+    auto const all = std::make_shared<rendezvous>(n);
+    auto const on_thread = [all] { return all->meet() && hedge_test::own_cpus().size() == 1; };
+    EXPECT_TRUE(pool.block_on(call(options, on_thread)));
+    for (auto const& c : report.copies) EXPECT_TRUE(c.pinned && !c.on_caller);
+    auto const as_coroutine = [cpus]() -> task<bool> { co_return hedge_test::own_cpus() == cpus; };
+    EXPECT_TRUE(pool.block_on(call(options, as_coroutine)));
+    for (auto const& c : report.copies) EXPECT_FALSE(c.pinned);
+  });
+}
 TEST_P(hedged_coroutines, are_awaited_by_the_thousand) {
   for_both([&](auto const& call) {
     auto const f = [](int a) -> task<int> {
@@ -272,6 +337,26 @@ TEST(ends_of_hedged_coroutines, regression_a_copy_that_the_pool_drops_before_it_
     for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
     EXPECT_EQ(policy.stats().calls, calls_before);
   }
+}
+
+TEST(ends_of_hedged_coroutines, regression_calls_on_a_closed_pool_are_cancelled_and_leave_nothing_there) {
+  hang_guard const guard;
+  rubato::pool pool(2), other(1);
+  auto const as_coroutine = []() -> task<int> { co_return 1; };
+  auto const on_thread = [] { return 1; };
+  pool.shutdown();
+  for_both([&](auto const& call) {
+    for (int i = 0; i != 5; ++i) {
+      EXPECT_THROW(static_cast<void>(other.block_on(call(pool, unpinned(3), as_coroutine))), cancelled);
+      EXPECT_THROW(static_cast<void>(other.block_on(call(pool, unpinned(3), on_thread))), cancelled);
+    }
+    EXPECT_EQ(pool.pending(), 0U);
+  });
+  pool.resize(1);
+  for_both([&](auto const& call) {
+    EXPECT_EQ(other.block_on(call(pool, unpinned(3), as_coroutine)), 1);
+    EXPECT_EQ(other.block_on(call(pool, unpinned(3), on_thread)), 1);
+  });
 }
 
 } // namespace

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
+#include <vector>
+
 namespace hedge_test {
 
 inline rubato::race_options unpinned(unsigned n) { return rubato::race_options().runners(n).pin(false); }
@@ -20,6 +23,17 @@ void for_both(F const& test) {
     SCOPED_TRACE("hedge");
     test(rubato::hedge);
   }
+}
+
+/// The CPUs on which the calling thread may run, ascending.
+inline std::vector<int> own_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+  std::vector<int> all;
+  for (int i = 0; i != CPU_SETSIZE; ++i)
+    if (CPU_ISSET(static_cast<unsigned>(i), &set)) all.push_back(i);
+  return all;
 }
 
 } // namespace hedge_test

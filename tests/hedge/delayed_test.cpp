@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "hedge/calls.hpp"
+#include "priority/log.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
 #include "support/rendezvous.hpp"
@@ -138,6 +139,117 @@ TEST_P(delayed_copies, of_coroutines_begin_late_too) {
   EXPECT_TRUE(pool.wait_idle());
 }
 
+/// Counts the low tasks that are queued in a pool whose workers are held.
+bool one_low_task_is_queued(rubato::pool const& pool) {
+  return pool_test::eventually([&] { return pool.stats().of(rubato::priority::low).queued == 1; });
+}
+
+/// call(pool, options, f): the second copy comes to a busy pool, and begins after what was queued later.
+template<class Call>
+void expect_second_copy_to_be_low(Call call) {
+  hang_guard const guard;
+  priority_test::task_log log;
+  milestone second_begun;
+  race_report report;
+  // The first copy gets the only spare: no thread is left but the worker.
+  rubato::pool pool(rubato::pool_options().workers(1).spares(1));
+  {
+    priority_test::held_workers held(pool);
+    std::thread caller([&] {
+      auto const first = std::make_shared<std::atomic<bool>>(true);
+      call(pool, unpinned(2).hedge_after(1ns).report(&report), [&, first] {
+        if (first->exchange(false)) {
+          EXPECT_TRUE(second_begun.wait());
+        } else {
+          log.add("copy");
+          second_begun.reach();
+        }
+      });
+    });
+    EXPECT_TRUE(one_low_task_is_queued(pool));
+    for (int i = 0; i != 5; ++i) pool.enqueue([&] { log.add("normal"); });
+    held.open();
+    caller.join();
+  }
+  EXPECT_TRUE(pool.wait_idle(20s));
+  EXPECT_EQ(log.size(), 6U);
+  EXPECT_EQ(log.before_last("normal", "copy"), 5U);
+  EXPECT_EQ(pool.stats().of(rubato::priority::low).executed, 1U);
+  ASSERT_EQ(report.copies.size(), 2U);
+  EXPECT_TRUE(report.copies[1].queued);
+}
+
+TEST(delayed_copies_in_a_busy_pool, of_a_hedge_begin_when_nothing_else_is_ready) {
+  expect_second_copy_to_be_low(rubato::hedge);
+}
+TEST(delayed_copies_in_a_busy_pool, regression_of_an_awaited_function_begin_when_nothing_else_is_ready) {
+  rubato::pool other(1);
+  expect_second_copy_to_be_low([&](rubato::pool& pool, race_options const& options, auto const& f) {
+    other.block_on(rubato::async_hedge(pool, options, f));
+  });
+  expect_second_copy_to_be_low([&](rubato::pool& pool, race_options const& options, auto const& f) {
+    other.block_on(rubato::async_race(pool, options, f));
+  });
+}
+TEST(delayed_copies_in_a_busy_pool, of_a_race_are_queued_as_low) {
+  hang_guard const guard;
+  rubato::pool pool(rubato::pool_options().workers(2).spares(0));
+  race_report report;
+  priority_test::held_workers held(pool);
+  rendezvous both(2);
+  std::thread opener([&] {
+    EXPECT_TRUE(one_low_task_is_queued(pool));
+    held.open();
+  });
+  EXPECT_TRUE(rubato::race(pool, unpinned(2).hedge_after(1ns).report(&report), [&] { return both.meet(); }));
+  opener.join();
+  ASSERT_EQ(report.copies.size(), 2U);
+  EXPECT_TRUE(report.copies[1].queued);
+}
+TEST(delayed_copies_in_a_busy_pool, of_a_race_on_the_only_worker_do_not_wait_for_it) {
+  hang_guard const guard;
+  rubato::pool pool(1);
+  race_report report;
+  EXPECT_TRUE(pool.spawn([&] {
+                    rendezvous both(2);
+                    return rubato::race(unpinned(2).hedge_after(1ns).report(&report),
+                                        [&] { return both.meet(); });
+                  })
+                  .get());
+  ASSERT_EQ(report.copies.size(), 2U);
+  EXPECT_FALSE(report.copies[1].queued);
+}
+TEST(delayed_copies_in_a_busy_pool, regression_of_a_coroutine_are_low_and_stay_so) {
+  hang_guard const guard;
+  struct shared {
+    std::atomic<bool> first{true};
+    priority_test::task_log log;
+    pool_test::gate held;
+    rubato::async_latch second_ended{1};
+  };
+  auto const all = std::make_shared<shared>();
+  rubato::pool pool(rubato::pool_options().workers(1).spares(0));
+  auto const f = [&pool, all]() -> rubato::task<void> {
+    if (all->first.exchange(false)) {
+      EXPECT_TRUE(all->held.wait()); // the only worker
+      co_await all->second_ended.wait();
+      co_return;
+    }
+    all->log.add("begun");
+    pool.enqueue([all] { all->log.add("normal"); });
+    co_await rubato::yield();
+    all->log.add("resumed");
+    all->second_ended.count_down();
+  };
+  auto call = pool.spawn(rubato::async_race(unpinned(2).hedge_after(1ns), f));
+  EXPECT_TRUE(one_low_task_is_queued(pool));
+  for (int i = 0; i != 5; ++i) pool.enqueue([all] { all->log.add("normal"); });
+  all->held.open();
+  call.get();
+  EXPECT_EQ(all->log.before_last("normal", "begun"), 5U);
+  EXPECT_EQ(all->log.before_last("normal", "resumed"), 6U);
+}
+
 class copies_by_policy : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(copies_by_policy, all_counts);
 
@@ -194,6 +306,25 @@ TEST_P(copies_by_policy, regression_too_many_are_refused_without_a_threshold_too
     EXPECT_THROW(call(pool, unpinned(5'000).policy(policy), [] {}), std::invalid_argument);
     EXPECT_THROW(call(pool, unpinned(0).policy(policy), [] {}), std::invalid_argument);
   });
+}
+TEST_P(copies_by_policy, of_coroutines_begin_once_enough_calls_are_known) {
+  static rubato::hedge_policy policy(0.5, 1.0, 10);
+  auto const quick = []() -> rubato::task<int> { co_return 1; };
+  auto const next = std::make_shared<std::atomic<int>>(0);
+  auto const slow = [next]() -> rubato::task<int> {
+    if (next->fetch_add(1) == 0) co_await rubato::sleep_for(1h); // until its copy has won
+    co_return 2;
+  };
+  auto const by_policy = unpinned(2).policy(policy);
+  // Each thread keeps back some of the durations that it has recorded.
+  for (int i = 0; i != 5'000 && (i < 200 || !policy.threshold()); ++i)
+    EXPECT_EQ(pool.block_on(rubato::async_race(by_policy, quick)), 1);
+  EXPECT_TRUE(policy.threshold().has_value());
+  EXPECT_EQ(pool.block_on(rubato::async_race(by_policy, slow)), 2);
+  *next = 0;
+  EXPECT_EQ(pool.block_on(rubato::async_hedge(by_policy, slow)), 2);
+  EXPECT_GE(policy.stats().hedges, 2U);
+  EXPECT_TRUE(pool.wait_idle(20s));
 }
 TEST_P(copies_by_policy, stay_within_the_budget) {
   rubato::hedge_policy policy(0.5, 0.05, 1);

@@ -155,6 +155,38 @@ TEST_P(ends_of_hedged_calls, the_callers_scope_fails) {
     EXPECT_TRUE(pool.wait_idle());
   });
 }
+TEST_P(ends_of_hedged_calls, the_losers_stop_callbacks_have_run_when_the_call_returns) {
+  for_both([&](auto const& call) {
+    auto const listens = std::make_shared<milestone>();
+    auto const told = std::make_shared<std::atomic<bool>>(false);
+    auto const first = std::make_shared<std::atomic<bool>>(true);
+    call(pool, unpinned(2), [=](std::stop_token stop) {
+      if (first->exchange(false)) {
+        EXPECT_TRUE(listens->wait());
+        return;
+      }
+      std::stop_callback const tells(stop, [told] { *told = true; });
+      listens->reach();
+      EXPECT_TRUE(eventually([&] { return told->load(); }));
+    });
+    EXPECT_TRUE(*told);
+    EXPECT_TRUE(pool.wait_idle());
+  });
+}
+TEST_P(ends_of_hedged_calls, a_copy_that_cannot_be_made_throws_what_its_copying_throws) {
+  struct uncopyable_now {
+    int value = 1;
+    uncopyable_now() = default;
+    uncopyable_now(uncopyable_now const&) { throw 7; }
+    int operator()() const { return value; }
+  };
+  uncopyable_now const f;
+  race_report report;
+  EXPECT_EQ(rubato::race(pool, unpinned(2).report(&report), f), 1); // borrowed
+  EXPECT_THROW(static_cast<void>(rubato::hedge(pool, unpinned(2), f)), int);
+  EXPECT_THROW(static_cast<void>(pool.block_on(rubato::async_hedge(unpinned(2), f))), int);
+  EXPECT_TRUE(pool.wait_idle(20s)); // nothing is left of them
+}
 TEST_P(ends_of_hedged_calls, an_inner_call_ends_with_the_outer_one) {
   for_both([&](auto const& call) {
     auto const won = std::make_shared<std::atomic<bool>>(false);
@@ -252,10 +284,12 @@ TEST(ends_of_pools_with_hedged_calls, a_pool_that_was_shut_down_runs_a_race_on_i
   rubato::pool pool(2);
   pool.shutdown();
   race_report report;
-  EXPECT_EQ(rubato::race(pool, unpinned(2).report(&report), [] { return 1; }), 1);
-  EXPECT_EQ(report.winner, 0U);
-  EXPECT_EQ(rubato::hedge(pool, unpinned(2).report(&report), [] { return 1; }), 1);
-  EXPECT_EQ(report.winner, 0U);
+  for_both([&](auto const& call) {
+    EXPECT_EQ(call(pool, unpinned(2).report(&report), [] { return 1; }), 1);
+    EXPECT_EQ(report.winner, 0U);
+    EXPECT_TRUE(report.copies.at(0).on_caller);
+    EXPECT_EQ(report.copies.at(1).what, fate::withdrawn);
+  });
   pool.resize(2);
   EXPECT_EQ(rubato::hedge(pool, unpinned(2), [] { return 2; }), 2);
 }
@@ -309,6 +343,29 @@ TEST(ends_of_pools_with_hedged_calls, regression_a_deadline_ends_a_hedge_where_n
                cancelled);
   over->reach();
   EXPECT_TRUE(pool.wait_idle());
+}
+TEST(ends_of_pools_with_hedged_calls,
+     regression_a_deadline_for_which_no_thread_can_be_had_leaves_nothing_in_the_pool) {
+  for_pools_without_threads([](rubato::pool& pool) {
+    for_both([&](auto const& call) {
+      auto const before = pool.stats().timers;
+      EXPECT_THROW(call(pool, unpinned(2).deadline(steady_clock::now() + 3ms),
+                        [&] { EXPECT_TRUE(eventually([&] { return pool.stats().timers != before; })); }),
+                   cancelled);
+      EXPECT_EQ(pool.pending(), 0U);
+    });
+  });
+}
+TEST(ends_of_pools_with_hedged_calls, a_caller_that_waits_for_losers_looks_at_the_deadline_itself) {
+  hang_guard const guard;
+  rubato::pool pool(rubato::pool_options().workers(0).spares(1)); // for the second copy
+  auto const caller = std::this_thread::get_id();
+  EXPECT_THROW(rubato::race(pool, unpinned(2).deadline(steady_clock::now() + 5ms),
+                            [caller](std::stop_token stop) {
+                              if (std::this_thread::get_id() == caller) throw 1;
+                              EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+                            }),
+               cancelled);
 }
 TEST(ends_of_pools_with_hedged_calls, regression_a_stop_of_the_callers_task_reaches_a_call_in_another_pool) {
   for_both([&](auto const& call) {

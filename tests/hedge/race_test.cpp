@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <sched.h>
 #include <stdexcept>
@@ -25,6 +26,7 @@
 
 using namespace hedge_test;
 using namespace rubato_test;
+using namespace std::chrono_literals;
 using pool_test::computing_until;
 using rubato::race_options;
 using rubato::race_report;
@@ -191,16 +193,6 @@ TEST_P(hedged_calls, report_one_copy) {
   });
 }
 
-std::vector<int> own_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  EXPECT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
-  std::vector<int> all;
-  for (int i = 0; i != CPU_SETSIZE; ++i)
-    if (CPU_ISSET(static_cast<unsigned>(i), &set)) all.push_back(i);
-  return all;
-}
-
 TEST_P(hedged_calls, pin_each_copy_to_a_cpu_of_its_own_and_undo_that) {
   auto const before = own_cpus();
   for_both([&](auto const& call) {
@@ -246,6 +238,32 @@ TEST_P(hedged_calls, use_the_given_cpus) {
   });
   EXPECT_EQ(own_cpus(), cpus);
 }
+TEST_P(hedged_calls, pin_to_different_cpus_in_either_order_of_the_nodes) {
+  auto const cpus = own_cpus();
+  for (bool const cross : {true, false})
+    for_both([&](auto const& call) {
+      race_report report;
+      auto const n = static_cast<unsigned>(cpus.size());
+      auto const all = std::make_shared<rendezvous>(n);
+      EXPECT_TRUE(call(pool, race_options().runners(n).prefer_cross_numa(cross).report(&report),
+                       [all] { return all->meet() && own_cpus().size() == 1; }));
+      std::vector<int> used;
+      for (auto const& c : report.copies) used.push_back(c.cpu);
+      std::sort(used.begin(), used.end());
+      EXPECT_EQ(used, cpus);
+    });
+}
+TEST_P(hedged_calls, ignore_given_cpus_when_unpinned) {
+  auto const cpus = own_cpus();
+  for_both([&](auto const& call) {
+    race_report report;
+    auto const all = std::make_shared<rendezvous>(3);
+    EXPECT_TRUE(call(pool, unpinned(3).cpus({cpus.back()}).report(&report),
+                     [all, cpus] { return all->meet() && own_cpus() == cpus; }));
+    ASSERT_EQ(report.copies.size(), 3U);
+    for (auto const& c : report.copies) EXPECT_FALSE(c.pinned);
+  });
+}
 TEST_P(hedged_calls, have_one_copy_where_one_cpu_is_usable) {
   auto const before = own_cpus();
   std::thread([&, workers = GetParam()] {
@@ -269,10 +287,11 @@ TEST_P(hedged_calls, make_no_thread_per_call) {
     for (std::size_t i = 0; i != scaled(200); ++i) {
       auto const all = std::make_shared<rendezvous>(3);
       EXPECT_TRUE(call(pool, unpinned(3), [all] { return all->meet(); }));
+      EXPECT_TRUE(
+          pool.wait_idle(20s)); // the threads that have ended a copy are idle when the next call begins
     }
   });
-  // A thread that has just ended a copy may not be idle again when the next call begins.
-  EXPECT_LE(pool.stats().spares, 16U);
+  EXPECT_LE(pool.stats().spares, 3U);
 }
 TEST_P(hedged_calls, give_one_result_however_often) {
   std::atomic<int> calls{0};
@@ -337,14 +356,19 @@ TEST(pinned_races, regression_leave_each_worker_on_the_cpu_of_its_seat) {
 TEST(hedged_calls_without_spares, run_on_what_there_is) {
   hang_guard const guard;
   rubato::pool pool(rubato::pool_options().workers(1).spares(0));
-  race_report report;
+  race_report of_race, of_hedge;
   EXPECT_EQ(pool.spawn([&] {
-                  return rubato::race(unpinned(3).report(&report), [] { return 1; }) +
-                         rubato::hedge(unpinned(3).report(&report), [] { return 20; });
+                  return rubato::race(unpinned(3).report(&of_race), [] { return 1; }) +
+                         rubato::hedge(unpinned(3).report(&of_hedge), [] { return 20; });
                 })
                 .get(),
             21);
-  EXPECT_EQ(report.copies.size(), 3U);
+  for (auto const* const report : {&of_race, &of_hedge}) {
+    ASSERT_EQ(report->copies.size(), 3U);
+    EXPECT_TRUE(report->copies[0].on_caller); // the only worker is the caller
+    EXPECT_EQ(report->winner, 0U);
+    EXPECT_FALSE(report->copies[1].on_caller);
+  }
 }
 
 class races : public on_workers {};
@@ -404,6 +428,8 @@ TEST_P(races, run_the_first_copy_on_the_caller) {
     if (std::this_thread::get_id() == me) ++here;
   });
   EXPECT_EQ(here, 1);
+  EXPECT_TRUE(report.copies.at(0).on_caller);
+  EXPECT_FALSE(report.copies.at(1).on_caller);
 }
 TEST_P(races, do_not_begin_what_was_withdrawn) {
   std::atomic<int> begun{0}, over{0};

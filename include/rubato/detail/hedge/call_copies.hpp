@@ -53,7 +53,7 @@ struct call_copy final : task {
   // For the report: written by the thread that runs it, before `told` says so (release, acquire).
   enum class tells : unsigned char { nothing, beginning, end };
   std::atomic<tells> told{tells::nothing};
-  bool pinned = false, queued = false, threw = false;
+  bool pinned = false, queued = false, on_caller = false, threw = false;
   int ran_on = -1;
   std::chrono::steady_clock::time_point began{}, ended{};
 
@@ -122,6 +122,7 @@ private:
   void send_or_queue(call_copy& c) noexcept;
   void run_begun(call_copy& c, thread_context& me) noexcept;
   [[nodiscard]] bool has_workers() const noexcept;
+  [[nodiscard]] bool is_delayed(call_copy const& c) const noexcept;
   void await_delay() noexcept;
   void finish(copies::change c) noexcept;
   void stop_losers() noexcept;
@@ -135,7 +136,10 @@ protected:
   virtual void clear(std::uint32_t copy) noexcept = 0;
   /// Moves the exception out of the copy's slot; empty: there is none.
   [[nodiscard]] virtual std::exception_ptr error_of(std::uint32_t copy) noexcept = 0;
-  /// Makes a coroutine of the copy, which has a reference to the call. Null: it is to be sent to a thread.
+  /// Are the copies coroutines? Else they are sent to threads.
+  [[nodiscard]] virtual bool makes_coroutines() const noexcept { return false; }
+  /// Makes a coroutine of the copy, which has a reference to the call. Null: there was no memory for it, and
+  /// the copy has ended.
   [[nodiscard]] virtual state_ref make_coroutine(call_copy& /*c*/) noexcept { return {}; }
 
   /// After the call has completed: the number of the winner. Throws what the call throws.

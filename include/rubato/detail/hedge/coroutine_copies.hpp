@@ -95,6 +95,8 @@ class coroutine_call_copies final : public typed_call_copies<F> {
     }
   }
 
+  [[nodiscard]] bool makes_coroutines() const noexcept override { return true; }
+
 public:
   using base::base;
   void dispose() noexcept override { dispose_state(this); }
