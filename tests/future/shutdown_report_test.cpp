@@ -2,15 +2,14 @@
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
 
 #include "support/outcome.hpp"
+#include "support/own_words.hpp"
 #include "support/process.hpp"
 #include "support/waiting.hpp"
 
@@ -19,25 +18,6 @@ namespace {
 using namespace pool_test;
 using async_test::outcome;
 using async_test::outcome_of_get;
-
-/// What this process writes on standard error from here on, up to a word.
-class own_words {
-  int const before_ = ::dup(2);
-  std::array<int, 2> pipe_{};
-
-public:
-  own_words() {
-    if (::pipe(pipe_.data()) != 0 || ::dup2(pipe_[1], 2) < 0) leave(false, "no pipe");
-  }
-  std::string up_to(char const* word) {
-    std::string all;
-    for (char c = 0; all.find(word) == std::string::npos && ::read(pipe_[0], &c, 1) == 1;) all += c;
-    ::dup2(before_, 2);
-    return all;
-  }
-};
-
-bool says(std::string const& text, char const* what) { return text.find(what) != std::string::npos; }
 
 [[noreturn]] void end_slowly() {
   kill_this_process_if_it_hangs();
