@@ -9,7 +9,7 @@ CONFIGURE ?=
 CTEST ?=
 # Most tests run once per number of workers: none, one and far more than there are cores show nearly all that a pair and
 # an odd number show.
-SELECT ?= -E '/workers/.*/(2|7)$$'
+SELECT ?= -E '/workers/.*/(2|7)(_[a-z]+)?$$'
 # What make test-deep builds and runs.
 DEEP ?= gcc-release gcc-debug clang-debug clang-release asan-ubsan tsan
 
@@ -48,6 +48,7 @@ test: build ## install missing packages, build, run the tests with 0, 1 and 33 w
 
 test-deep: coverage ## the tests with every number of workers, in every build of DEEP="preset ...", beside a reactor, and coverage: hours
 	@for preset in $(DEEP); do $(MAKE) --no-print-directory test PRESET=$$preset SELECT= || exit; done
+	RUBATO_TEST_SCALE=4 $(MAKE) --no-print-directory test SELECT=
 	RUBATO_TEST_EVENTS=1 $(MAKE) --no-print-directory test SELECT=
 
 coverage: ## which share of the library's branches the tests take

@@ -44,7 +44,7 @@ TEST_P(async_latch, of_nothing_is_open) {
   pool.block_on(latch.wait());
 }
 
-TEST_P(async_latch, cannot_be_counted_below_zero) {
+TEST(async_latch, cannot_be_counted_below_zero) {
   rubato::async_latch latch(2);
   EXPECT_THROW(latch.count_down(3), std::logic_error);
   EXPECT_FALSE(latch.try_wait());

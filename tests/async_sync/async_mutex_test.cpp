@@ -176,7 +176,7 @@ TEST_P(async_mutex, is_unlocked_by_its_guard) {
   for (bool const throws : {false, true}) {
     std::atomic<bool> held{false};
     auto f = pool.spawn(hold_while(m, held, throws));
-    EXPECT_EQ(ending_of(f), throws ? ending::other : ending::normal);
+    EXPECT_EQ(outcome_of_get(f), throws ? outcome::other : outcome::value);
     EXPECT_TRUE(held);
     EXPECT_TRUE(m.try_lock());
     m.unlock();

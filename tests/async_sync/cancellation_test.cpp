@@ -48,7 +48,7 @@ TEST_P(cancellation, ends_every_wait) {
   }
   sender.cancel();
   receiver.cancel();
-  for (auto& f : all) EXPECT_EQ(ending_of(f), ending::cancelled);
+  for (auto& f : all) EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
   EXPECT_FALSE(sender.get());
   EXPECT_EQ(receiver.get(), std::nullopt);
 
@@ -127,7 +127,7 @@ TEST_P(cancellation, of_one_lets_the_next_have_its_turn) {
   }
   for (std::size_t const i : {0U, 2U, 4U}) {
     all[i].cancel();
-    EXPECT_EQ(ending_of(all[i]), ending::cancelled);
+    EXPECT_EQ(outcome_of_get(all[i]), outcome::cancelled);
   }
   s.release();
   all[1].get();
@@ -142,7 +142,7 @@ TEST_P(cancellation, takes_an_arrival_at_a_barrier_back) {
   auto stopped = pool.spawn(arrive(b));
   let_all_wait(pool);
   stopped.cancel();
-  EXPECT_EQ(ending_of(stopped), ending::cancelled);
+  EXPECT_EQ(outcome_of_get(stopped), outcome::cancelled);
   auto first = pool.spawn(arrive(b));
   auto second = pool.spawn(arrive(b));
   let_all_wait(pool);
@@ -202,7 +202,7 @@ TEST_P(cancellation, racing_the_hand_over_of_a_lock) {
       canceller const stops(all, static_cast<std::uint32_t>(round) + 1);
       let_all_wait(pool);
     }
-    for (auto& f : all) ASSERT_NE(ending_of(f), ending::other);
+    for (auto& f : all) ASSERT_NE(outcome_of_get(f), outcome::other);
     ASSERT_TRUE(m.try_lock()) << "the lock was lost with a stopped waiter";
     m.unlock();
   });
@@ -229,7 +229,7 @@ TEST_P(cancellation, racing_the_hand_over_of_permits) {
       canceller const stops(all, static_cast<std::uint32_t>(round) + 1);
       let_all_wait(pool);
     }
-    for (auto& f : all) ASSERT_NE(ending_of(f), ending::other);
+    for (auto& f : all) ASSERT_NE(outcome_of_get(f), outcome::other);
     for (std::size_t i = 0; i != permits; ++i) ASSERT_TRUE(s.try_acquire());
     ASSERT_FALSE(s.try_acquire());
     s.release(permits);
@@ -266,7 +266,7 @@ TEST_P(cancellation, racing_values_in_a_channel) {
       let_all_wait(pool);
     }
     c.close();
-    for (auto& f : all) ASSERT_NE(ending_of(f), ending::other);
+    for (auto& f : all) ASSERT_NE(outcome_of_get(f), outcome::other);
     while (auto const v = c.try_receive()) got.hit(*v);
     sent.expect_none_twice();
     got.expect_none_twice();
@@ -284,7 +284,7 @@ TEST_P(cancellation, racing_the_opening_of_a_latch) {
       if (round % 2 == 0) let_all_wait(pool);
       l.count_down();
     }
-    for (auto& f : all) ASSERT_NE(ending_of(f), ending::other);
+    for (auto& f : all) ASSERT_NE(outcome_of_get(f), outcome::other);
   });
 }
 

@@ -165,7 +165,7 @@ void keeps_its_alignment() {
     for (int i = 0; i != 20; ++i) EXPECT_EQ(c.try_receive()->value, i);
   }
 }
-TEST_P(channel_values, keep_their_alignment) { // outside coroutines: g++ 12 misaligns locals in frames
+TEST(channel_values, keep_their_alignment) { // outside coroutines: g++ 12 misaligns locals in frames
   keeps_its_alignment<aligned<4>>();
   keeps_its_alignment<aligned<64>>();
   keeps_its_alignment<aligned<128>>();
@@ -213,7 +213,7 @@ TEST_P(channel_values, that_cannot_be_moved_into_the_channel_stay_with_the_sende
   auto send = [&]() -> rubato::task<bool> { co_return co_await c.send(std::move(b)); };
   fragile::moves_left = 0; // the buffer is full: the sender does not begin to wait
   auto sender = pool.spawn(send());
-  EXPECT_EQ(ending_of(sender), ending::other);
+  EXPECT_EQ(outcome_of_get(sender), outcome::other);
   EXPECT_EQ(b.value, 2);
   EXPECT_EQ(c.try_receive()->value, 1);
   EXPECT_FALSE(c.try_receive());
@@ -252,7 +252,7 @@ TEST_P(channel_values, that_cannot_be_moved_out_of_the_channel_are_lost) {
     let_all_wait(pool);
     fragile::moves_left = 1; // into the channel, and out of it
     EXPECT_TRUE(c.try_send(std::move(b)));
-    EXPECT_EQ(ending_of(receiver), ending::other);
+    EXPECT_EQ(outcome_of_get(receiver), outcome::other);
     EXPECT_FALSE(c.try_receive());
   }
 }
@@ -282,7 +282,7 @@ struct watched {
   ~watched() = default;
 };
 
-TEST_P(channel_values, are_not_touched_if_try_send_finds_no_room) {
+TEST(channel_values, are_not_touched_if_try_send_finds_no_room) {
   for (std::size_t const capacity : {std::size_t{0}, std::size_t{1}}) {
     rubato::channel<watched> c(capacity);
     EXPECT_EQ(c.try_send(watched(1)), capacity != 0);
@@ -306,7 +306,7 @@ TEST_P(channel_values, that_cannot_be_given_back_are_lost_and_the_sender_is_told
   let_all_wait(pool);
   watched::assignment_throws = true;
   c.close();
-  EXPECT_EQ(ending_of(sender), ending::other);
+  EXPECT_EQ(outcome_of_get(sender), outcome::other);
   EXPECT_EQ(value.value, -1);
   EXPECT_FALSE(c.try_receive());
   value.value = 2;
@@ -355,7 +355,7 @@ TEST_P(channel_values, come_back_from_the_operations_that_lose) {
   auto h = pool.spawn(any(false));
   let_all_wait(pool);
   h.cancel();
-  EXPECT_EQ(ending_of(h), ending::cancelled);
+  EXPECT_EQ(outcome_of_get(h), outcome::cancelled);
   EXPECT_EQ(a, a_before);
   EXPECT_EQ(b, b_before);
 }
@@ -405,7 +405,7 @@ struct letter {
   std::string text;
 };
 
-TEST_P(channel_values, may_be_incomplete_where_the_channel_is_declared) {
+TEST(channel_values, may_be_incomplete_where_the_channel_is_declared) {
   writer w;
   EXPECT_TRUE(w.inbox.try_send(letter{&w, "text"}));
   EXPECT_EQ(w.inbox.try_receive()->text, "text");

@@ -3,6 +3,7 @@
 
 #include "support/pools.hpp"
 #include "support/scale.hpp"
+#include "support/values.hpp"
 
 #include <rubato/rubato.hpp>
 
@@ -20,21 +21,8 @@ class generators_at_the_end : public testing::TestWithParam<unsigned> {
 };
 RUBATO_TEST_WITH_WORKERS(generators_at_the_end, all_counts);
 
-class counts_itself {
-  std::atomic<long>& n_;
-
-public:
-  explicit counts_itself(std::atomic<long>& n)
-      : n_(n) {
-    ++n_;
-  }
-  counts_itself(counts_itself const&) = delete;
-  counts_itself& operator=(counts_itself const&) = delete;
-  ~counts_itself() { --n_; }
-};
-
-generator nested(rubato::shared_future<void> never, std::atomic<long>& alive, long depth) {
-  counts_itself const counted(alive);
+generator nested(rubato::shared_future<void> never, std::atomic<int>& alive, int depth) {
+  in_frame const here(alive);
   if (depth == 0) {
     co_await never;
     co_yield 1;
@@ -51,8 +39,8 @@ generator nested(rubato::shared_future<void> never, std::atomic<long>& alive, lo
 TEST_P(generators_at_the_end, regression_are_destroyed_without_recursion) {
   rubato::promise<void> never;
   rubato::shared_future<void> const result = never.get_future().share();
-  std::atomic<long> alive{0};
-  auto const depth = static_cast<long>(sized(200'000));
+  std::atomic<int> alive{0};
+  auto const depth = static_cast<int>(sized(200'000));
   {
     rubato::pool pool(GetParam());
     pool.enqueue([&]() -> rubato::task<> {
@@ -68,7 +56,7 @@ TEST_P(generators_at_the_end, regression_are_destroyed_without_recursion) {
 TEST_P(generators_at_the_end, say_so_to_an_owner_that_outlives_it) {
   rubato::promise<void> never;
   rubato::shared_future<void> const result = never.get_future().share();
-  std::atomic<long> alive{0};
+  std::atomic<int> alive{0};
   generator kept;
   {
     rubato::pool pool(GetParam());

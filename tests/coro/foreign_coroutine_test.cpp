@@ -66,7 +66,7 @@ TEST_P(foreign_coroutines, await_a_future_and_go_on_on_a_worker) {
   EXPECT_EQ(out.resumed_on, &pool);
 }
 
-TEST_P(foreign_coroutines, do_not_wait_for_what_is_there) {
+TEST(foreign_coroutines, do_not_wait_for_what_is_there) {
   outbox<int> out;
   awaits(rubato::make_ready_future(7), out);
   EXPECT_EQ(out.result.get_future().get(), 7);

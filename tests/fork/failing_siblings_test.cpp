@@ -32,12 +32,7 @@ RUBATO_TEST_WITH_WORKERS(failing_siblings_in_parallel, counts_in_parallel);
 /// Runs it; true: it threw a counted_error of that value.
 template<class F>
 bool throws(rubato::pool& pool, int value, F f) {
-  try {
-    pool.run(f);
-  } catch (counted_error const& error) {
-    return error.value == value;
-  }
-  return false;
+  return thrown_by(pool, f) == value;
 }
 
 /// Until the token is stopped. False: it never was.

@@ -16,7 +16,7 @@ using namespace rubato_test;
 namespace {
 
 class few_workers : public on_workers {};
-INSTANTIATE_TEST_SUITE_P(workers, few_workers, testing::Values(0U, 1U), testing::PrintToStringParamName());
+RUBATO_TEST_WITH_WORKERS(few_workers, counts_alone);
 
 /// Everything that fork-join has, one inside the other.
 int everything(int depth) {

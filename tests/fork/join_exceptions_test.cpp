@@ -25,27 +25,11 @@ RUBATO_TEST_WITH_WORKERS(join_exceptions_in_parallel, counts_in_parallel);
 
 /// Where no other thread is there to begin g.
 class join_exceptions_alone : public on_workers {};
-INSTANTIATE_TEST_SUITE_P(workers, join_exceptions_alone, testing::Values(0U, 1U),
-                         testing::PrintToStringParamName());
-
-/// Runs it and tells the value of the counted_error that it throws; nothing if it throws none.
-template<class F>
-int caught_from(rubato::pool& pool, F f) {
-  int catches = 0;
-  int value = -1;
-  try {
-    pool.run(f);
-  } catch (counted_error const& error) {
-    ++catches;
-    value = error.value;
-  }
-  EXPECT_EQ(catches, 1);
-  return value;
-}
+RUBATO_TEST_WITH_WORKERS(join_exceptions_alone, counts_alone);
 
 TEST_P(join_exceptions, of_f_reach_the_caller) {
   leak_check const leaks;
-  auto const value = caught_from(pool, [] { rubato::join([] { throw counted_error(1); }, [] {}); });
+  auto const value = thrown_by(pool, [] { rubato::join([] { throw counted_error(1); }, [] {}); });
   EXPECT_EQ(value, 1);
 }
 
@@ -53,7 +37,7 @@ TEST_P(join_exceptions, of_g_reach_the_caller_after_f_has_ended) {
   leak_check const leaks;
   bool f_ended = false;
   auto const value =
-      caught_from(pool, [&] { rubato::join([&] { f_ended = true; }, [] { throw counted_error(2); }); });
+      thrown_by(pool, [&] { rubato::join([&] { f_ended = true; }, [] { throw counted_error(2); }); });
   EXPECT_EQ(value, 2);
   EXPECT_TRUE(f_ended);
 }
@@ -61,8 +45,8 @@ TEST_P(join_exceptions, of_g_reach_the_caller_after_f_has_ended) {
 TEST_P(join_exceptions, of_f_win_over_those_of_g) {
   leak_check const leaks;
   for (int round = 0; round != 200 && !HasFailure(); ++round) {
-    auto const value = caught_from(
-        pool, [] { rubato::join([] { throw counted_error(1); }, [] { throw counted_error(2); }); });
+    auto const value =
+        thrown_by(pool, [] { rubato::join([] { throw counted_error(1); }, [] { throw counted_error(2); }); });
     ASSERT_EQ(value, 1);
   }
 }
@@ -70,17 +54,17 @@ TEST_P(join_exceptions, of_f_win_over_those_of_g) {
 TEST_P(join_exceptions, drop_the_result_of_the_other_half) {
   leak_check const leaks;
   for (int round = 0; round != 100 && !HasFailure(); ++round) {
-    EXPECT_EQ(caught_from(pool,
-                          [] {
-                            rubato::join([] { return counted(7); },
-                                         []() -> counted { throw counted_error(2); });
-                          }),
+    EXPECT_EQ(thrown_by(pool,
+                        [] {
+                          rubato::join([] { return counted(7); },
+                                       []() -> counted { throw counted_error(2); });
+                        }),
               2);
-    EXPECT_EQ(caught_from(pool,
-                          [] {
-                            rubato::join([]() -> counted { throw counted_error(1); },
-                                         [] { return counted(8); });
-                          }),
+    EXPECT_EQ(thrown_by(pool,
+                        [] {
+                          rubato::join([]() -> counted { throw counted_error(1); },
+                                       [] { return counted(8); });
+                        }),
               1);
   }
 }
@@ -97,7 +81,7 @@ TEST_P(join_exceptions, leave_nothing_running) {
       *frame += 1;
       ++ended;
     };
-    EXPECT_EQ(caught_from(pool, [&] { rubato::join([] { throw counted_error(1); }, g); }), 1);
+    EXPECT_EQ(thrown_by(pool, [&] { rubato::join([] { throw counted_error(1); }, g); }), 1);
     auto const begun_at_throw = begun.load();
     ASSERT_EQ(begun_at_throw, ended.load());
     ASSERT_LE(begun_at_throw, 1);
@@ -132,7 +116,7 @@ TEST_P(join_exceptions, pass_through_many_joins) {
       return a + b;
     }
   };
-  EXPECT_EQ(caught_from(pool, [] { nested::down(200); }), 99);
+  EXPECT_EQ(thrown_by(pool, [] { nested::down(200); }), 99);
 }
 
 TEST_P(join_exceptions, can_be_caught_inside_the_half_that_threw) {
@@ -152,11 +136,11 @@ TEST_P(join_exceptions, can_be_caught_inside_the_half_that_threw) {
 TEST_P(join_exceptions, leave_the_pool_as_good_as_before) {
   leak_check const leaks;
   for (int round = 0; round != 500 && !HasFailure(); ++round) {
-    EXPECT_EQ(caught_from(pool,
-                          [round] {
-                            rubato::join([&] { rubato::join([] {}, [&] { throw counted_error(round); }); },
-                                         [] {});
-                          }),
+    EXPECT_EQ(thrown_by(pool,
+                        [round] {
+                          rubato::join([&] { rubato::join([] {}, [&] { throw counted_error(round); }); },
+                                       [] {});
+                        }),
               round);
     auto [a, b] = pool.run([&] { return rubato::join([&] { return round; }, [] { return 1; }); });
     EXPECT_EQ(a + b, round + 1);
@@ -178,18 +162,18 @@ int helped_under_an_exception(rubato::pool& pool, Predicate predicate) {
   for (int round = 0; round != 20 && !testing::Test::HasFailure(); ++round) {
     milestone begun;
     bool const others = pool.size() > 1;
-    EXPECT_EQ(caught_from(pool,
-                          [&] {
-                            rubato::join(
-                                [&] {
-                                  EXPECT_TRUE(!others || begun.wait());
-                                  throw counted_error(1);
-                                },
-                                [&] {
-                                  begun.reach();
-                                  tree::grow(8, predicate, count);
-                                });
-                          }),
+    EXPECT_EQ(thrown_by(pool,
+                        [&] {
+                          rubato::join(
+                              [&] {
+                                EXPECT_TRUE(!others || begun.wait());
+                                throw counted_error(1);
+                              },
+                              [&] {
+                                begun.reach();
+                                tree::grow(8, predicate, count);
+                              });
+                        }),
               1);
   }
   return count.load();
@@ -213,16 +197,16 @@ TEST_P(join_exceptions, do_not_disturb_a_join_in_a_destructor) {
     }
   };
   int sum = 0;
-  EXPECT_EQ(caught_from(pool,
-                        [&] {
-                          joins_at_the_end const one{sum};
-                          rubato::join(
-                              [&] {
-                                joins_at_the_end const two{sum};
-                                throw counted_error(5);
-                              },
-                              [] {});
-                        }),
+  EXPECT_EQ(thrown_by(pool,
+                      [&] {
+                        joins_at_the_end const one{sum};
+                        rubato::join(
+                            [&] {
+                              joins_at_the_end const two{sum};
+                              throw counted_error(5);
+                            },
+                            [] {});
+                      }),
             5);
   EXPECT_EQ(sum, 6);
 }
@@ -242,28 +226,27 @@ TEST_P(join_exceptions, do_not_disturb_a_join_in_a_handler) {
 
 TEST_P(join_exceptions_alone, of_f_skip_a_g_that_no_thread_has_begun) {
   bool g_ran = false;
-  EXPECT_EQ(caught_from(pool, [&] { rubato::join([] { throw counted_error(1); }, [&] { g_ran = true; }); }),
-            1);
+  EXPECT_EQ(thrown_by(pool, [&] { rubato::join([] { throw counted_error(1); }, [&] { g_ran = true; }); }), 1);
   EXPECT_FALSE(g_ran);
 }
 
 TEST_P(join_exceptions_in_parallel, of_f_wait_for_a_g_that_has_begun) {
   milestone begun;
   std::atomic<bool> ended{false};
-  EXPECT_EQ(caught_from(pool,
-                        [&] {
-                          rubato::join(
-                              [&] {
-                                EXPECT_TRUE(begun.wait());
-                                throw counted_error(1);
-                              },
-                              [&] {
-                                begun.reach();
-                                std::this_thread::sleep_for(std::chrono::milliseconds(
-                                    20)); // gives a join that does not wait time to err
-                                ended = true;
-                              });
-                        }),
+  EXPECT_EQ(thrown_by(pool,
+                      [&] {
+                        rubato::join(
+                            [&] {
+                              EXPECT_TRUE(begun.wait());
+                              throw counted_error(1);
+                            },
+                            [&] {
+                              begun.reach();
+                              std::this_thread::sleep_for(std::chrono::milliseconds(
+                                  20)); // gives a join that does not wait time to err
+                              ended = true;
+                            });
+                      }),
             1);
   EXPECT_TRUE(ended);
 }
@@ -276,7 +259,7 @@ TEST_P(join_exceptions_in_parallel, of_both_at_once_are_thrown_once_and_f_wins) 
       EXPECT_TRUE(both.meet());
       throw counted_error(value);
     };
-    ASSERT_EQ(caught_from(pool, [&] { rubato::join([&] { throws(1); }, [&] { throws(2); }); }), 1);
+    ASSERT_EQ(thrown_by(pool, [&] { rubato::join([&] { throws(1); }, [&] { throws(2); }); }), 1);
   }
 }
 
@@ -284,14 +267,14 @@ TEST_P(join_exceptions_in_parallel, of_a_g_on_another_thread_reach_the_caller) {
   leak_check const leaks;
   for (int round = 0; round != 50 && !HasFailure(); ++round) {
     milestone begun;
-    ASSERT_EQ(caught_from(pool,
-                          [&] {
-                            rubato::join([&] { EXPECT_TRUE(begun.wait()); },
-                                         [&] {
-                                           begun.reach();
-                                           throw counted_error(2);
-                                         });
-                          }),
+    ASSERT_EQ(thrown_by(pool,
+                        [&] {
+                          rubato::join([&] { EXPECT_TRUE(begun.wait()); },
+                                       [&] {
+                                         begun.reach();
+                                         throw counted_error(2);
+                                       });
+                        }),
               2);
   }
 }

@@ -64,7 +64,7 @@ private:
 };
 
 /// Some of each kind of work that a waiting thread could be tempted by; all of it wants the lock.
-std::uint64_t rounds() { return scaled(1'000'000); }
+std::uint64_t rounds() { return scaled(300'000); }
 
 TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_a_loop) {
   locked_join work;

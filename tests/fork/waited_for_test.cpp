@@ -31,15 +31,6 @@ rubato::task<int> failing(int n) {
   throw counted_error(n);
 }
 
-int thrown_by(auto&& f) {
-  try {
-    static_cast<void>(f());
-  } catch (counted_error const& e) {
-    return e.value;
-  }
-  return 0;
-}
-
 TEST_P(waited_for, by_run) {
   static_assert(std::same_as<decltype(pool.run([] { return number(3); })), int>);
   EXPECT_EQ(pool.run([] { return number(3); }), 3);

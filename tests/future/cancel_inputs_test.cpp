@@ -64,7 +64,7 @@ TEST_P(cancelling_inputs, regression_continuations_do_not_wait_for_a_promise) {
   EXPECT_EQ(runs, 0);
 }
 
-TEST_P(cancelling_inputs, regression_gatherings_do_not_wait_for_a_promise) {
+TEST(cancelling_inputs, regression_gatherings_do_not_wait_for_a_promise) {
   leak_check const none_left;
   rubato::promise<int> a, b, c, d, e;
   EXPECT_EQ(cancelled_end(rubato::when_all(a.get_future(), b.get_future())), outcome::cancelled);
@@ -77,7 +77,7 @@ TEST_P(cancelling_inputs, regression_gatherings_do_not_wait_for_a_promise) {
   d.set_value(2);
 }
 
-TEST_P(cancelling_inputs, the_first_failure_of_a_gathering_is_what_it_was) {
+TEST(cancelling_inputs, the_first_failure_of_a_gathering_is_what_it_was) {
   rubato::promise<int> fails, never;
   auto all = rubato::when_all(fails.get_future(), never.get_future());
   fails.set_exception(async_test::failure(3));
@@ -107,7 +107,7 @@ TEST_P(cancelling_inputs, regression_flattened_futures_are_not_waited_for_if_the
   EXPECT_TRUE(stopped == outcome::value || stopped == outcome::cancelled) << stopped;
 }
 
-TEST_P(cancelling_inputs, shared_futures_are_left_to_others) {
+TEST(cancelling_inputs, shared_futures_are_left_to_others) {
   rubato::promise<int> p;
   auto const shared = p.get_future().share();
   auto const token = p.token();

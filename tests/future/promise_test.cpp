@@ -42,7 +42,7 @@ std::optional<std::future_errc> misuse_of(F&& f) {
 class promises : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(promises, all_counts);
 
-TEST_P(promises, bring_values_of_any_kind) {
+TEST(promises, bring_values_of_any_kind) {
   rubato::promise<int> number;
   auto f = number.get_future();
   EXPECT_FALSE(f.ready());
@@ -67,7 +67,7 @@ TEST_P(promises, bring_values_of_any_kind) {
   EXPECT_EQ(awkward.get_future().get().value, 3);
 }
 
-TEST_P(promises, bring_exceptions) {
+TEST(promises, bring_exceptions) {
   rubato::promise<int> direct;
   direct.set_exception(failure(1));
   EXPECT_EQ(failure_of([f = direct.get_future()]() mutable { f.get(); }), 1);
@@ -134,7 +134,7 @@ TEST_P(promises, broken_wake_every_kind_of_waiter) {
   EXPECT_EQ(misuse_of([&] { submitted.get(); }), std::future_errc::broken_promise);
 }
 
-TEST_P(promises, are_broken_by_assignment) {
+TEST(promises, are_broken_by_assignment) {
   rubato::promise<int> p;
   auto f = p.get_future();
   p = rubato::promise<int>();
@@ -146,7 +146,7 @@ TEST_P(promises, are_broken_by_assignment) {
   EXPECT_EQ(g.get(), 1);
 }
 
-TEST_P(promises, moved_from_are_good_for_nothing) {
+TEST(promises, moved_from_are_good_for_nothing) {
   rubato::promise<int> p;
   auto f = p.get_future();
   rubato::promise<int> owner = std::move(p);
@@ -159,7 +159,7 @@ TEST_P(promises, moved_from_are_good_for_nothing) {
   EXPECT_EQ(misuse_of([&] { f.wait(); }), std::future_errc::no_state);
 }
 
-TEST_P(promises, are_kept_once_and_asked_for_their_future_once) {
+TEST(promises, are_kept_once_and_asked_for_their_future_once) {
   rubato::promise<int> p;
   auto f = p.get_future();
   EXPECT_EQ(misuse_of([&] { auto g = p.get_future(); }), std::future_errc::future_already_retrieved);
@@ -185,7 +185,7 @@ struct throws_in_time : counted {
   }
 };
 
-TEST_P(promises, can_be_kept_after_a_value_that_could_not_be_moved) {
+TEST(promises, can_be_kept_after_a_value_that_could_not_be_moved) {
   leak_check const none_left;
   rubato::promise<throws_in_time> p;
   auto f = p.get_future();
@@ -207,7 +207,7 @@ TEST_P(promises, get_throws_what_moving_the_value_throws) {
   pool.wait_idle();
 }
 
-TEST_P(promises, and_futures_may_be_dropped_in_any_order) {
+TEST(promises, and_futures_may_be_dropped_in_any_order) {
   leak_check const none_left;
   {
     rubato::promise<counted> const never_asked;
@@ -246,14 +246,12 @@ TEST_P(promises, racing_get_in_every_way) {
     std::optional<rubato::promise<std::size_t>> p(std::in_place);
     auto f = p->get_future();
     bool const broken = i % 3 == 0;
-    setter.begin([&p, i, broken] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 300));
+    setter.begin_beside(i, [&p, i, broken] {
       if (broken)
         p.reset();
       else
         p->set_value(i);
     });
-    async_test::delay(static_cast<unsigned>(i * 13 % 300));
     auto const get = [&f] {
       try {
         return f.get();
@@ -267,18 +265,15 @@ TEST_P(promises, racing_get_in_every_way) {
   }
 }
 
-TEST_P(promises, racing_a_future_that_is_dropped) {
+TEST(promises, racing_a_future_that_is_dropped) {
+  hang_guard const guard;
   leak_check const none_left;
   async_test::second_thread setter;
   std::size_t const rounds = scaled(4'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     rubato::promise<counted> p;
     auto f = p.get_future();
-    setter.begin([&p, i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 100));
-      p.set_value(counted(1));
-    });
-    async_test::delay(static_cast<unsigned>(i * 13 % 100));
+    setter.begin_beside(i, [&p] { p.set_value(counted(1)); });
     f = rubato::future<counted>();
     setter.wait();
   }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/rendezvous.hpp"
 #include "support/scale.hpp"
 
 namespace {
@@ -74,18 +74,18 @@ TEST(results, regression_a_pool_that_ends_leaves_alone_what_has_moved_away) {
   for (std::size_t i = 0; i != scaled(1000); ++i) {
     std::optional<rubato::pool> ends(std::in_place, 1);
     rubato::promise<int> source, later;
-    std::atomic<bool> has_moved{false};
+    rubato_test::milestone has_moved;
     rubato::future<int> inner = later.get_future();
     auto moves = [&](int x) -> rubato::task<int> {
       co_await rubato::resume_on(other);
       rubato::future<int> awaited = std::move(inner);
-      has_moved = true;
+      has_moved.reach();
       int const y = co_await std::move(awaited);
       co_return x + y;
     };
     rubato::future<int> moved = source.get_future().then(*ends, moves);
     std::thread setter([&] { source.set_value(1); });
-    while (!has_moved) std::this_thread::yield();
+    EXPECT_TRUE(has_moved.wait());
     other.wait_idle();
     ends.reset();
     setter.join();

@@ -145,7 +145,7 @@ TEST_P(sharing, a_continuation_that_is_cancelled_does_not_stop_the_others) {
   EXPECT_EQ(outcome_of_get(cancelled), outcome::cancelled);
 }
 
-TEST_P(sharing, frees_the_result_with_the_last_copy) {
+TEST(sharing, frees_the_result_with_the_last_copy) {
   leak_check const none_left;
   rubato::promise<counted> p;
   std::vector<rubato::shared_future<counted>> copies(100, p.get_future().share());
@@ -174,11 +174,7 @@ TEST_P(sharing, copies_that_race_with_the_value) {
   for (std::size_t i = 0; i != rounds; ++i) {
     rubato::promise<counted> p;
     auto s = p.get_future().share();
-    setter.begin([&p, i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 150));
-      p.set_value(counted(3));
-    });
-    async_test::delay(static_cast<unsigned>(i * 13 % 150));
+    setter.begin_beside(i, [&p] { p.set_value(counted(3)); });
     auto copy = s;
     auto one = s.then(pool, [](counted const& c) { return c.value; });
     auto other = copy.then(pool, [](rubato::shared_future<counted> f) { return f.get().value; });

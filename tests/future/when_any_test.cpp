@@ -38,7 +38,7 @@ using async_test::until_stopped;
 class when_any : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(when_any, all_counts);
 
-TEST_P(when_any, tells_the_winner_and_its_value) {
+TEST(when_any, tells_the_winner_and_its_value) {
   rubato::promise<int> a;
   rubato::promise<std::string> b;
   rubato::promise<void> c;
@@ -55,7 +55,7 @@ TEST_P(when_any, tells_the_winner_and_its_value) {
   EXPECT_EQ(std::get<1>(r.value), "second");
 }
 
-TEST_P(when_any, of_equal_types_tells_them_apart) {
+TEST(when_any, of_equal_types_tells_them_apart) {
   rubato::promise<int> a;
   rubato::promise<int> b;
   auto f = rubato::when_any(a.get_future(), b.get_future());
@@ -65,7 +65,7 @@ TEST_P(when_any, of_equal_types_tells_them_apart) {
   EXPECT_EQ(std::get<1>(r.value), 2);
 }
 
-TEST_P(when_any, of_a_range_brings_the_value) {
+TEST(when_any, of_a_range_brings_the_value) {
   std::vector<rubato::promise<std::unique_ptr<int>>> promises(10);
   std::vector<rubato::future<std::unique_ptr<int>>> all;
   for (auto& p : promises) all.push_back(p.get_future());
@@ -85,14 +85,14 @@ TEST_P(when_any, of_work_brings_one_of_the_values) {
   EXPECT_LT(r.index, 50U);
 }
 
-TEST_P(when_any, of_nothing_is_an_error) {
+TEST(when_any, of_nothing_is_an_error) {
   EXPECT_THROW(static_cast<void>(rubato::when_any(std::vector<rubato::future<int>>())),
                std::invalid_argument);
   EXPECT_THROW(static_cast<void>(rubato::when_any(std::vector<rubato::task<int>>())), std::invalid_argument);
   EXPECT_EQ(outcome_of([] { auto f = rubato::when_any(rubato::future<int>()); }), outcome::no_state);
 }
 
-TEST_P(when_any, passes_over_failures) {
+TEST(when_any, passes_over_failures) {
   rubato::promise<int> a;
   rubato::promise<int> b;
   rubato::promise<int> c;
@@ -105,7 +105,7 @@ TEST_P(when_any, passes_over_failures) {
   EXPECT_EQ(f.get().index, 1U);
 }
 
-TEST_P(when_any, brings_the_last_failure_if_all_fail) {
+TEST(when_any, brings_the_last_failure_if_all_fail) {
   std::vector<rubato::promise<int>> promises(5);
   std::vector<rubato::future<int>> all;
   for (auto& p : promises) all.push_back(p.get_future());
@@ -123,7 +123,7 @@ TEST_P(when_any, brings_the_last_failure_if_all_fail) {
             2);
 }
 
-TEST_P(when_any, of_one_that_is_ready) {
+TEST(when_any, of_one_that_is_ready) {
   leak_check const none_left;
   rubato::promise<counted> other;
   auto f = rubato::when_any(other.get_future(), rubato::make_ready_future(counted(1)));
@@ -145,7 +145,8 @@ TEST_P(when_any, asks_the_losers_to_stop) {
   EXPECT_TRUE(pool.wait_idle()); // they have seen it
 }
 
-TEST_P(when_any, does_not_begin_losers) {
+TEST(when_any, does_not_begin_losers) {
+  hang_guard const guard;
   rubato::pool idle(rubato::no_workers);
   std::atomic<int> runs{0};
   std::vector<rubato::future<void>> all;
@@ -156,7 +157,8 @@ TEST_P(when_any, does_not_begin_losers) {
   EXPECT_EQ(runs, 0);
 }
 
-TEST_P(when_any, cancelled_or_dropped_asks_all_to_stop) {
+TEST(when_any, cancelled_or_dropped_asks_all_to_stop) {
+  hang_guard const guard;
   rubato::pool idle(rubato::no_workers);
   std::atomic<int> runs{0};
   auto const work = [&runs] { return ++runs; };
@@ -170,7 +172,7 @@ TEST_P(when_any, cancelled_or_dropped_asks_all_to_stop) {
   EXPECT_EQ(runs, 0);
 }
 
-TEST_P(when_any, leaves_what_is_shared_alone) {
+TEST(when_any, leaves_what_is_shared_alone) {
   rubato::promise<std::string> p;
   auto const shared = p.get_future().share();
   auto f = rubato::when_any(shared, rubato::make_ready_future(1));
@@ -184,7 +186,7 @@ TEST_P(when_any, leaves_what_is_shared_alone) {
   EXPECT_EQ(shared.get(), "still");
 }
 
-TEST_P(when_any, as_wide_as_one_likes) {
+TEST(when_any, as_wide_as_one_likes) {
   leak_check const none_left;
   std::size_t const n = scaled(200'000);
   std::vector<rubato::promise<counted>> promises(n);
@@ -200,7 +202,7 @@ TEST_P(when_any, as_wide_as_one_likes) {
     if (i != n / 2) promises[i].set_value(counted(1));
 }
 
-TEST_P(when_any, of_many_copies_of_one) {
+TEST(when_any, of_many_copies_of_one) {
   std::size_t const n = scaled(20'000);
   rubato::promise<int> p;
   std::vector<rubato::shared_future<int>> all(n, p.get_future().share());
@@ -209,7 +211,8 @@ TEST_P(when_any, of_many_copies_of_one) {
   p.set_value(2);
 }
 
-TEST_P(when_any, has_one_winner_of_two_at_once) {
+TEST(when_any, has_one_winner_of_two_at_once) {
+  hang_guard const guard;
   async_test::second_thread setter;
   std::size_t const rounds = scaled(5'000);
   for (std::size_t i = 0; i != rounds; ++i) {

@@ -1,5 +1,6 @@
 #include "os/membarrier.hpp"
 #include "rubato/detail/base/policy.hpp"
+#include "support/scale.hpp"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ int both_saw_nothing(int rounds, Owner owner, Thief thief) {
   return bad;
 }
 
-constexpr int rounds = 10'000;
+int const rounds = static_cast<int>(rubato_test::scaled(4'000));
 
 void real_fence() {
 #if defined(__SANITIZE_THREAD__) // which does not see the other kind

@@ -24,7 +24,7 @@ class callables : public testing::TestWithParam<unsigned> {
 protected:
   rubato::pool pool_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(workers, callables, testing::Values(0u, 1u, 3u));
+INSTANTIATE_TEST_SUITE_P(workers, callables, testing::Values(0u, 1u, 3u), testing::PrintToStringParamName());
 
 std::atomic<int> function_calls = 0;
 void free_function() { ++function_calls; }

@@ -20,7 +20,8 @@ namespace {
 using namespace pool_test;
 
 class enqueue : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(workers, enqueue, testing::Values(0u, 1u, 2u, 7u, 33u));
+INSTANTIATE_TEST_SUITE_P(workers, enqueue, testing::Values(0u, 1u, 2u, 7u, 33u),
+                         testing::PrintToStringParamName());
 
 TEST_P(enqueue, runs_each_task_exactly_once) {
   rubato::pool pool(GetParam());

@@ -50,7 +50,7 @@ public:
 };
 
 class fairness : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(workers, fairness, testing::Values(1u, 2u, 4u));
+INSTANTIATE_TEST_SUITE_P(workers, fairness, testing::Values(1u, 2u, 4u), testing::PrintToStringParamName());
 
 TEST_P(fairness, local_work_without_end_does_not_starve_an_outside_task) {
   for (unsigned tasks : {1u, 2u, 100u}) {

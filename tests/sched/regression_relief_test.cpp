@@ -22,12 +22,14 @@ using namespace pool_test;
 using rubato_test::hang_guard;
 
 class regression_relief : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(workers, regression_relief, testing::Values(1u, 2u, 33u));
+INSTANTIATE_TEST_SUITE_P(workers, regression_relief, testing::Values(1u, 2u, 33u),
+                         testing::PrintToStringParamName());
 
 // Many workers on few CPUs may sleep for long in the allocator's lock, where a task that ends gives back its
 // memory.
 class regression_backlog : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(workers, regression_backlog, testing::Values(1u, 2u));
+INSTANTIATE_TEST_SUITE_P(workers, regression_backlog, testing::Values(1u, 2u),
+                         testing::PrintToStringParamName());
 
 // The tasks take no lock and share nothing. A task that queues another, or counts in an atomic, may be
 // blocked in a lock of the allocator or of ThreadSanitizer whose holder is preempted: relief is right to

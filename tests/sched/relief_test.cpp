@@ -17,7 +17,7 @@ namespace {
 using namespace pool_test;
 
 class relief : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(workers, relief, testing::Values(1u, 2u, 4u));
+INSTANTIATE_TEST_SUITE_P(workers, relief, testing::Values(1u, 2u, 4u), testing::PrintToStringParamName());
 
 TEST_P(relief, comes_when_every_worker_is_blocked_in_the_kernel) {
   rubato::pool pool(GetParam());

@@ -191,7 +191,7 @@ TEST(resize, does_not_starve_a_task_that_came_between_none_and_one) {
   // Each round: the worker leaves, a task comes, a worker comes. A thread that sleeps through that hangs the
   // test.
   rubato::pool pool(rubato::pool_options().workers(1).spares(0).search_time(0ns));
-  for (unsigned round = 0; round < scaled(3'000); ++round) {
+  for (unsigned round = 0; round < scaled(1'500); ++round) {
     std::atomic<bool> ran = false;
     std::jthread const other([&] { pool.enqueue([&] { ran = true; }); });
     pool.resize(0);

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <stop_token>
+#include <semaphore>
 #include <thread>
 
 #include "support/hang_guard.hpp"
@@ -138,18 +138,20 @@ TEST(on_exit, regression_that_waits_may_drive_its_pool_and_leaves_nothing_behind
 
 TEST(leaving_a_pool, regression_of_a_thread_whose_task_has_run_delays_the_destructor) {
   // The producer may still be on its way out of enqueue() when its task has run and the pool is destroyed.
-  std::atomic<rubato::pool*> target = nullptr;
+  rubato::pool* target = nullptr; // handed over by the semaphore
+  std::binary_semaphore is_set(0);
   std::atomic<unsigned> ran = 0;
-  unsigned const rounds = scaled(2'000);
-  std::jthread producer([&](std::stop_token const& stop) {
-    while (!stop.stop_requested())
-      if (rubato::pool* const p = target.exchange(nullptr)) p->enqueue([&ran] { ++ran; });
+  std::jthread const producer([&] {
+    for (is_set.acquire(); target != nullptr; is_set.acquire()) target->enqueue([&ran] { ++ran; });
   });
-  for (unsigned round = 1; round <= rounds; ++round) {
+  for (unsigned round = 1, rounds = scaled(1'000); round <= rounds && !HasFailure(); ++round) {
     rubato::pool pool(1 + round % 3);
     target = &pool;
-    ASSERT_TRUE(eventually([&] { return ran == round; }));
+    is_set.release();
+    EXPECT_TRUE(eventually([&] { return ran == round; }));
   }
+  target = nullptr;
+  is_set.release();
 }
 
 TEST(leaving_a_pool, regression_of_a_guest_whose_membership_ends_delays_the_destructor) {

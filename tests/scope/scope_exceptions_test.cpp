@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <thread>
 
 using namespace rubato_test;
@@ -21,26 +22,19 @@ class scope_exceptions_in_parallel : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(scope_exceptions_in_parallel, counts_in_parallel);
 
 class scope_exceptions_alone : public on_workers {};
-INSTANTIATE_TEST_SUITE_P(workers, scope_exceptions_alone, testing::Values(0U, 1U),
-                         testing::PrintToStringParamName());
+RUBATO_TEST_WITH_WORKERS(scope_exceptions_alone, counts_alone);
 
-/// Runs it in a scope of the pool; the value of the counted_error that comes out, -1 if none does.
+/// The value of the counted_error that comes out of a scope of the pool.
 template<class F>
-int caught_from_scope(rubato::pool& pool, F f) {
-  try {
-    pool.run([&] { rubato::with_scope(f); });
-  } catch (counted_error const& error) {
-    return error.value;
-  }
-  return -1;
+std::optional<int> thrown_by_scope(rubato::pool& pool, F f) {
+  return thrown_by(pool, [&] { rubato::with_scope(f); });
 }
 
 TEST_P(scope_exceptions, of_a_child_leave_the_scope) {
   leak_check const leaks;
   for (int round = 0; round != 100 && !HasFailure(); ++round) {
-    ASSERT_EQ(
-        caught_from_scope(pool, [&](rubato::scope& s) { s.spawn([&] { throw counted_error(round); }); }),
-        round);
+    ASSERT_EQ(thrown_by_scope(pool, [&](rubato::scope& s) { s.spawn([&] { throw counted_error(round); }); }),
+              round);
   }
 }
 
@@ -49,17 +43,17 @@ TEST_P(scope_exceptions, of_the_function_leave_the_scope_after_its_children) {
   for (int round = 0; round != 100 && !HasFailure(); ++round) {
     std::atomic<int> begun{0};
     std::atomic<int> ended{0};
-    EXPECT_EQ(caught_from_scope(pool,
-                                [&](rubato::scope& s) {
-                                  for (int i = 0; i != 20; ++i) {
-                                    s.spawn([&] {
-                                      ++begun;
-                                      std::this_thread::yield();
-                                      ++ended;
-                                    });
-                                  }
-                                  throw counted_error(5);
-                                }),
+    EXPECT_EQ(thrown_by_scope(pool,
+                              [&](rubato::scope& s) {
+                                for (int i = 0; i != 20; ++i) {
+                                  s.spawn([&] {
+                                    ++begun;
+                                    std::this_thread::yield();
+                                    ++ended;
+                                  });
+                                }
+                                throw counted_error(5);
+                              }),
               5);
     auto const begun_at_throw = begun.load();
     ASSERT_EQ(begun_at_throw, ended.load());
@@ -70,7 +64,7 @@ TEST_P(scope_exceptions, of_many_children_come_out_as_one) {
   leak_check const leaks;
   for (int round = 0; round != 50 && !HasFailure(); ++round) {
     std::atomic<int> thrown{0};
-    int const value = caught_from_scope(pool, [&](rubato::scope& s) {
+    auto const value = thrown_by_scope(pool, [&](rubato::scope& s) {
       for (int i = 0; i != 20; ++i) {
         s.spawn([&, i] {
           ++thrown;
@@ -87,7 +81,7 @@ TEST_P(scope_exceptions, of_many_children_come_out_as_one) {
 TEST_P(scope_exceptions, come_out_of_wait_and_then_not_again) {
   leak_check const leaks;
   int catches = 0;
-  int const outside = caught_from_scope(pool, [&](rubato::scope& s) {
+  auto const outside = thrown_by_scope(pool, [&](rubato::scope& s) {
     s.spawn([] { throw counted_error(6); });
     try {
       s.wait();
@@ -97,17 +91,17 @@ TEST_P(scope_exceptions, come_out_of_wait_and_then_not_again) {
     }
   });
   EXPECT_EQ(catches, 1);
-  EXPECT_EQ(outside, -1);
+  EXPECT_EQ(outside, std::nullopt);
 }
 
 TEST_P(scope_exceptions, that_pass_through_wait_come_out_once) {
   leak_check const leaks;
-  EXPECT_EQ(caught_from_scope(pool,
-                              [&](rubato::scope& s) {
-                                s.spawn([] { throw counted_error(6); });
-                                s.wait();
-                                ADD_FAILURE() << "wait() did not throw";
-                              }),
+  EXPECT_EQ(thrown_by_scope(pool,
+                            [&](rubato::scope& s) {
+                              s.spawn([] { throw counted_error(6); });
+                              s.wait();
+                              ADD_FAILURE() << "wait() did not throw";
+                            }),
             6);
 }
 
@@ -125,41 +119,41 @@ TEST_P(scope_exceptions, drop_the_result_of_the_function) {
 TEST_P(scope_exceptions, of_an_inner_scope_can_be_kept_from_the_outer_one) {
   leak_check const leaks;
   std::atomic<int> caught{0};
-  EXPECT_EQ(caught_from_scope(pool,
-                              [&](rubato::scope& outer) {
-                                for (int i = 0; i != 10; ++i) {
-                                  outer.spawn([&, i] {
-                                    try {
-                                      rubato::with_scope([&](rubato::scope& inner) {
-                                        inner.spawn([&] { throw counted_error(i); });
-                                      });
-                                    } catch (counted_error const& error) {
-                                      caught += error.value == i;
-                                    }
-                                  });
-                                }
-                              }),
-            -1);
+  EXPECT_EQ(thrown_by_scope(pool,
+                            [&](rubato::scope& outer) {
+                              for (int i = 0; i != 10; ++i) {
+                                outer.spawn([&, i] {
+                                  try {
+                                    rubato::with_scope([&](rubato::scope& inner) {
+                                      inner.spawn([&] { throw counted_error(i); });
+                                    });
+                                  } catch (counted_error const& error) {
+                                    caught += error.value == i;
+                                  }
+                                });
+                              }
+                            }),
+            std::nullopt);
   EXPECT_EQ(caught.load(), 10);
 }
 
 TEST_P(scope_exceptions, of_an_inner_scope_go_through_the_outer_one) {
   leak_check const leaks;
-  EXPECT_EQ(caught_from_scope(pool,
-                              [&](rubato::scope& outer) {
-                                outer.spawn([] {
-                                  rubato::with_scope([&](rubato::scope& inner) {
-                                    inner.spawn([&] { throw counted_error(8); });
-                                  });
+  EXPECT_EQ(thrown_by_scope(pool,
+                            [&](rubato::scope& outer) {
+                              outer.spawn([] {
+                                rubato::with_scope([&](rubato::scope& inner) {
+                                  inner.spawn([&] { throw counted_error(8); });
                                 });
-                              }),
+                              });
+                            }),
             8);
 }
 
 TEST_P(scope_exceptions, let_no_new_child_begin) {
   closing_time time;
   std::atomic<int> count{0};
-  int const value = caught_from_scope(pool, [&](rubato::scope& s) {
+  auto const value = thrown_by_scope(pool, [&](rubato::scope& s) {
     struct endless {
       static void child(rubato::scope& s, closing_time& time, std::atomic<int>& count) {
         time.begin();
@@ -180,13 +174,13 @@ TEST_P(scope_exceptions, let_no_new_child_begin) {
 TEST_P(scope_exceptions, leave_the_pool_as_good_as_before) {
   leak_check const leaks;
   for (int round = 0; round != 200 && !HasFailure(); ++round) {
-    ASSERT_EQ(caught_from_scope(pool, [](rubato::scope& s) { s.spawn([] { throw counted_error(1); }); }), 1);
+    ASSERT_EQ(thrown_by_scope(pool, [](rubato::scope& s) { s.spawn([] { throw counted_error(1); }); }), 1);
     std::atomic<int> count{0};
-    ASSERT_EQ(caught_from_scope(pool,
-                                [&](rubato::scope& s) {
-                                  for (int i = 0; i != 5; ++i) s.spawn([&] { ++count; });
-                                }),
-              -1);
+    ASSERT_EQ(thrown_by_scope(pool,
+                              [&](rubato::scope& s) {
+                                for (int i = 0; i != 5; ++i) s.spawn([&] { ++count; });
+                              }),
+              std::nullopt);
     ASSERT_EQ(count.load(), 5);
   }
 }
@@ -195,7 +189,7 @@ TEST_P(scope_exceptions_alone, let_no_other_child_begin_at_all) {
   // With one thread the children run one by one, so the first to throw is the last to run.
   int begun = 0;
   int first = -1;
-  int const value = caught_from_scope(pool, [&](rubato::scope& s) {
+  auto const value = thrown_by_scope(pool, [&](rubato::scope& s) {
     for (int i = 0; i != 10; ++i) {
       s.spawn([&, i] {
         if (begun++ == 0) first = i;
@@ -211,41 +205,41 @@ TEST_P(scope_exceptions_alone, let_no_other_child_begin_at_all) {
 TEST_P(scope_exceptions_in_parallel, wait_for_the_children_that_run) {
   std::atomic<bool> ended{false};
   milestone begun;
-  EXPECT_EQ(caught_from_scope(pool,
-                              [&](rubato::scope& s) {
-                                s.spawn([&] {
-                                  begun.reach();
-                                  std::this_thread::sleep_for(std::chrono::milliseconds(
-                                      20)); // gives a scope that does not wait time to err
-                                  ended = true;
-                                });
-                                EXPECT_TRUE(begun.wait());
-                                throw counted_error(3);
-                              }),
+  EXPECT_EQ(thrown_by_scope(pool,
+                            [&](rubato::scope& s) {
+                              s.spawn([&] {
+                                begun.reach();
+                                std::this_thread::sleep_for(std::chrono::milliseconds(
+                                    20)); // gives a scope that does not wait time to err
+                                ended = true;
+                              });
+                              EXPECT_TRUE(begun.wait());
+                              throw counted_error(3);
+                            }),
             3);
   EXPECT_TRUE(ended);
 }
 
 TEST_P(scope_exceptions_in_parallel, end_the_loops_of_other_children) {
   closing_time time;
-  EXPECT_EQ(caught_from_scope(pool,
-                              [&](rubato::scope& s) {
-                                milestone begun;
-                                s.spawn([&] {
-                                  rubato::for_index(std::int64_t{0}, std::int64_t{1'000'000'000'000},
-                                                    [&](std::int64_t i) {
-                                                      time.begin();
-                                                      if (i == 0) begun.reach();
-                                                      if (time.overdue()) throw counted_error(-2);
-                                                    });
-                                });
-                                s.spawn([&] {
-                                  EXPECT_TRUE(begun.wait());
-                                  time.close();
-                                  throw counted_error(6);
-                                });
-                                s.wait();
-                              }),
+  EXPECT_EQ(thrown_by_scope(pool,
+                            [&](rubato::scope& s) {
+                              milestone begun;
+                              s.spawn([&] {
+                                rubato::for_index(std::int64_t{0}, std::int64_t{1'000'000'000'000},
+                                                  [&](std::int64_t i) {
+                                                    time.begin();
+                                                    if (i == 0) begun.reach();
+                                                    if (time.overdue()) throw counted_error(-2);
+                                                  });
+                              });
+                              s.spawn([&] {
+                                EXPECT_TRUE(begun.wait());
+                                time.close();
+                                throw counted_error(6);
+                              });
+                              s.wait();
+                            }),
             6);
   EXPECT_FALSE(time.overdue());
 }
@@ -254,7 +248,7 @@ TEST_P(scope_exceptions_in_parallel, of_two_children_at_once_come_out_as_one) {
   leak_check const leaks;
   for (int round = 0; round != 50 && !HasFailure(); ++round) {
     rendezvous both(2);
-    int const value = caught_from_scope(pool, [&](rubato::scope& s) {
+    auto const value = thrown_by_scope(pool, [&](rubato::scope& s) {
       for (int i = 1; i <= 2; ++i) {
         s.spawn([&, i] {
           EXPECT_TRUE(both.meet());
@@ -262,7 +256,7 @@ TEST_P(scope_exceptions_in_parallel, of_two_children_at_once_come_out_as_one) {
         });
       }
     });
-    ASSERT_TRUE(value == 1 || value == 2) << value;
+    ASSERT_TRUE(value == 1 || value == 2) << value.value_or(-1);
   }
 }
 

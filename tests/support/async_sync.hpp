@@ -5,8 +5,10 @@
 
 #include "support/hang_guard.hpp"
 #include "support/jitter.hpp"
+#include "support/outcome.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
+#include "support/values.hpp"
 #include "support/waiting.hpp"
 
 #include <rubato/channel.hpp>
@@ -16,14 +18,15 @@
 
 #include <atomic>
 #include <cstddef>
-#include <exception>
-#include <utility>
 #include <vector>
 
 namespace async_sync_test {
 
+using async_test::outcome;
+using async_test::outcome_of_get;
 using pool_test::eventually;
 using rubato_test::hang_guard;
+using rubato_test::in_frame;
 using rubato_test::jitter;
 using rubato_test::on_workers;
 using rubato_test::scaled;
@@ -35,23 +38,6 @@ template<class T>
 void get_all(std::vector<rubato::future<T>>& futures) {
   for (auto& f : futures) f.get();
   futures.clear();
-}
-
-/// How a coroutine ended.
-enum class ending { normal, cancelled, broken, other };
-
-template<class T>
-ending ending_of(rubato::future<T>& f) {
-  try {
-    static_cast<void>(f.get());
-    return ending::normal;
-  } catch (rubato::cancelled const&) {
-    return ending::cancelled;
-  } catch (std::future_error const&) {
-    return ending::broken;
-  } catch (...) {
-    return ending::other;
-  }
 }
 
 /// Counts the coroutines inside, and their maximum.
@@ -69,20 +55,6 @@ public:
   void leave() { inside_.fetch_sub(1); }
   int inside() const { return inside_; }
   int most() const { return most_; }
-};
-
-/// In a coroutine's frame: counts the frames that exist.
-class in_frame {
-  std::atomic<int>* count_;
-
-public:
-  explicit in_frame(std::atomic<int>& count)
-      : count_(&count) {
-    count.fetch_add(1);
-  }
-  in_frame(in_frame const&) = delete;
-  in_frame& operator=(in_frame const&) = delete;
-  ~in_frame() { count_->fetch_sub(1); }
 };
 
 } // namespace async_sync_test

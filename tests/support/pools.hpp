@@ -15,6 +15,7 @@ namespace rubato_test {
 inline constexpr std::array all_counts{0U, 1U, 2U, 7U, 33U};
 inline constexpr std::array counts_with_workers{1U, 2U, 7U, 33U};
 inline constexpr std::array counts_in_parallel{2U, 7U, 33U};
+inline constexpr std::array counts_alone{0U, 1U};
 
 /// A test that runs with a pool of so many workers. Bodies that need a thread of the pool use pool.run().
 class on_workers : public testing::TestWithParam<unsigned> {

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 namespace async_test {
+
+/// So long that two threads meet at every point of what they do, in one of many rounds.
+inline void delay(unsigned steps) {
+  for (unsigned volatile i = 0; i < steps;) i = i + 1;
+}
 
 class second_thread {
   std::mutex mutex_;
@@ -48,15 +54,18 @@ public:
     job_ = std::move(job);
     changed_.notify_all();
   }
+  /// Begins the job at nearly the same moment as what the caller does next: sooner or later, by the round.
+  void begin_beside(std::size_t round, std::function<void()> job) {
+    begin([round, mine = std::move(job)] {
+      delay(static_cast<unsigned>(round * 7 % 150));
+      mine();
+    });
+    delay(static_cast<unsigned>(round * 13 % 199));
+  }
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !job_; });
   }
 };
-
-/// So long that two threads meet at every point of what they do, in one of many rounds.
-inline void delay(unsigned steps) {
-  for (unsigned volatile i = 0; i < steps;) i = i + 1;
-}
 
 } // namespace async_test

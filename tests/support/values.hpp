@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace rubato_test {
@@ -43,6 +44,36 @@ private:
 /// An exception whose copies in flight are counted with everything else.
 struct counted_error : counted {
   using counted::counted;
+};
+
+/// The value of the counted_error that f() throws; nothing if it throws none.
+template<class F>
+std::optional<int> thrown_by(F&& f) {
+  try {
+    static_cast<void>(std::forward<F>(f)());
+  } catch (counted_error const& error) {
+    return error.value;
+  }
+  return std::nullopt;
+}
+/// The same of f() in the pool.
+template<class Pool, class F>
+std::optional<int> thrown_by(Pool& pool, F f) {
+  return thrown_by([&] { pool.run(f); });
+}
+
+/// In a coroutine's frame, or another: counts those that exist.
+class in_frame {
+  std::atomic<int>* count_;
+
+public:
+  explicit in_frame(std::atomic<int>& count)
+      : count_(&count) {
+    ++*count_;
+  }
+  in_frame(in_frame const&) = delete;
+  in_frame& operator=(in_frame const&) = delete;
+  ~in_frame() { --*count_; }
 };
 
 /// Fails the test if there are more or fewer counted instances at its end than at its beginning.

@@ -209,7 +209,7 @@ TEST_P(sleeping, intervals_leave_out_what_was_missed) {
   EXPECT_TRUE(pool.spawn(f).get());
 }
 
-TEST_P(sleeping, intervals_must_be_positive) {
+TEST(sleeping, intervals_must_be_positive) {
   EXPECT_THROW(rubato::interval(0ms), std::invalid_argument);
   EXPECT_THROW(rubato::interval(-1ms), std::invalid_argument);
   EXPECT_NO_THROW(rubato::interval(std::chrono::duration<double, std::nano>(0.1)));
