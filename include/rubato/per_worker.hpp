@@ -16,10 +16,10 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <array>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,47 +42,42 @@ class per_worker {
   // There may be many slots, few of them used: pointers to cells stand in chunks, which are made when needed.
   static constexpr unsigned per_chunk = 512;
   struct chunk {
-    std::array<std::atomic<cell*>, per_chunk> cells{};
+    std::array<detail::published<cell*>, per_chunk> cells{};
   };
 
   pool* pool_;
   std::function<T()> make_;
   unsigned chunk_count_;
-  std::unique_ptr<std::atomic<chunk*>[]> chunks_;
+  std::unique_ptr<detail::published<chunk*>[]> chunks_;
 
   template<class F>
   void for_each_cell(F f) const {
     for (unsigned k = 0; k != chunk_count_; ++k) {
-      // acquire, both: pair with the release in mine() and make_mine(), because the objects that they point
-      // to are read next.
-      chunk const* const some = chunks_[k].load(std::memory_order_acquire);
+      chunk const* const some = chunks_[k].get();
       if (some == nullptr) continue;
       for (auto const& one : some->cells)
-        if (cell* const c = one.load(std::memory_order_acquire)) f(*c);
+        if (cell* const c = one.get()) f(*c);
     }
   }
 
-  std::atomic<cell*>& mine(unsigned worker) {
+  detail::published<cell*>& mine(unsigned worker) {
     auto& slot = chunks_[worker / per_chunk];
-    chunk* some = slot.load(std::memory_order_acquire); // as in for_each_cell()
+    chunk* some = slot.get();
     if (some == nullptr) {
       auto made = std::make_unique<chunk>();
-      // acq_rel: release pairs with the loads here and in for_each_cell(); acquire with another thread's
-      // exchange here, because its chunk is used next.
-      if (slot.compare_exchange_strong(some, made.get(), std::memory_order_acq_rel,
-                                       std::memory_order_acquire))
-        some = made.release();
+      some = slot.try_publish(made.get());
+      if (some == made.get()) static_cast<void>(made.release());
     }
     return some->cells[worker % per_chunk];
   }
 
-  T& make_mine(std::atomic<cell*>& own) {
+  T& make_mine(detail::published<cell*>& here) {
     std::unique_ptr<cell> made(new cell{make_()});
     // If make() waits, a job that this thread runs meanwhile may have made the cell.
-    cell* c = own.load(std::memory_order_relaxed);
+    cell* c = here.own();
     if (c == nullptr) {
       c = made.release();
-      own.store(c, std::memory_order_release); // pairs with for_each_cell()
+      here.publish(c);
     }
     return c->value;
   }
@@ -105,10 +100,10 @@ public:
           return detail::refused();
       })
       , chunk_count_(p.slots() / per_chunk + 1)
-      , chunks_(std::make_unique<std::atomic<chunk*>[]>(chunk_count_)) {}
+      , chunks_(std::make_unique<detail::published<chunk*>[]>(chunk_count_)) {}
   ~per_worker() {
     for_each_cell([](cell& c) { delete &c; });
-    for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].load(std::memory_order_relaxed);
+    for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].own();
   }
 
   /// The calling thread's T. Other threads use it only by for_each() and combine(). Throws std::logic_error
@@ -118,9 +113,9 @@ public:
     if (current_pool() != pool_)
       throw std::logic_error(
           "rubato: per_worker::local() outside its pool; call it in pool::run() or in a task");
-    auto& own = mine(*current_worker());
-    cell* c = own.load(std::memory_order_relaxed); // written by a thread of this number
-    return c != nullptr ? c->value : make_mine(own);
+    auto& here = mine(*current_worker());
+    cell* c = here.own(); // written by a thread of this number
+    return c != nullptr ? c->value : make_mine(here);
   }
 
   /// Calls f(T&) for every existing T, on the calling thread, in the order of the threads' numbers. No other

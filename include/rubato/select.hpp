@@ -20,10 +20,10 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/channel.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/race_wait.hpp"
 #include "rubato/task.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -100,12 +100,12 @@ private:
       co_return static_cast<Result>(*std::move(made));
     }
   }
-  /// A mixed Weyl sequence: callers that alternate must not always get the same operation first. relaxed: it
-  /// orders nothing, and a lost update does no harm.
+  /// A mixed Weyl sequence: callers that alternate must not always get the same operation first. A lost
+  /// update does no harm.
   [[nodiscard]] static std::size_t next_turn() noexcept {
-    static constinit std::atomic<std::uint32_t> turn{0};
-    std::uint32_t now = turn.load(std::memory_order_relaxed) + 0x9e37'79b9U;
-    turn.store(now, std::memory_order_relaxed);
+    static constinit detail::relaxed<std::uint32_t> turn;
+    std::uint32_t now = turn.get() + 0x9e37'79b9U;
+    turn.set(now);
     now = (now ^ (now >> 16U)) * 0x7feb'352dU;
     now = (now ^ (now >> 15U)) * 0x846c'a68bU;
     return now ^ (now >> 16U);

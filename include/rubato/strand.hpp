@@ -16,6 +16,7 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/coroutine_job.hpp"
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/future/detached.hpp"
@@ -23,7 +24,6 @@
 #include "rubato/future.hpp"
 #include "rubato/thread_pool.hpp"
 
-#include <atomic>
 #include <functional>
 #include <stop_token>
 #include <type_traits>
@@ -73,15 +73,14 @@ public:
 /// futures of unfinished tasks throw broken_promise, and the strand can be used again.
 class strand {
   pool* pool_;
-  std::atomic<detail::future_state*> last_{nullptr}; // owns a reference to the newest task; null: none yet
+  detail::single_slot<detail::future_state> last_; // owns a reference to the newest task; null: none yet
 
   /// Appends a job that is already built, so that no user code runs in between.
   template<class Job>
   void append(Job& made, detail::pool_core& core) noexcept {
     made.hold();
-    // acq_rel: pairs with this exchange in a thread that appends behind it, because that thread reads the
-    // job. The next job may be attached to this one before this one is attached.
-    detail::state_ref before(last_.exchange(&made, std::memory_order_acq_rel));
+    // The next job may be attached to this one before this one is attached.
+    detail::state_ref before(last_.put(&made));
     if (before && before->home() != &core && detail::was_lost_in_fork(*before.get()))
       static_cast<void>(before.let_go());
     made.attach(std::move(before));
@@ -91,7 +90,7 @@ public:
   /// The pool must outlive the strand.
   explicit strand(pool& p) noexcept
       : pool_(&p) {}
-  ~strand() { detail::state_ref const last(last_.load(std::memory_order_acquire)); }
+  ~strand() { detail::state_ref const last(last_.take()); }
 
   /// Adds f(args...), or f(std::stop_token, args...), and returns the future of its result, as pool::spawn()
   /// does. A task or future that f returns is awaited. If the future is dropped before the task begins, the

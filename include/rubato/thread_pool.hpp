@@ -15,6 +15,7 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
 #include "rubato/detail/sched/blocking_region.hpp"
 #include "rubato/detail/sched/callable.hpp"
@@ -25,7 +26,6 @@
 #include "rubato/stats.hpp"
 #include "rubato/timer_handle.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -101,7 +101,7 @@ class pool {
   static constexpr unsigned by_machine = ~0U;
 
   // Null until the first use, and again in the child after fork().
-  std::atomic<detail::pool_core*> core_{nullptr};
+  detail::published<detail::pool_core*> core_;
   unsigned workers_ = by_machine;
   pool_options* options_ = nullptr;
   bool immortal_ = false; ///< the global pool

@@ -16,8 +16,8 @@ EXCEPTION_HEADER = 112  # of __cxa_exception, which lies before the object throw
 
 
 def atomic(value):
-    """The value of a std::atomic."""
-    for name in ("_M_i", "_M_b", "__a_", "_M_p"):
+    """The value of a std::atomic, or of a type of base/atomics.hpp."""
+    for name in ("_M_i", "_M_b", "__a_", "_M_p", "value_"):
         if any(f.name == name for f in value.type.strip_typedefs().fields()):
             inner = value[name]
             return atomic(inner) if inner.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT else inner

@@ -1,8 +1,7 @@
 #include "rubato/detail/async_sync/thread_wait.hpp"
 
-#include "os/clock.hpp"
 #include "rubato/detail/future/continuation.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/worker/park.hpp"
 
 namespace rubato::detail {
 
@@ -24,11 +23,8 @@ void thread_wait::end(race& r) noexcept {
 bool thread_wait::wait(char const* why) noexcept {
   has_waited_ = true;
   constexpr std::int64_t spin_us = 20; // less than a sleep and a wake cost
-  if (current->core == nullptr) {      // a task's wait spins by itself
-    os::ticks const until = os::now() + spin_us * ticks_per_us();
-    while (!ended_->done() && os::now() < until)
-      for (unsigned i = 0; i != 16 && !ended_->done(); ++i) std_policy::pause();
-  }
+  if (current->core == nullptr)        // a task's wait spins by itself
+    spin(spin_us * ticks_per_us(), [this] { return ended_->done(); });
   if (ended_->wait(why)) return true;
   if (claim(stopped)) {
     ended_->release(); // the giver's hold: no giver comes

@@ -38,15 +38,15 @@ void stop_scope::end() noexcept {
 stop_level stop_scope::look_upwards(std::uint64_t now) const noexcept {
   stop_level most = stop_level::none;
   for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent()) {
-    if (stop_level const l = s->requested_.load(std::memory_order_relaxed); l > most) most = l;
-    if (s->up_ == nullptr || s->up_->clear_at_.load(std::memory_order_relaxed) == now) break;
+    if (stop_level const l = s->requested_.get(); l > most) most = l;
+    if (s->up_ == nullptr || s->up_->clear_at_.get() == now) break;
   }
   // All scopes that were passed are clear: a deep nest is walked once for each request, not once for each
   // scope in it.
-  for (stop_scope const* s = this; most == stop_level::none && s != nullptr && s->up_ != nullptr &&
-                                   s->up_->clear_at_.load(std::memory_order_relaxed) != now;
+  for (stop_scope const* s = this;
+       most == stop_level::none && s != nullptr && s->up_ != nullptr && s->up_->clear_at_.get() != now;
        s = s->parent())
-    s->up_->clear_at_.store(now, std::memory_order_relaxed);
+    s->up_->clear_at_.set(now);
   return most;
 }
 
@@ -67,10 +67,10 @@ void stop_scope::request(stop_level level) noexcept {
   std::optional<std::stop_source> tokens;
   {
     std::lock_guard const guard(mutex_);
-    if (requested_.load(std::memory_order_relaxed) < level) {
-      requested_.store(level, std::memory_order_relaxed);
-      // release: pairs with level(). Under the lock: a link that add() refuses was refused after this.
-      stop_requests.fetch_add(1, std::memory_order_release);
+    if (requested_.get() < level) {
+      requested_.set(level);
+      // Under the lock: a link that add() refuses was refused after this.
+      stop_requests.advance();
     }
     if (token_state const* const t = this->tokens()) tokens = t->source;
   }
@@ -82,24 +82,23 @@ void stop_scope::request(stop_level level) noexcept {
     {
       std::lock_guard const guard(mutex_);
       // Another thread may have requested more meanwhile, and left the listeners in a call to this thread.
-      level = std::max(level, requested_.load(std::memory_order_relaxed));
+      level = std::max(level, requested_.get());
       auto const is_next = [level](stop_listener const& x) {
         return x.told_ < level && (x.timed || level == stop_level::stopped) &&
-               x.phase_.load(std::memory_order_relaxed) == stop_listener::phase::listed;
+               x.phase_.own() == stop_listener::phase::listed;
       };
       for (l = first_; l != nullptr && !is_next(*l);) l = l->next_;
       if (l == nullptr) return;
       if (!l->stays_) unlink(*l);
       l->told_ = level;
-      l->phase_.store(stop_listener::phase::called, std::memory_order_relaxed);
+      l->phase_.publish(stop_listener::phase::called);
     }
     bool const stays = l->stays_;
     now.listener = l;
     l->stop_requested();
-    // release: pairs with remove(), after which the listener is destroyed.
+    // remove() waits for this; after that the listener is destroyed.
     if (now.listener == l)
-      l->phase_.store(stays ? stop_listener::phase::listed : stop_listener::phase::out,
-                      std::memory_order_release);
+      l->phase_.publish(stays ? stop_listener::phase::listed : stop_listener::phase::out);
   }
 }
 
@@ -127,7 +126,7 @@ bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
   if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.stays_)) return false;
   l.told_ = now;
   insert(l);
-  l.phase_.store(stop_listener::phase::listed, std::memory_order_relaxed);
+  l.phase_.publish(stop_listener::phase::listed);
   return true;
 }
 
@@ -150,8 +149,7 @@ void stop_scope::listen_to_parents() noexcept {
 void stop_scope::remove(stop_listener& l) noexcept {
   using phase = stop_listener::phase;
   for (;;) {
-    // acquire: pairs with the end of the call in request().
-    phase const now = l.phase_.load(std::memory_order_acquire);
+    phase const now = l.phase_.get();
     if (now == phase::out) return;
     if (now == phase::called) {
       bool by_itself = false;
@@ -160,15 +158,15 @@ void stop_scope::remove(stop_listener& l) noexcept {
       if (by_itself) {
         std::lock_guard const guard(mutex_);
         if (l.stays_) unlink(l);
-        l.phase_.store(phase::out, std::memory_order_relaxed);
+        l.phase_.publish(phase::out);
         return;
       }
     }
     if (now == phase::listed) {
       std::lock_guard const guard(mutex_);
-      if (l.phase_.load(std::memory_order_relaxed) == phase::listed) {
+      if (l.phase_.own() == phase::listed) {
         unlink(l);
-        l.phase_.store(phase::out, std::memory_order_relaxed);
+        l.phase_.publish(phase::out);
         return;
       }
     } else {
@@ -198,7 +196,7 @@ std::stop_token stop_scope::token(std::stop_token const& outermost) const {
       has_tokens_ = made.release() != nullptr;
     }
     state = tokens();
-    requested = requested_.load(std::memory_order_relaxed) != stop_level::none;
+    requested = requested_.get() != stop_level::none;
   }
   if (requested) state->source.request_stop();
   return state->source.get_token();

@@ -22,19 +22,14 @@ class requeue_entry final : public task {
   coroutine_task& of_; // held
   std::uint32_t const number_;
 
-  [[nodiscard]] bool is_stale() const noexcept {
-    return of_.requeue_number_.load(std::memory_order_relaxed) != number_;
-  }
+  [[nodiscard]] bool is_stale() const noexcept { return of_.requeue_number_.is_stale(number_); }
   void dispose() noexcept {
     of_.release();
     deallocate(this, sizeof(requeue_entry));
   }
   static void run(task& base, thread_context* runner) noexcept {
     auto& self = static_cast<requeue_entry&>(base);
-    std::uint32_t expected = self.number_;
-    // acquire: pairs with make(). Should the numbers have gone round meanwhile, it stands for the newest one.
-    if (self.of_.requeue_number_.compare_exchange_strong(expected, expected & ~1U, std::memory_order_acquire,
-                                                         std::memory_order_relaxed)) {
+    if (self.of_.requeue_number_.take(self.number_)) {
       if (runner != nullptr)
         self.of_.resume(*runner);
       else
@@ -54,12 +49,9 @@ public:
   /// Null: there is no memory.
   [[nodiscard]] static task* make(coroutine_task& a) noexcept {
     try {
-      // relaxed: no requeue entry is valid now, so no thread changes the number.
-      std::uint32_t const number = (a.requeue_number_.load(std::memory_order_relaxed) + 2) | 1U;
+      std::uint32_t const number = a.requeue_number_.next();
       task* const made = ::new (allocate(sizeof(requeue_entry))) requeue_entry(a, number);
-      // release: pairs with run() and claim_elsewhere(). seq_cst: pairs with is_ready_elsewhere(), because
-      // the caller reads the class next, and a thread that raises the class looks for this entry afterwards.
-      a.requeue_number_.store(number, std::memory_order_seq_cst);
+      a.requeue_number_.offer(number);
       return made;
     } catch (std::bad_alloc const&) {
       return nullptr;
@@ -135,27 +127,11 @@ void coroutine_task::drop() noexcept {
   hold(); // the last child may destroy it
   state_ref const held(this);
   // A pool waits for the tasks that it owns, and so for that child.
-  if (children_.load(std::memory_order_relaxed) != 0 && !is_listed()) home()->owned.add(*this);
-  std::uint32_t now = 0;
-  // acq_rel: pairs with child_ended(), because the later of the two destroys the task, once: a stop request
-  // that is still under way may count itself as a child afterwards.
-  while (!children_.compare_exchange_weak(now, now == 0 ? dropped : now | to_be_dropped,
-                                          std::memory_order_acq_rel, std::memory_order_relaxed)) {
-  }
-  if (now == 0)
+  if (!children_.none() && !is_listed()) home()->owned.add(*this);
+  if (children_.drop())
     destroy();
   else
     stop.request_stop();
-}
-
-bool coroutine_task::child_ended() noexcept {
-  constexpr std::uint32_t last = one_child | to_be_dropped;
-  std::uint32_t now = children_.load(std::memory_order_relaxed);
-  while (!children_.compare_exchange_weak(now, now == last ? dropped : now - one_child,
-                                          std::memory_order_acq_rel,
-                                          std::memory_order_relaxed)) { // see drop()
-  }
-  return now == last;
 }
 
 /// By its pool, or by its last child, perhaps in another pool. As long as it is listed its pool does not end.
@@ -189,10 +165,8 @@ void coroutine_task::destroy_inner_frames() noexcept {
 }
 
 bool coroutine_task::withdraw(owned_task const& /*as*/) noexcept {
-  return waits_on_.use([this](wait_operation& s) {
-    // acquire: what the last child has done comes before.
-    return !stop.is_shielded() && children_.load(std::memory_order_acquire) == 0 && s.withdraw();
-  });
+  return waits_on_.use(
+      [this](wait_operation& s) { return !stop.is_shielded() && children_.none() && s.withdraw(); });
 }
 
 void coroutine_task::stops_with(stop_scope& s) noexcept {
@@ -240,12 +214,12 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   leaf_is_ours_ = is_ours ? 1 : 0;
   if (to != nullptr && to != home()) {
     if (is_listed()) home()->owned.remove(*this);
-    seat = any_seat;
-    displaced.store(queued.is_queued(), std::memory_order_relaxed); // see offer()
+    seat.set(any_seat);
+    displaced.set(queued.is_queued()); // see offer()
     settle(to);
   }
   pool_core& there = *home();
-  std::uint16_t const where = seat;
+  std::uint16_t const where = seat.get();
   // As soon as it is queued another thread may run it, and its pool may end.
   std::optional<hazard_guard> here;
   if (&there != current->core) here.emplace(there);
@@ -262,12 +236,7 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
     }
     p = offered.cls;
   }
-  if (where != any_seat)
-    there.enqueue_on(where, node);
-  else if (p != priority::normal)
-    there.enqueue_as(p, node);
-  else
-    there.enqueue(node);
+  queue_task(there, where, p, *node, made_ready_by::call);
 }
 
 bool wait_operation::suspend(std::coroutine_handle<> h, bool is_ours) {

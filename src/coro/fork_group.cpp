@@ -60,9 +60,9 @@ void group_member::never_ends(std::exception_ptr why) noexcept { broken_ = std::
 
 void group_member::queue() noexcept {
   pool_core& where = *group_->of_.home();
-  auto const seat = static_cast<std::uint16_t>(group_->of_.seat);
+  std::uint16_t const seat = group_->of_.seat.get();
   if (coroutine_task* const a = go_away(where)) {
-    a->seat = seat;
+    a->seat.set(seat);
     spawn_state_in_class(where, *a);
   }
 }
@@ -91,7 +91,7 @@ void fork_group::fork() noexcept {
   of_.stops_with(around_);
   thread_context& me = *current;
   // Workers steal from chains. In a pool without workers, and on a given seat, all members are queued.
-  bool const latent = of_.seat == future_state::any_seat && of_.home()->size() != 0;
+  bool const latent = of_.seat.get() == future_state::any_seat && of_.home()->size() != 0;
   first_latent_ = count_;
   flushes_ = of_.flushes();
   while (first_latent_ > 1 && latent && !me.chain.full()) me.chain.push(&all_[--first_latent_]);
@@ -183,11 +183,8 @@ inline bool fork_group::find_next() noexcept {
   bool const failed = s.has_failed();
   auto const index = static_cast<std::uint32_t>(&s - all_);
   if (failed) {
-    std::uint32_t expected = none;
-    // relaxed: ordered by left_. The group stays until this one is counted as ended, so it can be stopped.
-    if (first_failed_.compare_exchange_strong(expected, index, std::memory_order_relaxed) &&
-        outer_ != nullptr)
-      around_.request_stop();
+    // The group stays until this one is counted as ended, so it can be stopped.
+    if (first_failed_.claim(index) && outer_ != nullptr) around_.request_stop();
   }
   if (race_ != nullptr) race_->note(index, !failed);
 }
@@ -198,21 +195,17 @@ void fork_group::ended(group_member const& s) noexcept {
   coroutine.hold();
   state_ref const held(&coroutine);
   note(s);
-  // acq_rel: pairs with itself, because the last member sees what the others have done.
-  if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) rest_.value.end_wait();
+  if (left_.arrive()) rest_.value.end_wait();
   if (coroutine.child_ended()) coroutine.destroy();
 }
 
-bool fork_group::wait_for_rest::insert() noexcept {
-  std::uint32_t const mine = 1 + group_.stayed_;
-  return group_.left_.fetch_sub(mine, std::memory_order_acq_rel) != mine; // as in ended()
-}
+bool fork_group::wait_for_rest::insert() noexcept { return !group_.left_.arrive(1 + group_.stayed_); }
 
 void group_race::note(std::uint32_t index, bool success) noexcept {
-  if (!success) last_failed_.store(index, std::memory_order_relaxed); // relaxed: ordered by undecided_
+  if (!success) last_failed_.set(index); // ordered by undecided_
   // A member that was claimed and has failed nevertheless: no other can win any more.
   if ((success && claim(index)) || is_claimed_by(index)) decide();
-  if (undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1) decide(); // acq_rel: as in ended()
+  if (undecided_.arrive()) decide();
 }
 
 void group_race::decide() noexcept {

@@ -15,8 +15,7 @@ bool stop_around::scope_stopped() const noexcept {
 
 void loop_root::piece_ends() noexcept {
   pool_thread& t = thread_of(*owner_); // read before: see below
-  // acq_rel: release pairs with all_back(); acquire, so that the last piece's includes those of the others.
-  if (elsewhere_.fetch_sub(1, std::memory_order_acq_rel) == 1) t.parker.unpark();
+  if (elsewhere_.arrive()) t.parker.unpark();
 }
 
 void loop_root::finish() {
@@ -42,8 +41,7 @@ void loop_root::finish() {
       park_until(core, t, "loop", nullptr, [this] { return all_back(); });
     }
   }
-  // relaxed: what the pieces did comes before, see all_back().
-  if (!ended_early_.load(std::memory_order_relaxed)) return;
+  if (!ended_early_.get()) return; // what the pieces did comes before: see all_back()
   throw_first();
   throw cancelled();
 }

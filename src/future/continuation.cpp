@@ -27,7 +27,7 @@ void queue_continuation(future_state& c, future_state& source, bool just_made) n
     }
   }
   c.settle(home);
-  std::uint16_t const seat = c.seat;
+  std::uint16_t const seat = c.seat.get();
   priority const p = c.queued.offer_first(); // from now on another thread may claim it
   queue_task(*home, seat, p, c);
 }

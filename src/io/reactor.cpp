@@ -7,12 +7,12 @@
 #include "os/io/signals.hpp"
 #include "os/io/socket.hpp"
 #include "os/thread.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "sched/monitor/timers.hpp"
 #include "sched/worker/event_source.hpp"
 #include "sync/event_key.hpp"
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -35,15 +35,15 @@ struct chunk {
 // Never destroyed: the standby runs until the process ends.
 struct reactor_state {
   mutex guard; // for the start, and for new chunks
-  std::atomic<bool> started{false};
+  flag started;
   os::epoll events;
   event_key key;
-  int poke = -1;                // an eventfd
-  int alarm = -1;               // a timerfd
-  std::atomic<int> signals{-1}; // an eventfd
+  int poke = -1;            // an eventfd
+  int alarm = -1;           // a timerfd
+  relaxed<int> signals{-1}; // an eventfd
   void (*signals_arrived)() noexcept = nullptr;
   int reserve = -1; // a descriptor to give up when there is no other
-  std::array<std::atomic<chunk*>, most_chunks> chunks{};
+  std::array<published<chunk*>, most_chunks> chunks{};
 };
 union undying {
   reactor_state state;
@@ -62,9 +62,7 @@ constexpr std::uint32_t edges = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 }
 
 [[nodiscard]] descriptor_slot* known_slot(int fd) noexcept {
-  // acquire: pairs with make_chunk().
-  chunk* const c =
-      reactor().chunks[static_cast<std::size_t>(fd) / slots_in_chunk].load(std::memory_order_acquire);
+  chunk* const c = reactor().chunks[static_cast<std::size_t>(fd) / slots_in_chunk].get();
   return c != nullptr ? &c->slots[static_cast<std::size_t>(fd) % slots_in_chunk] : nullptr;
 }
 
@@ -123,8 +121,7 @@ struct harvest {
       } else if (data == of_alarm) {
         fire_timers();
       } else if (data == of_signals) {
-        os::lower_event_fd(reactor().signals.load(
-            std::memory_order_relaxed)); // before the look at the signals: a later one raises it again
+        os::lower_event_fd(reactor().signals.get()); // before the look at the signals: a later one raises it
         reactor().signals_arrived();
       } else if (!deliver(data, e.events)) {
         is_late = true;
@@ -173,18 +170,18 @@ void standby_main(void*) {
 void forget_in_child() {
   reactor_state& own = reactor();
   ::new (&own.guard) mutex;
-  installed_events.store(nullptr, std::memory_order_relaxed);
-  own.started.store(false, std::memory_order_relaxed);
+  installed_events.set(nullptr);
+  own.started.lower();
   own.key.reset();
   own.events.close();
   os::set_poke(-1);
   os::raise_at_signals(-1);
   os::close_fd(std::exchange(own.poke, -1));
   os::close_fd(std::exchange(own.alarm, -1));
-  os::close_fd(own.signals.exchange(-1, std::memory_order_relaxed));
+  os::close_fd(own.signals.exchange(-1));
   os::close_fd(std::exchange(own.reserve, -1));
   for (auto const& where : own.chunks)
-    if (chunk* const c = where.load(std::memory_order_relaxed))
+    if (chunk* const c = where.own())
       for (descriptor_slot& d : c->slots) d.forget_others();
 }
 
@@ -218,25 +215,23 @@ void start() {
     os::close_fd(std::exchange(r.reserve, -1));
     throw;
   }
-  // seq_cst: pairs with fire_without_reactor() and set_timer_alarm().
-  installed_events.store(&for_workers, std::memory_order_seq_cst);
+  installed_events.set(&for_workers); // see fire_without_reactor() and set_timer_alarm()
   fire_timers();
-  r.started.store(true, std::memory_order_release); // pairs with ensure_started()
+  r.started.raise();
 }
 
 void ensure_started() {
   reactor_state& r = reactor();
-  if (r.started.load(std::memory_order_acquire)) return; // pairs with start()
+  if (r.started.is_raised()) return;
   std::lock_guard const guard(r.guard);
-  if (!r.started.load(std::memory_order_relaxed)) start();
+  if (!r.started.is_raised()) start();
 }
 
 descriptor_slot& make_chunk(int fd) {
   reactor_state& r = reactor();
   std::lock_guard const guard(r.guard);
   auto& where = r.chunks[static_cast<std::size_t>(fd) / slots_in_chunk];
-  if (where.load(std::memory_order_relaxed) == nullptr)
-    where.store(new chunk, std::memory_order_release); // pairs with known_slot()
+  if (where.own() == nullptr) where.publish(new chunk);
   return *known_slot(fd);
 }
 
@@ -261,13 +256,13 @@ descriptor_slot& make_chunk(int fd) {
 void try_to_start_events() noexcept {
   using namespace std::chrono;
   // A process without a free descriptor is asked ten times a second, not at each timer.
-  static constinit std::atomic<steady_clock::rep> next_try{0};
+  static constinit relaxed<steady_clock::rep> next_try;
   auto const now = steady_clock::now().time_since_epoch();
-  if (now.count() < next_try.load(std::memory_order_relaxed)) return;
+  if (now.count() < next_try.get()) return;
   try {
     ensure_started();
   } catch (std::exception const&) { // the caller does without
-    next_try.store((now + steady_clock::duration(100ms)).count(), std::memory_order_relaxed);
+    next_try.set((now + steady_clock::duration(100ms)).count());
   }
 }
 
@@ -310,14 +305,14 @@ int watch_signals(void (*arrived)() noexcept) {
   ensure_started();
   reactor_state& r = reactor();
   std::lock_guard const guard(r.guard);
-  if (int const known = r.signals.load(std::memory_order_relaxed); known >= 0) return known;
+  if (int const known = r.signals.get(); known >= 0) return known;
   int const fd = os::make_event_fd();
   r.signals_arrived = arrived; // before the kernel knows the descriptor
   if (int const error = r.events.add(fd, EPOLLIN | EPOLLET, of_signals); error != 0) {
     os::close_fd(fd);
     throw std::system_error(error, std::generic_category(), "rubato: signals cannot be watched");
   }
-  r.signals.store(fd, std::memory_order_relaxed); // its number reaches the reactor's thread as an event
+  r.signals.set(fd); // its number reaches the reactor's thread as an event
   return fd;
 }
 

@@ -6,10 +6,10 @@
 // one lock for many blocks.
 #include "rubato/detail/memory/slab.hpp"
 #include "os/memory.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
@@ -74,7 +74,7 @@ struct stored_magazine : block {
 static_assert(sizeof(stored_magazine) <= smallest);
 
 class depot {
-  std::atomic<stored_magazine*> top_{nullptr}; // changed under the lock
+  relaxed<stored_magazine*> top_; // changed under the lock
 
 public:
   mutex lock;
@@ -84,18 +84,16 @@ public:
     stored->count = m.count;
     m = {};
     std::lock_guard const guard(lock);
-    // relaxed, all: a thread that follows the pointer holds the lock.
-    stored->below = top_.load(std::memory_order_relaxed);
-    top_.store(stored, std::memory_order_relaxed);
+    stored->below = top_.exchange(stored);
   }
   [[nodiscard]] bool get(magazine& m) noexcept {
     // Most often there is nothing, and a lock for each fresh block would cost more than the block.
-    if (top_.load(std::memory_order_relaxed) == nullptr) return false;
+    if (top_.get() == nullptr) return false;
     std::lock_guard const guard(lock);
-    stored_magazine* const top = top_.load(std::memory_order_relaxed);
+    stored_magazine* const top = top_.get();
     if (top == nullptr) return false;
     m = {top, top->count};
-    top_.store(top->below, std::memory_order_relaxed);
+    top_.set(top->below);
     return true;
   }
 };

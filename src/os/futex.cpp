@@ -18,15 +18,13 @@ namespace rubato::os {
 
 namespace {
 
-static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
-static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(sizeof(futex_word) == sizeof(std::uint32_t) && futex_word::is_always_lock_free);
 // The plain system call takes the kernel's own timespec, which is that of the C library on 64-bit systems
 // only.
 static_assert(sizeof(long) == 8 && sizeof(timespec) == 16);
 
 /// The bitset operation takes an absolute time on CLOCK_MONOTONIC, so a retry does not stretch the sleep.
-bool sleep(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
-           timespec const* deadline) noexcept {
+bool sleep(futex_word const& word, std::uint32_t expected, timespec const* deadline) noexcept {
   if (::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline, nullptr,
                 FUTEX_BITSET_MATCH_ANY) == 0)
     return true;
@@ -47,11 +45,9 @@ bool sleep(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
 
 } // namespace
 
-void wait(std::atomic<std::uint32_t> const& word, std::uint32_t expected) noexcept {
-  sleep(word, expected, nullptr);
-}
+void wait(futex_word const& word, std::uint32_t expected) noexcept { sleep(word, expected, nullptr); }
 
-bool wait_until(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
+bool wait_until(futex_word const& word, std::uint32_t expected,
                 std::chrono::steady_clock::time_point deadline) noexcept {
   using namespace std::chrono;
   // steady_clock is CLOCK_MONOTONIC in both standard libraries; the kernel takes no time before its zero.
@@ -62,7 +58,7 @@ bool wait_until(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
   return sleep(word, expected, &t);
 }
 
-unsigned wake(std::atomic<std::uint32_t> const& word, unsigned count) noexcept {
+unsigned wake(futex_word const& word, unsigned count) noexcept {
   if (count == 0) return 0; // the kernel would wake one
   // It fails only on an address that was never the process's own: then no thread sleeps there.
   auto const most = static_cast<int>(std::min<unsigned>(count, INT_MAX));

@@ -22,7 +22,7 @@ constinit mutex starting; // one pool starts at a time
 
 mutex& start_mutex() noexcept { return starting; }
 void lose_core(pool& p, unsigned workers) noexcept {
-  p.core_.store(nullptr, std::memory_order_relaxed); // relaxed: this thread is alone after fork()
+  p.core_.publish(nullptr); // this thread is alone after fork()
   p.workers_ = workers;
 }
 
@@ -74,7 +74,7 @@ pool::pool(pool_options options)
 
 pool::~pool() {
   // acquire: pairs with the release in core().
-  if (detail::pool_core* c = core_.load(std::memory_order_acquire)) {
+  if (detail::pool_core* c = core_.get()) {
     static_cast<void>(c->life.shutdown(detail::ending::drain, true));
     delete c;
   }
@@ -82,15 +82,14 @@ pool::~pool() {
 }
 
 detail::pool_core& pool::core() const {
-  // acquire: pairs with the release below.
-  detail::pool_core* c = core_.load(std::memory_order_acquire);
+  detail::pool_core* c = core_.get();
   if (c != nullptr) [[likely]]
     return *c;
   pool_options options =
       options_ != nullptr ? *options_ : pool_options(); // copies callbacks: without the lock
   std::unique_ptr<detail::pool_core> made;              // as is a core that cannot be started
   std::lock_guard const guard(detail::starting);
-  c = core_.load(std::memory_order_relaxed);
+  c = core_.own();
   if (c != nullptr) return *c;
   auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use
   made = std::make_unique<detail::pool_core>(self, std::move(options));
@@ -99,7 +98,7 @@ detail::pool_core& pool::core() const {
     static bool const registered = (std::atexit([] { global().end_of_program(); }), true);
     static_cast<void>(registered);
   }
-  self.core_.store(made.get(), std::memory_order_release);
+  self.core_.publish(made.get());
   return *made.release();
 }
 
@@ -115,7 +114,7 @@ pool& pool::global() {
 }
 
 void pool::end_of_program() {
-  detail::pool_core* const c = core_.load(std::memory_order_acquire);
+  detail::pool_core* const c = core_.get();
   if (c == nullptr) return;
   c->life.program_ends();
   // A task has called exit(): to wait for that task would be to wait for itself.

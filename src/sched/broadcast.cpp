@@ -1,9 +1,9 @@
 // The same function once on every seat.
+#include "rubato/detail/base/atomics.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/worker/park.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 struct call_state {
   void (*body)(void*, std::size_t, thread_context&);
   void* arg;
-  std::atomic<std::size_t> left;
+  countdown<std::size_t> left;
   pool_thread* waiter;
 };
 
@@ -24,9 +24,9 @@ struct copy final : task {
   pool_thread* waiter; // the record outlives both
   std::size_t seat_index;
   bool kept = false; // by the caller, which runs it
-  std::atomic<bool> begun{false};
-  std::atomic<bool> dropped{false}; ///< by a shutdown: the waiter is to run it
-  std::atomic<int> owners{2};
+  flag begun;
+  flag dropped; ///< by a shutdown: the waiter is to run it
+  references owners{2};
 
   copy(call_state& s, std::size_t i) noexcept
       : task(&run_or_drop)
@@ -37,26 +37,26 @@ struct copy final : task {
   }
 
   /// True: the caller is to run it.
-  [[nodiscard]] bool claim() noexcept { return !begun.exchange(true, std::memory_order_acq_rel); }
+  [[nodiscard]] bool claim() noexcept { return begun.try_raise(); }
 
   void run(pool_thread& t) noexcept {
     state->body(state->arg, seat_index, t);
     pool_thread* const w = waiter; // read first: the caller may return after the last copy
-    if (state->left.fetch_sub(1, std::memory_order_acq_rel) == 1) w->parker.unpark();
+    if (state->left.arrive()) w->parker.unpark();
   }
 
   static void run_or_drop(task& base, thread_context* runner) noexcept {
     auto& self = static_cast<copy&>(base);
     if (runner != nullptr) {
       if (self.claim()) self.run(thread_of(*runner));
-    } else if (!self.begun.load(std::memory_order_acquire)) {
-      self.dropped.store(true, std::memory_order_release);
+    } else if (!self.begun.is_raised()) {
+      self.dropped.raise();
       self.waiter->parker.unpark();
     }
     self.let_go();
   }
   void let_go() noexcept {
-    if (owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (owners.release()) delete this;
   }
 };
 
@@ -68,17 +68,17 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
                void (*body)(void*, std::size_t, thread_context&), void* arg) {
   pool_thread& me = thread_of(*current);
   std::vector<std::unique_ptr<copy>> copies;
-  call_state state{body, arg, 0, &me};
+  call_state state{body, arg, countdown<std::size_t>(), &me};
   // A worker runs the copy for its own seat before it waits and leaves the seat. A guest leaves its seat to a
   // worker, which runs that seat's copy.
-  seat const* const own = me.worker ? me.sits_on() : nullptr;
+  seat const* const own = me.worker.load(std::memory_order_relaxed) ? me.sits_on() : nullptr;
   {
     auto const held = core.life.hold(); // a snapshot: no seat opens or closes meanwhile
     std::size_t const n = core.size();
     prepare(arg, n);
     copies.reserve(n);
     for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
-    state.left.store(n, std::memory_order_relaxed);
+    state.left.add(n);
     for (std::size_t i = 0; i != n; ++i)
       if (seat& s = core.queues.seat_at(static_cast<unsigned>(i)); &s == own)
         copies[i]->kept = true;
@@ -94,13 +94,12 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
   }
   auto const stranded = [&](copy const& c) {
     // No thread sits there and none can be called: only the waiter is left to run it.
-    return !c.begun.load(std::memory_order_acquire) &&
-           (c.dropped.load(std::memory_order_acquire) ||
-            (core.queues.seat_at(static_cast<unsigned>(c.seat_index))
-                     .occupant.load(std::memory_order_acquire) == nullptr &&
-             core.threads.no_thread_to_call()));
+    return !c.begun.is_raised() &&
+           (c.dropped.is_raised() || (core.queues.seat_at(static_cast<unsigned>(c.seat_index))
+                                              .occupant.load(std::memory_order_acquire) == nullptr &&
+                                      core.threads.no_thread_to_call()));
   };
-  auto const ended = [&] { return state.left.load(std::memory_order_acquire) == 0; };
+  auto const ended = [&] { return state.left.is_over(); };
   while (!ended()) {
     park_until(core, me, "broadcast", nullptr, [&] {
       return ended() ||

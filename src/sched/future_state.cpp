@@ -20,7 +20,7 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
   queue_state::taken const t = s.queued.take();
   if (t.ready) {
     if (runner != nullptr && (!runner->core->life.is_discarding() || s.has_begun())) {
-      s.begun_by.store(runner->index + 1, std::memory_order_relaxed);
+      s.begun_by.set(runner->index + 1);
       s.resume(*runner);
     } else {
       s.drop();
@@ -89,8 +89,7 @@ void future_state::drop() noexcept {
 void future_state::resume(thread_context& /*runner*/) noexcept {} // a promise's state is never queued
 
 void cancellation::add(future_state& s) noexcept {
-  // acq_rel: pairs with itself, because the second caller leaves the request to the first.
-  if (s.asked.exchange(true, std::memory_order_acq_rel)) return;
+  if (!s.asked.try_raise()) return; // the first caller asks it
   if (future_state** const next = s.next_to_ask()) {
     s.hold();
     *next = std::exchange(first_, &s);
@@ -123,21 +122,23 @@ void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry, ma
     core.enqueue_as(c, &entry, cause == made_ready_by::event ? class_lane::events : class_lane::tasks);
   else if (cause == made_ready_by::event)
     core.enqueue_event(&entry);
-  else
+  else if (cause == made_ready_by::task)
     core.enqueue_next(&entry);
+  else
+    core.enqueue(&entry);
 }
 
 // NOLINTBEGIN(clang-analyzer-core.*): work that is offered has a home
 void offer(future_state& s, made_ready_by cause) noexcept {
   // From the offer on another thread may claim it: it may move or end, and so may its pool.
   pool_core& core = *s.home();
-  std::uint16_t const seat = s.seat;
+  std::uint16_t const seat = s.seat.get();
   std::optional<hazard_guard> here;
   if (&core != current->core) here.emplace(core);
-  // relaxed: set by the thread that ran it before, which has handed it on since.
-  if (s.displaced.load(std::memory_order_relaxed)) {
+  // Set by the thread that ran it before, which has handed it on since.
+  if (s.displaced.get()) {
     if (!s.queued.is_queued()) {
-      s.displaced.store(false, std::memory_order_relaxed);
+      s.displaced.set(false);
     } else if (task* const entry = s.make_requeue_entry()) {
       queue_task(core, seat, s.queued.linked_class(), *entry, cause); // after the entry was made
       return;
@@ -206,8 +207,8 @@ bool was_lost_in_fork(future_state const& s) noexcept {
 void spawn_state(pool_core& c, future_state& s) noexcept {
   s.settle(&c);
   s.queued.offer_new();
-  if (s.seat != future_state::any_seat)
-    c.enqueue_on(s.seat, &s);
+  if (std::uint16_t const seat = s.seat.get(); seat != future_state::any_seat)
+    c.enqueue_on(seat, &s);
   else
     c.enqueue(&s);
 }
@@ -215,12 +216,7 @@ void spawn_state(pool_core& c, future_state& s) noexcept {
 void spawn_state_in_class(pool_core& c, future_state& s) noexcept {
   s.settle(&c);
   priority const p = s.queued.offer_new_in_class();
-  if (s.seat != future_state::any_seat)
-    c.enqueue_on(s.seat, &s);
-  else if (p != priority::normal)
-    c.enqueue_as(p, &s);
-  else
-    c.enqueue(&s);
+  queue_task(c, s.seat.get(), p, s, made_ready_by::call);
 }
 
 std::uint16_t checked_seat(pool_core& c, unsigned seat) {

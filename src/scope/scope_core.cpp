@@ -60,7 +60,7 @@ bool scope_core::expects_cancelled() const noexcept {
 
 /// Under the lock. False: the scope is stopped.
 bool scope_core::add_locked(scope_child& c) noexcept {
-  if (stopped_.load(std::memory_order_relaxed)) return false;
+  if (stopped_.get()) return false;
   count_child();
   (last_ != nullptr ? last_->next : first_) = &c;
   last_ = &c;
@@ -77,15 +77,15 @@ void scope_core::spawn(scope_child* c) noexcept {
   if (me.core != &core) here.emplace(core);
   c->source = this;
   enum { added, refused, to_be_listed } result = to_be_listed;
-  if (listed_.load(std::memory_order_relaxed)) { // mostly it still is under the lock
+  if (listed_.get()) { // mostly it still is under the lock
     std::lock_guard const guard(mutex_);
-    if (listed_.load(std::memory_order_relaxed)) result = add_locked(*c) ? added : refused;
+    if (listed_.get()) result = add_locked(*c) ? added : refused;
   }
   if (result == to_be_listed) {
     std::lock_guard const list(home.scopes_mutex);
     std::lock_guard const guard(mutex_);
     result = add_locked(*c) ? added : refused;
-    if (result == added && !listed_.load(std::memory_order_relaxed)) enlist();
+    if (result == added && !listed_.get()) enlist();
   }
   if (result == refused) {
     here.reset(); // it destroys objects of the user
@@ -142,7 +142,7 @@ bool scope_core::tell_waiters() noexcept {
 
 bool scope_core::admit(scope_member& m) noexcept {
   std::lock_guard const guard(mutex_);
-  if (stopped_.load(std::memory_order_relaxed)) return false;
+  if (stopped_.get()) return false;
   count_child();
   ++running_;
   members_.push_front(m);
@@ -208,7 +208,7 @@ void scope_core::body_failed(std::exception_ptr const& e) noexcept {
 }
 
 void scope_core::request_stop() noexcept {
-  stopped_.store(true, std::memory_order_relaxed); // relaxed: read again under the lock
+  stopped_.set(true); // read again under the lock
   leave_list();
   if (opener_ == nullptr) {
     stop_.request_stop(); // the waiter drops children that have not begun
@@ -273,8 +273,8 @@ void scope_core::wait(thread_context& m) noexcept {
   bool stranded = false; // no other thread can run ready tasks
   for (;;) {
     if (core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped) request_stop();
-    if (stopped_.load(std::memory_order_relaxed) || stop_.stop_requested()) {
-      stopped_.store(true, std::memory_order_relaxed);
+    if (stopped_.get() || stop_.stop_requested()) {
+      stopped_.set(true);
       drop_children();
     }
     if (scope_child* c = take_child()) {
@@ -315,7 +315,7 @@ void scope_core::wait(thread_context& m) noexcept {
   }
   // A scope that is alone in the list stays there: one that is waited for again and again enters it once.
   // relaxed: a hint.
-  if (home_->open_scopes.load(std::memory_order_relaxed) > 1) leave_list();
+  if (home_->open_scopes.peek() > 1) leave_list();
 }
 
 namespace {

@@ -1,10 +1,10 @@
 #include "sched/monitor/timers.hpp"
 
+#include "rubato/detail/base/atomics.hpp"
 #include "sched/worker/event_source.hpp"
 #include "time/timer_shards.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <thread>
 
@@ -26,19 +26,17 @@ constinit undying storage;
 
 /// One per CPU that the machine has, rounded up to a power of two.
 unsigned shards_in_use() noexcept {
-  static std::atomic<unsigned> known{0};
-  // relaxed: every thread finds the same number.
-  if (unsigned const n = known.load(std::memory_order_relaxed); n != 0) return n;
-  unsigned const n = std::bit_ceil(std::clamp(std::thread::hardware_concurrency(), 1U, most_shards));
-  known.store(n, std::memory_order_relaxed);
-  return n;
+  static relaxed<unsigned> known; // every thread finds the same number
+  if (known.get() == 0)
+    known.set(std::bit_ceil(std::clamp(std::thread::hardware_concurrency(), 1U, most_shards)));
+  return known.get();
 }
 
 /// Threads take the shards in turn.
 unsigned shard_of_thread() noexcept {
-  static std::atomic<unsigned> last{0};
+  static relaxed<unsigned> last;
   [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = most_shards;
-  if (mine == most_shards) mine = last.fetch_add(1, std::memory_order_relaxed) % shards_in_use();
+  if (mine == most_shards) mine = last.add(1) % shards_in_use();
   return mine;
 }
 
@@ -54,7 +52,7 @@ constexpr auto set_alarm = [](clock_ns due) { set_timer_alarm(to_time_point(due)
 
 void arm(timer& t) noexcept {
   // Without a reactor the monitor fires: one wake more.
-  if (installed_events.load(std::memory_order_relaxed) == nullptr) try_to_start_events();
+  if (installed_events.peek() == nullptr) try_to_start_events();
   storage.shards.arm(t, shard_of_thread(), set_alarm);
 }
 

@@ -115,7 +115,7 @@ struct told {
   void operator()(int* owned) const {
     auto& me = *rubato::detail::current; // a firer is no task, whatever thread it is
     *in_task = me.core != nullptr &&
-               rubato::detail::pool_thread::is_in_task(rubato::detail::thread_of(me).boundaries.load());
+               rubato::detail::pool_thread::is_in_task(rubato::detail::thread_of(me).boundaries.get());
     delete owned;
     destroyed->reach();
   }

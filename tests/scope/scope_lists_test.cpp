@@ -24,8 +24,8 @@ namespace {
 /// How many scopes a search of the pool comes across.
 unsigned listed_scopes(rubato::pool& pool) {
   rubato::detail::pool_core const& core = *rubato::detail::core_of(pool);
-  unsigned n = core.external_scopes.open_scopes;
-  core.threads.records.for_each([&](rubato::detail::pool_thread& t) { n += t.open_scopes; });
+  unsigned n = core.external_scopes.open_scopes.get();
+  core.threads.records.for_each([&](rubato::detail::pool_thread& t) { n += t.open_scopes.get(); });
   return n;
 }
 

@@ -30,19 +30,19 @@ unsigned checked_workers(unsigned n) {
 lifecycle::lifecycle(pool_core& core, std::vector<int> cpu_order)
     : core_(core)
     , cpu_order_(std::move(cpu_order)) {
-  workerless_pools.fetch_add(1, std::memory_order_relaxed); // until start()
+  workerless_pools.add(1); // until start()
 }
 
 lifecycle::~lifecycle() {
-  if (size() == 0) workerless_pools.fetch_sub(1, std::memory_order_relaxed);
+  if (size() == 0) workerless_pools.subtract(1);
 }
 
 /// Returns the old one.
 unsigned lifecycle::set_target(unsigned n) noexcept {
-  unsigned const before = target_.exchange(n, std::memory_order_seq_cst);
-  // relaxed: a thread that waits meanwhile is woken afterwards.
-  if (before == 0 && n != 0) workerless_pools.fetch_sub(1, std::memory_order_relaxed);
-  if (before != 0 && n == 0) workerless_pools.fetch_add(1, std::memory_order_relaxed);
+  unsigned const before = target_.exchange(n);
+  // A thread that waits meanwhile is woken afterwards.
+  if (before == 0 && n != 0) workerless_pools.subtract(1);
+  if (before != 0 && n == 0) workerless_pools.add(1);
   return before;
 }
 
@@ -91,10 +91,10 @@ void lifecycle::open_seats(unsigned n) {
 unsigned lifecycle::resize(unsigned workers) {
   checked_workers(workers);
   std::lock_guard const guard(mutex_);
-  unsigned const before = target_.load(std::memory_order_relaxed);
-  if (closed_.load(std::memory_order_relaxed) || ending_.load(std::memory_order_relaxed) != ending::none) {
-    ending_.store(ending::none, std::memory_order_seq_cst);
-    closed_.store(false, std::memory_order_seq_cst);
+  unsigned const before = target_.peek();
+  if (closed_.peek() || ending_.peek() != ending::none) {
+    ending_.set(ending::none);
+    closed_.set(false);
     std::lock_guard const stop(stop_mutex_);
     stop_ = std::stop_source();
   }
@@ -223,14 +223,14 @@ bool lifecycle::drop_queued(std::unique_lock<mutex>& life) noexcept {
 void lifecycle::request_shutdown(ending how) {
   {
     std::lock_guard const guard(mutex_);
-    if (closed_.load(std::memory_order_relaxed)) return;
-    ending const before = ending_.load(std::memory_order_relaxed);
+    if (closed_.peek()) return;
+    ending const before = ending_.peek();
     if (before == ending::none) {
       core_.capacity.restart_late();
       was_discarded_ = false;
     }
     if (how == ending::discard) was_discarded_ = true;
-    if (before != ending::discard) ending_.store(how, std::memory_order_seq_cst);
+    if (before != ending::discard) ending_.set(how);
   }
   std::stop_source stop(std::nostopstate); // a destructor may come here: it allocates nothing
   {
@@ -273,29 +273,27 @@ bool lifecycle::drop_stuck() noexcept {
 
 /// Closes the pool if a shutdown was requested and nothing is left to do.
 void lifecycle::end_if_quiet() noexcept {
-  // One thread looks, and again if more have come meanwhile. acq_rel: pairs with itself, because the next
-  // look sees what they did before.
-  if (end_checks_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+  // One thread looks, and again if more have come meanwhile: the next look sees what they did before.
+  if (end_checks_.add(1) != 0) return;
   for (unsigned served = 1; served != 0;) {
-    if (ending_.load(std::memory_order_seq_cst) != ending::none && core_.quiescence.now())
-      static_cast<void>(drop_stuck());
+    if (ending_.get() != ending::none && core_.quiescence.now()) static_cast<void>(drop_stuck());
     // Another thread that holds the lock changes the pool's life at this moment, and looks itself.
     if (std::unique_lock const guard(mutex_, std::try_to_lock);
-        guard && ending_.load(std::memory_order_seq_cst) != ending::none && core_.quiescence.now())
+        guard && ending_.get() != ending::none && core_.quiescence.now())
       static_cast<void>(close_pool());
-    served = end_checks_.fetch_sub(served, std::memory_order_acq_rel) - served;
+    served = end_checks_.subtract(served) - served;
   }
 }
 
 /// Under mutex_, when the pool was quiescent: closes all seats, ends all threads. False: work has arrived.
 bool lifecycle::close_pool() noexcept {
-  // seq_cst: pairs with `arrival`, because each side writes its own variable before it reads the other's: the
-  // coroutine sees that the pool is closed, or this thread waits for it, and finds what it has queued.
-  closed_.store(true, std::memory_order_seq_cst);
-  while (arriving_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  // Pairs with `arrival`: the coroutine sees that the pool is closed, or this thread waits for it, and finds
+  // what it has queued.
+  closed_.set(true);
+  while (arriving_.get() != 0) std::this_thread::yield();
   if (!core_.idle_threads.no_thread_runs() || core_.queues.any_queued() || any_child(core_) ||
       core_.owned.count() != 0 || core_.routines.any()) {
-    closed_.store(false, std::memory_order_seq_cst);
+    closed_.set(false);
     return false;
   }
   unsigned const before = set_target(0);
@@ -304,7 +302,7 @@ bool lifecycle::close_pool() noexcept {
     retire_seat(core_.queues.seat_at(i)); // a task may have come since the pool was seen idle
   }
   core_.threads.wind_up();
-  ending_.store(ending::none, std::memory_order_seq_cst);
+  ending_.set(ending::none);
   core_.quiescence.wake_all();
   core_.capacity.wake_all(); // callers that were refused meanwhile have passed no capacity on
   return true;
@@ -323,7 +321,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   }
   if (destroying && core_.size() == 0) how = ending::discard;
   if (destroying) {
-    destroyed_.store(true, std::memory_order_seq_cst);
+    destroyed_.set(true);
     wake_guests();
   }
   request_shutdown(how);
@@ -334,8 +332,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     request_shutdown(ending::discard);
   };
   auto const restarted = [this] { // by resize(); under mutex_
-    return ending_.load(std::memory_order_relaxed) == ending::none &&
-           !closed_.load(std::memory_order_relaxed);
+    return ending_.peek() == ending::none && !closed_.peek();
   };
   for (;;) {
     if (!core_.quiescence.wait(std::min(discard_at, slow.due()), true)) {
@@ -350,7 +347,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     }
     std::unique_lock life(mutex_);
     bool const drained = !was_discarded_;
-    bool const closed = closed_.load(std::memory_order_relaxed);
+    bool const closed = closed_.peek();
     if (restarted() && !destroying) return drained;
     life.unlock();
     // Nothing runs in a closed pool, but tasks may be queued for its next life: it need not be quiescent.
@@ -365,12 +362,12 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     {
       std::lock_guard const guard(mutex_);
       if (restarted() && !destroying) return drained;
-      if (!closed_.load(std::memory_order_relaxed) && !close_pool()) continue;
+      if (!closed_.peek() && !close_pool()) continue;
     }
     // Without the lock: a task that was queued at the last moment may take it.
     bool const all_joined = core_.threads.join_all();
     life.lock();
-    if (!all_joined || !closed_.load(std::memory_order_relaxed)) { // resize()
+    if (!all_joined || !closed_.peek()) { // resize()
       if (destroying) continue;
       return drained;
     }
@@ -395,14 +392,14 @@ void lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point latest) 
 }
 
 bool lifecycle::turns_guests_away() const noexcept {
-  return destroyed_.load(std::memory_order_seq_cst) || (has_begun_to_end() && !has_ready(core_));
+  return destroyed_.get() || (has_begun_to_end() && !has_ready(core_));
 }
 
 lifecycle::arrival::arrival(pool_core& c)
     : life_(c.life) {
-  life_.arriving_.fetch_add(1, std::memory_order_seq_cst); // pairs with close_pool()
+  life_.arriving_.add(1); // pairs with close_pool()
   if (!life_.is_closed() && !life_.is_discarding()) return;
-  life_.arriving_.fetch_sub(1, std::memory_order_release);
+  life_.arriving_.subtract(1);
   throw cancelled();
 }
 
@@ -413,15 +410,14 @@ bool lifecycle::has_work() const noexcept {
       core_.owned.count() != 0)
     return true;
   bool runs = false;
-  core_.threads.records.for_each([&](pool_thread& t) {
-    runs = runs || pool_thread::is_in_task(t.boundaries.load(std::memory_order_relaxed));
-  });
+  core_.threads.records.for_each(
+      [&](pool_thread& t) { runs = runs || pool_thread::is_in_task(t.boundaries.get()); });
   return runs;
 }
 
 void lifecycle::abandon() noexcept {
-  abandoned_.store(true, std::memory_order_relaxed);
-  lose_core(core_.handle(), target_.load(std::memory_order_relaxed));
+  abandoned_.set(true);
+  lose_core(core_.handle(), target_.peek());
 }
 
 std::stop_token lifecycle::stop_token() const noexcept {
@@ -430,8 +426,8 @@ std::stop_token lifecycle::stop_token() const noexcept {
 }
 
 bool lifecycle::is_late() const noexcept {
-  // relaxed: a caller that comes at the same time as the request counts as one that came before.
-  return ending_.load(std::memory_order_relaxed) != ending::none && !is_member(core_);
+  // A caller that comes at the same time as the request counts as one that came before.
+  return ending_.peek() != ending::none && !is_member(core_);
 }
 
 bool is_member(pool_core const& core) noexcept {

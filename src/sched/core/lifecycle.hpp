@@ -5,11 +5,11 @@
 // mutex_, and any thread reads them.
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
 #include "sched/worker/seat.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <stop_token>
@@ -25,17 +25,17 @@ class lifecycle {
   pool_core& core_;
   std::vector<int> const cpu_order_; // of the seats; empty: not pinned
   // Read by every push.
-  std::atomic<unsigned> target_{0};
-  std::atomic<ending> ending_{ending::none};
-  std::atomic<bool> closed_{false}; // after shutdown, until resize()
-  std::atomic<bool> destroyed_{false};
+  announced<unsigned> target_;
+  announced<ending> ending_;
+  announced<bool> closed_; // after shutdown, until resize()
+  announced<bool> destroyed_;
   // Written while the pool runs.
-  alignas(64) mutex mutex_;           // resize and shutdown take turns; never held while user code runs
-  std::atomic<unsigned> arriving_{0}; // coroutines that come from other pools at this moment
-  bool was_discarded_ = false;        // guarded by mutex_: since the pool began to end
-  std::atomic<bool> abandoned_{false};
-  std::atomic<bool> program_ends_{false};
-  std::atomic<unsigned> end_checks_{0}; // calls of end_if_quiet() that have not been served
+  alignas(64) mutex mutex_;      // resize and shutdown take turns; never held while user code runs
+  announced<unsigned> arriving_; // coroutines that come from other pools at this moment
+  bool was_discarded_ = false;   // guarded by mutex_: since the pool began to end
+  relaxed<bool> abandoned_;
+  relaxed<bool> program_ends_;
+  announced<unsigned> end_checks_; // calls of end_if_quiet() that have not been served
   mutable std::mutex stop_mutex_;
   std::stop_source stop_; // guarded by stop_mutex_
 
@@ -57,7 +57,7 @@ public:
 
   void start(unsigned workers);
   unsigned resize(unsigned workers);
-  [[nodiscard]] unsigned size() const noexcept { return target_.load(std::memory_order_acquire); }
+  [[nodiscard]] unsigned size() const noexcept { return target_.get(); }
   /// Holds the size still.
   [[nodiscard]] std::unique_lock<mutex> hold() { return std::unique_lock(mutex_); }
 
@@ -71,27 +71,21 @@ public:
   void end_if_quiet() noexcept;
   /// The threads do not exist any more: fork() made this process.
   void abandon() noexcept;
-  [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
-  /// By the exit handler: tasks that are queued in the closed pool are dropped. relaxed: a task that is
-  /// queued at the same time may be dropped or not.
-  void program_ends() noexcept { program_ends_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool drops_everything() const noexcept {
-    return closed_.load(std::memory_order_relaxed) && program_ends_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_.get(); }
+  /// By the exit handler: tasks that are queued in the closed pool are dropped. A task that is queued at
+  /// the same time may be dropped or not.
+  void program_ends() noexcept { program_ends_.set(true); }
+  [[nodiscard]] bool drops_everything() const noexcept { return closed_.peek() && program_ends_.get(); }
   [[nodiscard]] std::stop_token stop_token() const noexcept;
 
-  /// No wait for time begins any more. seq_cst: pairs with request_shutdown(), because a task joins the owned
-  /// tasks before it asks, and the requester writes ending_ before it walks them.
+  /// No wait for time begins any more. Pairs with request_shutdown(): a task joins the owned tasks before it
+  /// asks, and the requester writes ending_ before it walks them.
   [[nodiscard]] bool is_ending() const noexcept { return has_begun_to_end() || is_closed(); }
-  [[nodiscard]] bool has_begun_to_end() const noexcept {
-    return ending_.load(std::memory_order_seq_cst) != ending::none; // pairs with request_shutdown()
-  }
-  /// What has not begun is dropped, and waits end early. seq_cst: pairs with request_shutdown(), because it
-  /// writes ending_ before it wakes the waiters and walks the owned tasks.
-  [[nodiscard]] bool is_discarding() const noexcept {
-    return ending_.load(std::memory_order_seq_cst) == ending::discard;
-  }
-  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(std::memory_order_seq_cst); }
+  [[nodiscard]] bool has_begun_to_end() const noexcept { return ending_.get() != ending::none; }
+  /// What has not begun is dropped, and waits end early. Pairs with request_shutdown(), which writes ending_
+  /// before it wakes the waiters and walks the owned tasks.
+  [[nodiscard]] bool is_discarding() const noexcept { return ending_.get() == ending::discard; }
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.get(); }
   /// A guest that only waits has to leave: the pool ends, and has nothing for it to run. A closed pool may be
   /// driven, like one without workers.
   [[nodiscard]] bool turns_guests_away() const noexcept;
@@ -110,7 +104,7 @@ public:
   public:
     explicit arrival(pool_core& c);
     arrival(arrival const&) = delete;
-    ~arrival() { life_.arriving_.fetch_sub(1, std::memory_order_seq_cst); } // pairs with close_pool()
+    ~arrival() { life_.arriving_.subtract(1); }
   };
 };
 

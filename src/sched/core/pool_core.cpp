@@ -208,9 +208,9 @@ void pool_core::enqueue_next(task* t) noexcept {
   }
   thread_of(*current).bump(counted::spawned);
   // No event, as with latent work: the caller runs it next. Searchers and the monitor look after it if the
-  // caller goes on for long. seq_cst: pairs with any_lifo_slot(), because the monitor announces its sleep
-  // before it looks at the slots; the release half pairs with the thread that takes the task.
-  if (task* const before = s->lifo_slot.exchange(t, std::memory_order_seq_cst)) {
+  // caller goes on for long. put() pairs with any_lifo_slot(): the monitor announces its sleep before it
+  // looks at the slots.
+  if (task* const before = s->lifo_slot.put(t)) {
     if (!s->queue.push(before)) queues.push(before);
     notify();
   } else {
@@ -224,7 +224,7 @@ bool pool_core::send_aside(task& t, int cpu) noexcept {
   idle_set_thread* const idle = idle_threads.take_idle(cpu);
   if (idle == nullptr) return threads.start_aside(t);
   pool_thread& to = thread_of(*idle);
-  to.aside.store(&t, std::memory_order_release); // pairs with run_aside() in worker.cpp
+  static_cast<void>(to.aside.put(&t)); // it was empty: an idle thread has nothing else to run
   to.parker.unpark();
   return true;
 }

@@ -2,6 +2,7 @@
 // docs/design/README.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/pool_options.hpp"
 #include "rubato/stats.hpp"
@@ -47,15 +48,15 @@ public:
   progress_monitor progress;
   owned_tasks owned;
   waiting_routines routines;
-  pool_thread external_scopes;        ///< no thread: the home of scopes that were opened outside the pool
-  std::atomic<bool> take_gate{false}; ///< one take in flight: each interrupts every CPU of the process
-  std::atomic<int> stragglers{0};     ///< losers of hedges that still run; relaxed: a count for stats()
-  std::atomic<unsigned> spinning{0};  ///< threads that wait awake for a task aside; relaxed: a limit
+  pool_thread external_scopes;    ///< no thread: the home of scopes that were opened outside the pool
+  mutex take_gate;                ///< one take in flight: each interrupts every CPU of the process
+  std::atomic<int> stragglers{0}; ///< losers of hedges that still run; relaxed: a count for stats()
+  relaxed<unsigned> spinning;     ///< threads that wait awake for a task aside
 
   /// Unique in the process, as an address is not: a new pool may get the address of an old one.
   std::uint64_t const serial = [] {
-    static std::atomic<std::uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+    static relaxed<std::uint64_t> last;
+    return last.add(1) + 1;
   }();
 
   // Queuing wakes a worker if one sleeps and none searches.

@@ -30,8 +30,8 @@ bool quiescence::sleep(std::uint32_t changes, std::chrono::steady_clock::time_po
 /// After a thread went idle, left or began to search: it may have been the last one that ran.
 void quiescence::tell_waiters() noexcept {
   if (!core_.idle_threads.no_thread_runs()) return;
-  // seq_cst, both: pair with request_shutdown() and `announcement`, because the thread that writes ending_ or
-  // announces itself looks at the pool afterwards.
+  // Both pair with request_shutdown() and `announcement`: the thread that writes ending_ or announces itself
+  // looks at the pool afterwards.
   bool const ends = core_.life.has_begun_to_end();
   if (ends || is_awaited()) {
     wake_all();

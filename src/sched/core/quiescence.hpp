@@ -2,9 +2,9 @@
 // sync/quiet.hpp.
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "sync/quiet.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -15,9 +15,7 @@ class pool_core;
 class quiescence {
   pool_core& core_;
   quiet state_;
-  // relaxed, both: counts for stats()
-  std::atomic<std::uint64_t> fired_{0}; // timers
-  std::atomic<std::uint64_t> io_events_{0};
+  relaxed<std::uint64_t> timers_fired_, io_events_; // for stats()
 
   /// False: the deadline has passed.
   [[nodiscard]] bool sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept;
@@ -62,14 +60,12 @@ public:
     if (state_.disarm()) tell_waiters(); // unless a thread runs, which will
   }
   /// A timer is due. By the monitor.
-  void fired() noexcept { fired_.fetch_add(1, std::memory_order_relaxed); }
+  void fired() noexcept { timers_fired_.add(1); }
   [[nodiscard]] bool any_armed() const noexcept { return state_.any_armed(); }
-  [[nodiscard]] std::uint64_t timers_fired() const noexcept { return fired_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t timers_fired() const noexcept { return timers_fired_.get(); }
   /// The kernel has ended a wait of the pool. By the reactor.
-  void io_event() noexcept { io_events_.fetch_add(1, std::memory_order_relaxed); } // relaxed: a count
-  [[nodiscard]] std::uint64_t io_events() const noexcept {
-    return io_events_.load(std::memory_order_relaxed);
-  }
+  void io_event() noexcept { io_events_.add(1); }
+  [[nodiscard]] std::uint64_t io_events() const noexcept { return io_events_.get(); }
 };
 
 } // namespace rubato::detail

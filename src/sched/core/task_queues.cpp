@@ -9,19 +9,19 @@ namespace {
 constexpr std::int64_t aged_us = 100'000; // from then on a low task counts as normal
 
 unsigned stripe_of_thread() noexcept {
-  static std::atomic<unsigned> last{0};
+  static relaxed<unsigned> last;
   [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = 0;
-  if (mine == 0) mine = last.fetch_add(1, std::memory_order_relaxed) + 1; // relaxed: any number will do
+  if (mine == 0) mine = last.add(1) + 1; // any number will do
   return mine;
 }
 
 } // namespace
 
 task_queues::task_queues(unsigned most_seats)
-    : seats_(std::make_unique<std::atomic<seat*>[]>(most_seats)) {}
+    : seats_(std::make_unique<published<seat*>[]>(most_seats)) {}
 
 void task_queues::add_seat(int cpu) {
-  unsigned const i = known_.load(std::memory_order_relaxed);
+  unsigned const i = known_.own();
   auto made = std::make_unique<seat>();
   made->index = i;
   made->cpu = cpu;
@@ -30,9 +30,8 @@ void task_queues::add_seat(int cpu) {
     std::lock_guard const guard(storage_mutex_);
     storage_.push_back(std::move(made));
   }
-  // release, both: pair with seat_at() and seats(), because the seat was written before.
-  seats_[i].store(s, std::memory_order_release);
-  known_.store(i + 1, std::memory_order_release);
+  seats_[i].publish(s);
+  known_.publish(i + 1);
 }
 
 seat& task_queues::add_personal_seat() {
@@ -44,12 +43,12 @@ seat& task_queues::add_personal_seat() {
 }
 
 void task_queues::push(task* t) noexcept {
-  pushed_[stripe_of_thread() % pushed_.size()].pushed.fetch_add(1, std::memory_order_relaxed); // a count
+  pushed_[stripe_of_thread() % pushed_.size()].pushed.add(1);
   injector_.push(t);
 }
 
 void task_queues::push_event(task* t) noexcept {
-  pushed_[stripe_of_thread() % pushed_.size()].pushed.fetch_add(1, std::memory_order_relaxed); // a count
+  pushed_[stripe_of_thread() % pushed_.size()].pushed.add(1);
   events_.push(t);
 }
 
@@ -94,18 +93,18 @@ task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
   // A batch, so that the lock is not taken for every task; other workers can steal from it.
   if (s != nullptr && !s->personal && s->queue.empty())
     count += s->queue.fill([&from] { return static_cast<task*>(from.pop()); }, most_at_once - 1);
-  popped_.fetch_add(count, std::memory_order_relaxed); // a count
+  popped_.add(count);
   return {first, count != 1};
 }
 
 std::uint64_t task_queues::pushed() const noexcept {
   std::uint64_t n = 0;
-  for (auto const& s : pushed_) n += s.pushed.load(std::memory_order_relaxed);
+  for (auto const& s : pushed_) n += s.pushed.get();
   return n;
 }
 
 std::size_t task_queues::size_of_both() const noexcept {
-  std::uint64_t const popped = popped_.load(std::memory_order_relaxed); // first: it never exceeds `pushed`
+  std::uint64_t const popped = popped_.get(); // first: it never exceeds `pushed`
   std::uint64_t const pushed = this->pushed();
   return pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0;
 }
@@ -143,21 +142,19 @@ task* task_queues::any_normal() noexcept {
   for (unsigned i = 0, n = seats(); i != n; ++i)
     if (task* k = seat_at(i).queue.pop()) return k;
   for (unsigned i = 0, n = seats(); i != n; ++i)
-    if (task* k = seat_at(i).lifo_slot.exchange(nullptr, std::memory_order_acquire)) return k;
+    if (task* k = seat_at(i).lifo_slot.take()) return k;
   return nullptr;
 }
 
 task_queues::lifo_slot_seen task_queues::any_lifo_slot(unsigned from) const noexcept {
   for (unsigned i = 0, n = seats(); i != n; ++i)
-    if (seat& s = seat_at((from + i) % n);
-        s.lifo_slot.load(std::memory_order_seq_cst) != nullptr) // seq_cst: see pool_core::enqueue_next()
+    if (seat& s = seat_at((from + i) % n); !s.lifo_slot.is_empty_now()) // see pool_core::enqueue_next()
       return {&s, s.counts[counted::executed]};
   return {};
 }
 
 void task_queues::flush_lifo_slot(seat& s) noexcept {
-  if (s.lifo_slot.load(std::memory_order_relaxed) == nullptr) return;
-  if (task* const k = s.lifo_slot.exchange(nullptr, std::memory_order_acquire))
+  if (task* const k = s.lifo_slot.take())
     if (!s.queue.push(k)) push(k);
 }
 
@@ -166,8 +163,7 @@ void task_queues::share_queue(seat& s) noexcept {
 }
 
 void task_queues::share_lifo_slot(seat& s) noexcept {
-  if (s.lifo_slot.load(std::memory_order_relaxed) == nullptr) return;
-  if (task* const k = s.lifo_slot.exchange(nullptr, std::memory_order_acquire)) push(k);
+  if (task* const k = s.lifo_slot.take()) push(k);
 }
 
 void task_queues::retire(seat& s) noexcept {

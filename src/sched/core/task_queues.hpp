@@ -8,6 +8,7 @@
 #pragma once
 
 #include "os/clock.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/priority.hpp"
 #include "sched/core/ready_ages.hpp"
 #include "sched/worker/seat.hpp"
@@ -15,7 +16,6 @@
 #include "sync/injector.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,10 +29,8 @@ public:
   explicit task_queues(unsigned most_seats);
 
   // Seats. They live as long as the pool.
-  [[nodiscard]] seat& seat_at(unsigned i) const noexcept {
-    return *seats_[i].load(std::memory_order_acquire); // pairs with add_seat()
-  }
-  [[nodiscard]] unsigned seats() const noexcept { return known_.load(std::memory_order_acquire); }
+  [[nodiscard]] seat& seat_at(unsigned i) const noexcept { return *seats_[i].get(); }
+  [[nodiscard]] unsigned seats() const noexcept { return known_.get(); }
   /// Adds the next seat, pinned to that CPU; -1: to none. Throws std::bad_alloc. One caller at a time.
   void add_seat(int cpu);
   /// Adds a seat without an index, for a thread that drives the pool. Throws std::bad_alloc.
@@ -63,7 +61,7 @@ public:
   [[nodiscard]] std::size_t size_of_both() const noexcept;
   /// Counts for the progress monitor: how many were ever pushed and popped.
   [[nodiscard]] std::uint64_t pushed() const noexcept;
-  [[nodiscard]] std::uint64_t popped() const noexcept { return popped_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t popped() const noexcept { return popped_.get(); }
 
   // The classes high and low; `c` is one of them
   /// `now`: for a low task, the time from which on it ages.
@@ -121,15 +119,15 @@ private:
   injector injector_;
   injector events_;
   struct alignas(64) stripe {
-    std::atomic<std::uint64_t> pushed{0};
+    relaxed<std::uint64_t> pushed;
   };
   std::array<stripe, 8> pushed_;
-  alignas(64) std::atomic<std::uint64_t> popped_{0};
+  alignas(64) relaxed<std::uint64_t> popped_;
   class_queues classes_;
   std::array<ready_ages, 2> low_ages_; // by lane
 
-  alignas(64) std::atomic<unsigned> known_{0}; // read by every search; not on the line that every pop changes
-  std::unique_ptr<std::atomic<seat*>[]> seats_;
+  alignas(64) published<unsigned> known_; // read by every search; not on the line that every pop changes
+  std::unique_ptr<published<seat*>[]> seats_;
   std::mutex storage_mutex_;
   std::vector<std::unique_ptr<seat>> storage_; // guarded by storage_mutex_
 };

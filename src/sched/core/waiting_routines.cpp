@@ -8,9 +8,8 @@ namespace rubato::detail {
 void waiting_routines::add(waiting_routine& r) noexcept {
   stripe& s = stripe_of(&r);
   std::lock_guard const guard(s.guard);
-  // seq_cst: pairs with lifecycle::close_pool(), because the caller asks afterwards whether the pool is
-  // closed.
-  s.count.fetch_add(1, std::memory_order_seq_cst);
+  // Pairs with lifecycle::close_pool(): the caller asks afterwards whether the pool is closed.
+  s.count.add(1);
   s.routines.push_back(r);
   r.listed_ = true;
 }
@@ -25,7 +24,7 @@ void waiting_routines::remove(waiting_routine& r) noexcept {
 
 bool waiting_routines::any() const noexcept {
   return std::any_of(stripes_.begin(), stripes_.end(), [](stripe const& s) {
-    return s.count.load(std::memory_order_seq_cst) != 0; // pairs with add()
+    return s.count.get() != 0; // pairs with add()
   });
 }
 

@@ -2,11 +2,11 @@
 // that no thread wakes. docs/design/routines.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/sched/waiting_routine.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,7 +16,7 @@ class waiting_routines {
   struct alignas(64) stripe {
     mutex guard;
     intrusive_list<waiting_routine> routines; // guarded by `guard`
-    std::atomic<std::size_t> count{0};        // of those, and of those that are being queued
+    announced<std::size_t> count;             // of those, and of those that are being queued
   };
   std::array<stripe, 8> stripes_;
 
@@ -33,8 +33,7 @@ public:
   void remove(waiting_routine& r) noexcept;
   /// After that. The routine may be gone: `r` is only its address.
   void left(void const* r) noexcept {
-    // release: pairs with any(), because the routine was queued before.
-    stripe_of(r).count.fetch_sub(1, std::memory_order_release);
+    stripe_of(r).count.subtract(1); // any() sees what was queued before
   }
   [[nodiscard]] bool any() const noexcept;
 

@@ -76,11 +76,11 @@ void make_threads() noexcept {
 /// Fires the timers if there is no reactor. Returns when to come back.
 std::chrono::steady_clock::time_point
 fire_without_reactor(std::chrono::steady_clock::time_point latest) noexcept {
-  // seq_cst, both: pair with the reactor's start, which installs it and then fires, because it sees what
-  // fire_timers_until() has left for later, or this thread sees the reactor.
-  if (installed_events.load(std::memory_order_seq_cst) != nullptr) return latest;
+  // Pairs with the reactor's start, which installs it and then fires: it sees what fire_timers_until() has
+  // left for later, or this thread sees the reactor.
+  if (installed_events.get() != nullptr) return latest;
   auto const until = fire_timers_until(latest);
-  if (installed_events.load(std::memory_order_seq_cst) != nullptr) fire_timers(); // and sets its alarm
+  if (installed_events.get() != nullptr) fire_timers(); // and sets its alarm
   return until;
 }
 
@@ -185,8 +185,8 @@ void make_on_monitor(pool_thread& t) noexcept {
 }
 
 void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept {
-  // seq_cst: as in fire_without_reactor().
-  if (event_source* const e = installed_events.load(std::memory_order_seq_cst))
+  // As in fire_without_reactor().
+  if (event_source* const e = installed_events.get())
     e->set_alarm(due);
   else
     sleep_of_monitor.ring();

@@ -1,5 +1,6 @@
 #include "sched/monitor/outside_waiters.hpp"
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
@@ -14,26 +15,23 @@ namespace rubato::detail {
 class outside_list {
   mutex guard_;
   intrusive_list<listed_outside> waiting_; // guarded by guard_
-  std::atomic<unsigned> drivers_{0};
+  announced<unsigned> drivers_;
 
 public:
   void add(listed_outside& w) noexcept {
-    // seq_cst: pairs with call_drivers(), because the waiter counts itself before it looks whether something
-    // is ready.
-    if (w.driven_ != nullptr) drivers_.fetch_add(1, std::memory_order_seq_cst);
+    // Pairs with call_drivers(): the waiter counts itself before it looks whether something is ready.
+    if (w.driven_ != nullptr) drivers_.add(1);
     std::lock_guard const guard(guard_);
     waiting_.push_front(w);
   }
   void remove(listed_outside& w) noexcept {
     std::lock_guard const guard(guard_);
     waiting_.erase(w);
-    // relaxed: a caller that still sees it takes the lock in vain.
-    if (w.driven_ != nullptr) drivers_.fetch_sub(1, std::memory_order_relaxed);
+    if (w.driven_ != nullptr) drivers_.subtract(1);
   }
   void call_drivers(pool_core const& driven) noexcept {
-    // seq_cst: pairs with add(), because the push comes before this load.
-    if (drivers_.load(std::memory_order_seq_cst) != 0)
-      call([&](listed_outside const& w) { return w.driven_ == &driven; });
+    // Pairs with add(): the push comes before this.
+    if (drivers_.get() != 0) call([&](listed_outside const& w) { return w.driven_ == &driven; });
   }
   void call_all() noexcept {
     call([](listed_outside const&) { return true; });
@@ -43,7 +41,7 @@ public:
   void unlock() noexcept { guard_.unlock(); }
   void forget_all() noexcept {
     waiting_.clear();
-    drivers_.store(0, std::memory_order_relaxed);
+    drivers_.set(0);
   }
 
 private:
@@ -59,18 +57,16 @@ private:
 namespace {
 
 constinit outside_list waiters;
-constinit std::atomic<std::uint64_t> lost{0};
+constinit announced<std::uint64_t> lost;
 
 } // namespace
 
-std::uint64_t workers_lost() noexcept {
-  return lost.load(std::memory_order_seq_cst); // pairs with tell_workers_lost()
-}
+std::uint64_t workers_lost() noexcept { return lost.get(); }
 
 void tell_workers_lost() noexcept {
-  // seq_cst: pairs with workers_lost(), because a waiter is in a list before it reads the count: it is woken,
-  // or sees the new count.
-  lost.fetch_add(1, std::memory_order_seq_cst);
+  // Pairs with workers_lost(): a waiter is in a list before it reads the count, so it is woken or sees the
+  // new count.
+  lost.add(1);
   wake_all_waiters();
   waiters.call_all();
 }

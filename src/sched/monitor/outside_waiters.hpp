@@ -2,10 +2,10 @@
 // docs/design/futures.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "sync/parker.hpp"
 
-#include <atomic>
 #include <cstdint>
 
 namespace rubato::detail {
@@ -13,7 +13,7 @@ namespace rubato::detail {
 class pool_core;
 
 /// How many pools have no workers, and so are driven by the threads that wait for their work.
-inline constinit std::atomic<unsigned> workerless_pools{0};
+inline constinit relaxed<unsigned> workerless_pools;
 
 /// Counts how often a pool has lost its workers: a waiter that sees it change looks anew for what it must
 /// drive.

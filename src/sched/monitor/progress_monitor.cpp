@@ -32,16 +32,15 @@ progress_monitor::progress_monitor(pool_core& core, unsigned most_seats)
 
 /// Every active thread waits for something that only the pool can complete.
 bool progress_monitor::all_wait() const noexcept {
-  // seq_cst, both: see nudge_monitor().
+  // Both announced: see nudge_monitor().
   std::size_t const active = core_.idle_threads.active();
-  return active != 0 && waiting_.load(std::memory_order_seq_cst) >= active;
+  return active != 0 && waiting_.get() >= active;
 }
 
 /// The same, and no thread outside can end a wait. tell_if_stuck() follows each event that makes it true: a
 /// wait begins, or an active thread goes idle or leaves.
 bool progress_monitor::is_stuck() const noexcept {
-  return core_.size() != 0 && all_wait() &&
-         outside_waits_.load(std::memory_order_relaxed) == 0; // relaxed: changed before waiting_
+  return core_.size() != 0 && all_wait() && outside_waits_.get() == 0; // changed before waiting_
 }
 
 void progress_monitor::tell_if_stuck() noexcept {
@@ -54,17 +53,15 @@ void progress_monitor::tell_of_latent(bool on_blocked_seat) noexcept {
   // If no seat is vacant, the thread that vacates one tells the monitor: after_vacating().
   if (!core_.idle_threads.has_vacant()) return;
   // A worker, not the monitor: a wake costs the same, and the worker takes the latent jobs. It tells the
-  // monitor if it finds something while other workers sleep, or when it rests. seq_cst: pairs with
-  // tell_if_owed(), because if call_worker() sees a searcher and wakes none, that searcher reads owed_ after
+  // monitor if it finds something while other workers sleep, or when it rests. Pairs with
+  // tell_if_owed(): if call_worker() sees a searcher and wakes none, that searcher reads owed_ after
   // it has ended its search.
-  owed_.store(true, std::memory_order_seq_cst);
+  owed_.set(true);
   core_.call_worker();
 }
 
 void progress_monitor::tell_if_owed() noexcept {
-  // seq_cst: see tell_of_latent().
-  if (owed_.load(std::memory_order_seq_cst) && owed_.exchange(false, std::memory_order_seq_cst) &&
-      core_.idle_threads.has_vacant())
+  if (owed_.get() && owed_.exchange(false) && core_.idle_threads.has_vacant())
     nudge_monitor(monitor_rest::dozing);
 }
 
@@ -77,9 +74,7 @@ void progress_monitor::arm_poll_all() noexcept {
 }
 
 /// Counts the waits that have ended; never 0.
-std::uint64_t progress_monitor::this_epoch() const noexcept {
-  return returns_.load(std::memory_order_relaxed) + 1;
-}
+std::uint64_t progress_monitor::this_epoch() const noexcept { return returns_.get() + 1; }
 
 /// Is there anything to look for: latent work beside sleepers; or, with `later`, queued tasks or threads that
 /// all wait? Sequentially consistent: see nudge_monitor().
@@ -128,7 +123,7 @@ void progress_monitor::look_at_backlog(os::ticks now) noexcept {
   bool all_compute = true; // or are blocked, with a substitute that computes
   bool extra = false;
   core_.threads.records.for_each([&](pool_thread& t) {
-    if (!t.relief.load(std::memory_order_acquire)) return; // acquire: pairs with call_for_relief()
+    if (!t.relief.is_raised()) return; // by call_for_relief()
     doing const what = judge(t, now);
     if (what == doing::blocked) return; // it is blocked itself: another may be sent
     if (t.relieves == nullptr) {
@@ -203,7 +198,7 @@ progress_monitor::lateness progress_monitor::note_queues(os::ticks now) noexcept
     seat& s = core_.queues.seat_at(static_cast<unsigned>(i));
     if (note(first_seat + i, s.queue.pushed(), s.queue.popped())) late = true;
     // A LIFO slot is emptied at the occupant's next task boundary.
-    if (!first && s.lifo_slot.load(std::memory_order_relaxed) != nullptr) late = true;
+    if (!first && !s.lifo_slot.is_empty()) late = true;
   }
   queues_noted_ = now;
   return {late || late_low, late};
@@ -213,9 +208,9 @@ progress_monitor::lateness progress_monitor::note_queues(os::ticks now) noexcept
 /// preempted neither computes nor is blocked.
 progress_monitor::doing progress_monitor::judge(pool_thread& t, os::ticks now) noexcept {
   auto& seen = t.seen;
-  os::thread_id const id = t.tid.load(std::memory_order_relaxed);
+  os::thread_id const id = t.tid.get();
   if (id == 0) return doing::something; // it is being made
-  unsigned const boundaries = t.boundaries.load(std::memory_order_relaxed);
+  unsigned const boundaries = t.boundaries.get();
   std::chrono::nanoseconds const cpu = os::cpu_time(id), used = cpu - seen.cpu;
   std::chrono::nanoseconds const since{std::int64_t{1000} * ((now - seen.at) / ticks_per_us())};
   bool const passed = seen.tid != id || seen.boundaries != boundaries;
@@ -245,15 +240,14 @@ void progress_monitor::send_relief(pool_thread* blocked) noexcept {
 /// Before `t` runs, or while it is idle and no other thread can call it.
 void progress_monitor::call_for_relief(pool_thread& t, pool_thread* blocked) noexcept {
   t.relieves = blocked;
-  t.boundaries_then =
-      blocked != nullptr ? blocked->boundaries.load(std::memory_order_relaxed) : boundaries_of_all_but(t);
-  t.relief.store(true, std::memory_order_release); // pairs with worker.cpp's sleep() and worker_loop()
+  t.boundaries_then = blocked != nullptr ? blocked->boundaries.get() : boundaries_of_all_but(t);
+  t.relief.raise(); // read by worker.cpp's sleep() and worker_loop()
 }
 
 unsigned progress_monitor::boundaries_of_all_but(pool_thread const& t) const noexcept {
   unsigned n = 0;
   core_.threads.records.for_each_known([&](pool_thread const& other) { // the sum never goes back
-    if (&other != &t) n += other.boundaries.load(std::memory_order_relaxed);
+    if (&other != &t) n += other.boundaries.get();
   });
   return n;
 }
@@ -263,12 +257,11 @@ unsigned progress_monitor::boundaries_of_all_but(pool_thread const& t) const noe
 bool progress_monitor::is_relief_wanted(pool_thread const& t, os::ticks& tested) const noexcept {
   if (t.relieves == nullptr) return boundaries_of_all_but(t) == t.boundaries_then;
   pool_thread const& blocked = *t.relieves;
-  if (blocked.boundaries.load(std::memory_order_relaxed) != t.boundaries_then || blocked.sits_on() == nullptr)
-    return false;
+  if (blocked.boundaries.get() != t.boundaries_then || blocked.sits_on() == nullptr) return false;
   os::ticks const now = os::now();
   if (tested != 0 && now - tested < test_again_us * ticks_per_us()) return true;
   tested = now;
-  return os::blocked_in_kernel(blocked.tid.load(std::memory_order_relaxed));
+  return os::blocked_in_kernel(blocked.tid.get());
 }
 
 /// A ready task. The substitute of a thread that keeps its seat in a blocking region also takes what that
@@ -307,7 +300,7 @@ void progress_monitor::relieve(pool_thread& t) noexcept {
     run_found(core_, t, f);
     t.pass_boundary();
   }
-  t.relief.store(false, std::memory_order_relaxed);
+  t.relief.lower();
 }
 
 /// Every active thread waits for something that only the pool can complete, and nothing is ready.
@@ -316,7 +309,7 @@ bool progress_monitor::stalled() noexcept {
   bool hopeless = is_stuck();
   // A thread that was woken and has not run yet still counts as waiting.
   core_.threads.records.for_each([&](pool_thread& t) {
-    if (t.waits_in.load(std::memory_order_relaxed) != nullptr && !t.parker.sleeps()) hopeless = false;
+    if (t.waits_in.get() != nullptr && !t.parker.sleeps()) hopeless = false;
   });
   if (!hopeless || any_latent(core_) ||
       (core_.queues.any_queued() && core_.threads.made() < core_.size() + core_.options().spares_) ||
@@ -329,9 +322,9 @@ bool progress_monitor::stalled() noexcept {
   stall_epoch_ = epoch; // once
   bool told = false;
   core_.threads.records.for_each([&](pool_thread& t) {
-    if (told || t.waits_in.load(std::memory_order_relaxed) == nullptr) return;
+    if (told || t.waits_in.get() == nullptr) return;
     told = true;
-    report_asked_.store(true, std::memory_order_release);
+    report_asked_.raise();
     t.parker.unpark(); // user code runs there, not on the monitor
   });
   return false;
@@ -352,10 +345,10 @@ void progress_monitor::tell_of_stall() {
   report.ready = core_.queues.size();
   report.suspended = core_.owned.count();
   core_.threads.records.for_each([&](pool_thread& t) {
-    char const* const why = t.waits_in.load(std::memory_order_relaxed);
+    char const* const why = t.waits_in.get();
     if (why == nullptr) return;
     std::optional<unsigned> runner;
-    if (thread_context const* m = t.waits_for.load(std::memory_order_relaxed)) runner = m->index;
+    if (thread_context const* m = t.waits_for.get()) runner = m->index;
     report.waiters.push_back({t.index, why, runner});
   });
   if (core_.options().on_stall_) {

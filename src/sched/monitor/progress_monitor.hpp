@@ -3,10 +3,10 @@
 #pragma once
 
 #include "os/clock.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "sched/worker/pool_thread.hpp"
 #include "sched/worker/search.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -16,11 +16,11 @@ class pool_core;
 
 class progress_monitor {
   pool_core& core_;
-  std::atomic<bool> owed_{false}; // a searcher that finds work tells the monitor, which was not told
-  alignas(64) std::atomic<unsigned> waiting_{0}; // active threads parked in a wait that the pool can end
-  std::atomic<unsigned> outside_waits_{0};       // of them, waits that a thread outside the pool might end
-  std::atomic<std::uint64_t> returns_{0};        // waits that have ended; a stall has none
-  std::atomic<bool> report_asked_{false};        // a waiting thread is to report
+  announced<bool> owed_; // a searcher that finds work tells the monitor, which was not told
+  alignas(64) announced<unsigned> waiting_; // active threads parked in a wait that the pool can end
+  relaxed<unsigned> outside_waits_;         // of them, waits that a thread outside the pool might end
+  relaxed<std::uint64_t> returns_;          // waits that have ended; a stall has none
+  flag report_asked_;                       // a waiting thread is to report
 
   // The monitor's notes.
   bool latent_seen_ = false;
@@ -67,13 +67,11 @@ public:
   void tell_of_latent(bool on_blocked_seat) noexcept;
   /// A searcher has found work: it tells the monitor if tell_of_latent() woke the searcher instead.
   void tell_if_owed() noexcept;
-  void begin_wait() noexcept { waiting_.fetch_add(1, std::memory_order_seq_cst); }
-  void end_wait() noexcept { waiting_.fetch_sub(1, std::memory_order_seq_cst); }
-  void wait_returned() noexcept { returns_.fetch_add(1, std::memory_order_relaxed); }
+  void begin_wait() noexcept { waiting_.add(1); }
+  void end_wait() noexcept { waiting_.subtract(1); }
+  void wait_returned() noexcept { returns_.add(1); }
   /// A wait begins or ends that a thread outside the pool may end.
-  void count_outside_wait(int n) noexcept {
-    outside_waits_.fetch_add(static_cast<unsigned>(n), std::memory_order_relaxed);
-  }
+  void count_outside_wait(int n) noexcept { outside_waits_.add(static_cast<unsigned>(n)); }
   /// Every active thread waits for something that only the pool can complete.
   [[nodiscard]] bool all_wait() const noexcept;
   /// The same, and no thread can be called: a waiter must itself run the ready work that it waits for.
@@ -81,9 +79,7 @@ public:
   /// After a wait began, or an active thread went idle or left: wakes the monitor if nothing can go on.
   void tell_if_stuck() noexcept;
   /// By a waiting thread that was woken. True: it is the one that must report the stall.
-  [[nodiscard]] bool takes_report() noexcept {
-    return report_asked_.exchange(false, std::memory_order_acq_rel);
-  }
+  [[nodiscard]] bool takes_report() noexcept { return report_asked_.take(); }
   void report() noexcept { report_stall(); }
 
   // Relief

@@ -22,13 +22,12 @@ std::string seconds(std::int64_t us) {
 
 std::string line_of(pool_thread& t, os::ticks now) {
   std::string line = "  thread " + std::to_string(t.index);
-  char const* const why = t.waits_in.load(std::memory_order_relaxed); // relaxed, all: for the report
+  char const* const why = t.waits_in.get();
   if (why == nullptr) return line + " runs a task\n";
   line += std::string(" waits in ") + why;
-  if (thread_context const* const runner = t.waits_for.load(std::memory_order_relaxed))
+  if (thread_context const* const runner = t.waits_for.get())
     line += " for thread " + std::to_string(runner->index);
-  return line + ", for " + seconds((now - t.waits_since.load(std::memory_order_relaxed)) / ticks_per_us()) +
-         '\n';
+  return line + ", for " + seconds((now - t.waits_since.get()) / ticks_per_us()) + '\n';
 }
 
 } // namespace

@@ -14,9 +14,8 @@ void record_table::erase(unsigned i) noexcept {
 }
 
 void record_table::publish(pool_thread& t) noexcept {
-  // release, both: pair with at() and known(), because the record was written before.
-  groups_[t.index / width].records[t.index % width].store(&t, std::memory_order_release);
-  known_.store(t.index + 1, std::memory_order_release);
+  groups_[t.index / width].records[t.index % width].publish(&t);
+  known_.publish(t.index + 1);
 }
 
 void record_table::enter(pool_thread& t) noexcept {
@@ -28,8 +27,7 @@ void record_table::enter(pool_thread& t) noexcept {
 void record_table::leave(pool_thread& t) noexcept {
   std::lock_guard const guard(t.scopes_mutex);
   t.departed = true;
-  // relaxed: changed under the lock.
-  if (t.open_scopes.load(std::memory_order_relaxed) == 0) erase(t.index);
+  if (t.open_scopes.peek() == 0) erase(t.index);
 }
 
 } // namespace rubato::detail

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "os/memory.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "sched/worker/pool_thread.hpp"
 
 #include <array>
@@ -20,11 +21,11 @@ class record_table {
   struct alignas(64) group {
     std::atomic<std::uint64_t> in_use{
         0}; // one bit for each record; changed as enter(), leave() and list() say
-    std::array<std::atomic<pool_thread*>, width> records{};
+    std::array<published<pool_thread*>, width> records{};
   };
   unsigned const slots_;
   group* const groups_; // reserved for all slots; the system backs the used part
-  std::atomic<unsigned> known_{0};
+  published<unsigned> known_;
 
   [[nodiscard]] static std::uint64_t bit_of(unsigned i) noexcept { return std::uint64_t{1} << (i % width); }
   [[nodiscard]] static std::size_t groups_for(unsigned records) noexcept {
@@ -44,10 +45,10 @@ public:
   void release() noexcept { os::release(groups_, groups_for(slots_) * sizeof(group)); }
 
   [[nodiscard]] unsigned slots() const noexcept { return slots_; }
-  [[nodiscard]] unsigned known() const noexcept { return known_.load(std::memory_order_acquire); }
+  [[nodiscard]] unsigned known() const noexcept { return known_.get(); }
   /// Null: that number has not been given yet.
   [[nodiscard]] pool_thread* at(unsigned i) const noexcept {
-    return groups_[i / width].records[i % width].load(std::memory_order_acquire); // pairs with publish()
+    return groups_[i / width].records[i % width].get();
   }
 
   // By one caller at a time.
@@ -68,8 +69,7 @@ public:
   /// Returns that record, or null.
   template<class F>
   pool_thread* find(unsigned first, F f) const {
-    // acquire: pairs with publish().
-    auto const n = static_cast<unsigned>(groups_for(known_.load(std::memory_order_acquire)));
+    auto const n = static_cast<unsigned>(groups_for(known()));
     if (n == 0) return nullptr;
     std::uint64_t const from_first = ~std::uint64_t{0} << (first % width);
     unsigned g = first / width % n;

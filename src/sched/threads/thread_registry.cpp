@@ -51,22 +51,22 @@ std::vector<os::cpu> const& thread_registry::places(os::placement_policy p) {
 }
 
 void thread_registry::await_guests() const noexcept {
-  while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield(); // pairs with leave()
+  while (!inside_.is_over()) std::this_thread::yield();
 }
 
 void thread_registry::open() noexcept {
   std::lock_guard const guard(mutex_); // a thread that is about to end decides under it: ends_now()
   winding_up_ = false;
-  surplus_.store(0, std::memory_order_relaxed);
-  records.for_each([](pool_thread& t) { t.exiting.store(false, std::memory_order_relaxed); });
+  surplus_.publish(0);
+  records.for_each([](pool_thread& t) { t.exiting.lower(); });
 }
 
 void thread_registry::wind_up() noexcept {
   std::lock_guard const guard(mutex_); // no thread is made in between
   winding_up_ = true;
   records.for_each([](pool_thread& t) {
-    if (!t.worker) return;
-    t.exiting.store(true, std::memory_order_release); // pairs with worker.cpp's sleep()
+    if (!t.worker.load(std::memory_order_relaxed)) return;
+    t.exiting.raise(); // read by worker.cpp's sleep()
     t.parker.unpark();
   });
 }
@@ -96,8 +96,8 @@ pool_thread* thread_registry::add_record() {
 /// Under the lock. May another thread be made? For a seat that was reserved when no thread was idle: since
 /// then a thread may have been made for another seat, and be idle now.
 bool thread_registry::may_make(bool for_seat) noexcept {
-  if (winding_up_ || made_ >= core_.size() + core_.options().spares_) return false;
-  return !for_seat || made_ < core_.size() || !core_.idle_threads.has_idle();
+  if (winding_up_ || made_.get() >= core_.size() + core_.options().spares_) return false;
+  return !for_seat || made_.get() < core_.size() || !core_.idle_threads.has_idle();
 }
 
 /// A record for a thread that joins: a free one, or a new one. Null: no number is left, or none may join.
@@ -115,13 +115,13 @@ pool_thread* thread_registry::take_record(bool guest, bool for_seat) {
   if (guest)
     ++guests_;
   else
-    ++made_, ++unjoined_; // at once: join_all() waits for it although it does not run yet
+    made_.add(1), ++unjoined_; // at once: join_all() waits for it although it does not run yet
   t->worker.store(!guest, std::memory_order_relaxed);
-  t->exiting.store(false, std::memory_order_relaxed);
-  t->relief.store(false, std::memory_order_relaxed);
+  t->exiting.lower();
+  t->relief.lower();
   t->resting = false;
-  t->boundaries.store((t->boundaries.load(std::memory_order_relaxed) | 1U) + 1U, std::memory_order_relaxed);
-  t->tid.store(0, std::memory_order_relaxed);
+  t->boundaries.set((t->boundaries.get() | 1U) + 1U);
+  t->tid.set(0);
   t->outer = &outside;
   t->local_since = 0;
   t->pinned_to = -1;
@@ -139,8 +139,8 @@ void thread_registry::give_back(pool_thread& t) noexcept {
 
 void thread_registry::free_number(pool_thread& t) noexcept {
   std::lock_guard const guard(mutex_);
-  if (t.worker)
-    --made_;
+  if (t.worker.load(std::memory_order_relaxed))
+    made_.subtract(1);
   else
     --guests_;
   give_back(t);
@@ -154,22 +154,22 @@ bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* 
     join_ended();
     t = take_record(false, static_cast<bool>(c));
   } catch (std::exception const&) { // no memory, no thread either
-    refused_.store(true, std::memory_order_relaxed);
+    refused_.set(true);
   }
   if (t == nullptr) return false;
   if (relief) core_.progress.call_for_relief(*t, blocked);
-  t->aside.store(aside, std::memory_order_relaxed); // relaxed: the thread is made afterwards
+  if (aside != nullptr) static_cast<void>(t->aside.put(aside));
   if (c)
     core_.idle_threads.settle(c, *t);
   else
     core_.idle_threads.count_in(*t);
   if (!core_.options().inherit_scheduling_ && !schedules_like_monitor()) {
-    to_make_.fetch_add(1, std::memory_order_relaxed); // relaxed: handed over under the monitor's lock
+    to_make_.add();
     make_on_monitor(*t);
     return true;
   }
   if (create(*t)) return true;
-  t->aside.store(nullptr, std::memory_order_relaxed); // the caller keeps it
+  static_cast<void>(t->aside.take()); // the caller keeps it
   undo_launch(c, *t);
   return false;
 }
@@ -183,18 +183,18 @@ bool thread_registry::create(pool_thread& t) noexcept {
     // Under the lock, which the thread takes at its end: the thread that joins it finds the handle.
     std::lock_guard const guard(mutex_);
     t.handle = os::thread(wanted, &thread_registry::thread_main, &t);
-    refused_.store(false, std::memory_order_relaxed);
+    refused_.set(false);
     return true;
   } catch (std::exception const&) {
-    refused_.store(true, std::memory_order_relaxed);
+    refused_.set(true);
     return false;
   }
 }
 
 void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
-  t.relief.store(false, std::memory_order_relaxed);
-  // relaxed: the thread was not made. A task that was sent when the monitor was to make it is queued.
-  if (task* const k = t.aside.exchange(nullptr, std::memory_order_relaxed)) core_.enqueue(k);
+  t.relief.lower();
+  // The thread was not made. A task that was sent when the monitor was to make it is queued.
+  if (task* const k = t.aside.take()) core_.enqueue(k);
   if (c)
     core_.idle_threads.unsettle(c, t);
   else
@@ -215,14 +215,13 @@ void thread_registry::make_now(pool_thread& t) noexcept {
     undo_launch(c, t);
     not_launched(c);
   }
-  to_make_.fetch_sub(1, std::memory_order_release); // pairs with await_made()
-  core_.quiescence.wake_all();                      // open_seats() may wait, and join_all()
+  static_cast<void>(to_make_.arrive());
+  core_.quiescence.wake_all(); // open_seats() may wait, and join_all()
 }
 
 /// Waits until the monitor has made the threads that it is to make. It takes none of the caller's locks.
 void thread_registry::await_made() noexcept {
-  core_.quiescence.await(
-      [this] { return to_make_.load(std::memory_order_acquire) == 0; }); // pairs with make_now()
+  core_.quiescence.await([this] { return to_make_.is_over(); });
 }
 
 /// If no thread can be made, that is no error: the busy ones go on.
@@ -246,7 +245,7 @@ void thread_registry::not_launched(idle_set::call const& c) noexcept {
   core_.quiescence.tell_waiters();
   // No thread is left to sit down: one that waits for a task bound to a seat runs it itself.
   records.for_each([](pool_thread& w) {
-    if (w.waits_in.load(std::memory_order_relaxed) != nullptr) w.parker.unpark();
+    if (w.waits_in.get() != nullptr) w.parker.unpark();
   });
 }
 
@@ -254,7 +253,7 @@ void thread_registry::thread_main(void* arg) {
   auto& t = *static_cast<pool_thread*>(arg);
   pool_core& core = *t.core;
   current = &t;
-  t.tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  t.tid.set(os::this_thread_id());
   if (seat* const s = t.sits_on()) pin(t, *s);
   if (core.options().on_start_) core.options().on_start_(t.index);
   worker_loop(core, t);
@@ -331,8 +330,8 @@ pool_thread* thread_registry::enter() {
   if (t == nullptr)
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                             "rubato: more than 65,535 outside threads run in one pool at the same time");
-  inside_.fetch_add(1, std::memory_order_relaxed);
-  t->tid.store(os::this_thread_id(), std::memory_order_relaxed);
+  inside_.add();
+  t->tid.set(os::this_thread_id());
   t->pass_boundary(); // a guest is in a task from the beginning
   core_.idle_threads.enter(*t);
   core_.quiescence.thread_began();
@@ -344,12 +343,11 @@ void thread_registry::leave(pool_thread& t) noexcept {
   core_.after_vacating(core_.vacate(t, leaving::for_good));
   free_number(t);
   core_.quiescence.tell_waiters();
-  inside_.fetch_sub(1, std::memory_order_release); // the last touch: pairs with await_guests()
+  static_cast<void>(inside_.arrive()); // the last touch: see await_guests()
 }
 
 bool thread_registry::no_thread_to_call() noexcept {
-  bool const none_made = made_.load(std::memory_order_relaxed) >= core_.size() + core_.options().spares_ ||
-                         refused_.load(std::memory_order_relaxed);
+  bool const none_made = made_.get() >= core_.size() + core_.options().spares_ || refused_.get();
   return none_made && !core_.idle_threads.has_idle();
 }
 
@@ -359,9 +357,9 @@ void thread_registry::end_surplus(unsigned workers) noexcept {
   unsigned surplus = 0;
   {
     std::lock_guard const guard(mutex_);
-    unsigned const made = made_.load(std::memory_order_relaxed);
+    unsigned const made = made_.get();
     surplus = made - std::min(made, workers);
-    surplus_.store(surplus, std::memory_order_release); // pairs with any_surplus()
+    surplus_.publish(surplus);
   }
   core_.idle_threads.for_each_idle([&](idle_set_thread& t) {
     if (surplus == 0 || t.active) return; // active: it drives
@@ -373,18 +371,18 @@ void thread_registry::end_surplus(unsigned workers) noexcept {
 /// The caller is in no list. False: resize() wants it after all, or another thread has ended in its stead.
 bool thread_registry::ends_now(pool_thread const& t) noexcept {
   std::lock_guard const guard(mutex_);
-  unsigned const surplus = surplus_.load(std::memory_order_relaxed);
-  bool const is_surplus = surplus != 0 && made_.load(std::memory_order_relaxed) > core_.size();
-  surplus_.store(is_surplus ? surplus - 1 : 0, std::memory_order_relaxed);
-  if (!is_surplus && !t.exiting.load(std::memory_order_relaxed)) return false;
-  --made_; // now, so that another may be made in its place
+  unsigned const surplus = surplus_.own();
+  bool const is_surplus = surplus != 0 && made_.get() > core_.size();
+  surplus_.publish(is_surplus ? surplus - 1 : 0);
+  if (!is_surplus && !t.exiting.is_raised()) return false;
+  made_.subtract(1); // now, so that another may be made in its place
   return true;
 }
 
 void pin(pool_thread& t, seat& s) noexcept {
   if (s.cpu == t.pinned_to || (s.cpu >= 0 && s.cpu == t.refused_cpu)) return;
-  if (!t.worker) return;                        // a guest's affinity is its own affair
-  if (!pin_to(t, s.cpu)) t.refused_cpu = s.cpu; // it would be refused again
+  if (!t.worker.load(std::memory_order_relaxed)) return; // a guest's affinity is its own affair
+  if (!pin_to(t, s.cpu)) t.refused_cpu = s.cpu;          // it would be refused again
 }
 
 bool pin_to(pool_thread& t, int cpu) noexcept {

@@ -7,11 +7,11 @@
 #include "os/cpus/affinity.hpp"
 #include "os/cpus/cpus.hpp"
 #include "os/cpus/topology.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "sched/threads/record_table.hpp"
 #include "sched/worker/pool_thread.hpp"
 #include "sync/idle_set.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -32,14 +32,14 @@ class thread_registry {
   std::vector<std::unique_ptr<pool_thread>> storage_;
   std::vector<pool_thread*> free_;
   std::vector<pool_thread*> exited_; // to be joined
-  std::atomic<unsigned> made_{0};    // the pool's own threads, without those that end
-  std::atomic<unsigned> surplus_{0}; // how many of them resize() has told to end
+  relaxed<unsigned> made_;           // the pool's own threads, without those that end
+  published<unsigned> surplus_;      // how many of them resize() has told to end
   unsigned unjoined_ = 0;            // the pool's own threads, with those that end
   unsigned guests_ = 0;              // guests that are in
   bool winding_up_ = false;          // no thread is made any more
-  std::atomic<unsigned> to_make_{0}; // threads that the monitor is to make
-  std::atomic<bool> refused_{false}; // the system refused the last one
-  std::atomic<unsigned> inside_{0};  // guests that still touch this object
+  countdown<unsigned> to_make_;      // threads that the monitor is to make
+  relaxed<bool> refused_;            // the system refused the last one
+  countdown<unsigned> inside_;       // guests that still touch this object
 
   [[nodiscard]] bool may_make(bool for_seat) noexcept;
   [[nodiscard]] pool_thread* take_record(bool guest, bool for_seat);
@@ -68,7 +68,7 @@ public:
   [[nodiscard]] unsigned cpus() const noexcept { return cpu_count_; }
   /// Those CPUs in the order in which copies of a call are placed, node by node or with the nodes in turn.
   [[nodiscard]] std::vector<os::cpu> const& places(os::placement_policy p);
-  [[nodiscard]] unsigned made() const noexcept { return made_.load(std::memory_order_relaxed); }
+  [[nodiscard]] unsigned made() const noexcept { return made_.get(); }
 
   /// The calling thread joins for a while. Throws std::system_error if too many are in already.
   [[nodiscard]] pool_thread* enter();
@@ -95,9 +95,7 @@ public:
   void wind_up() noexcept;
   /// By a thread that was told to end and is in no list. False: it goes on.
   [[nodiscard]] bool ends_now(pool_thread const& t) noexcept;
-  [[nodiscard]] bool any_surplus() const noexcept {
-    return surplus_.load(std::memory_order_acquire) != 0; // pairs with end_surplus()
-  }
+  [[nodiscard]] bool any_surplus() const noexcept { return surplus_.get() != 0; }
   /// Waits until all threads have ended. False: resize() has started the pool again.
   bool join_all() noexcept;
 };

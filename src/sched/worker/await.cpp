@@ -1,5 +1,6 @@
 #include "sched/worker/await.hpp"
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "sched/core/pool_core.hpp"
@@ -70,7 +71,7 @@ void sweep(pool_core& core, pool_thread& t) noexcept {
 bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s,
                       bool stranded) noexcept {
   return (s.queued.is_ready() || s.is_ready_elsewhere()) && s.home() == &core &&
-         (stranded || (t.claims < most_claims && s.seat == future_state::any_seat));
+         (stranded || (t.claims < most_claims && s.seat.get() == future_state::any_seat));
 }
 
 namespace {
@@ -78,7 +79,7 @@ namespace {
 /// The caller is to run it. False: it is not ready, or has moved.
 bool claim_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
   if (!may_run_in_place(core, t, s, stranded)) return false;
-  std::uint16_t const seat = s.seat;
+  std::uint16_t const seat = s.seat.get();
   switch (s.queued.claim()) {
   case queue_state::claimed::no:
     if (!s.claim_elsewhere()) return false;
@@ -90,7 +91,7 @@ bool claim_in_place(pool_core& core, pool_thread& t, future_state& s, bool stran
     break;
   }
   // Before the claim a coroutine may have run and moved. Once claimed, it stays where it is.
-  if (s.home() != &core || (!stranded && s.seat != seat)) {
+  if (s.home() != &core || (!stranded && s.seat.get() != seat)) {
     offer(s);
     return false;
   }
@@ -109,7 +110,7 @@ bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool strande
   t.bump(counted::executed);
   if (s.queued.was_low()) ++t.stale_low;
   ++t.claims;
-  s.begun_by.store(t.index + 1, std::memory_order_relaxed);
+  s.begun_by.set(t.index + 1);
   s.resume(t);
   --t.claims;
   sweep(core, t);
@@ -124,9 +125,9 @@ void run_raised(pool_core& core, pool_thread& t, future_state& s) noexcept {
     return;
   }
   if (s.queued.was_low()) ++t.stale_low;
-  // Its entry is in a queue that is no longer its own: see offer(). relaxed: the next offer comes after this.
-  s.displaced.store(true, std::memory_order_relaxed);
-  s.begun_by.store(t.index + 1, std::memory_order_relaxed);
+  // Its entry is in a queue that is no longer its own: see offer().
+  s.displaced.set(true);
+  s.begun_by.set(t.index + 1);
   s.resume(t);
   sweep(core, t);
 }
@@ -152,15 +153,15 @@ struct wait_terms {
 
 /// A thread's entry in a future's list of waiters; it stays in its frame until it has been fired or removed.
 class thread_waiter : public future_waiter {
-  std::atomic<bool> fired_{false};
+  flag fired_;
 
 protected:
   using future_waiter::future_waiter;
-  /// release: pairs with was_fired(). The frame may be gone right afterwards.
-  void set_fired() noexcept { fired_.store(true, std::memory_order_release); }
+  /// The frame may be gone right afterwards.
+  void set_fired() noexcept { fired_.raise(); }
 
 public:
-  [[nodiscard]] bool was_fired() const noexcept { return fired_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool was_fired() const noexcept { return fired_.is_raised(); }
   /// It could not be removed: it is being fired at this moment.
   void await_firing() const noexcept {
     while (!was_fired()) std::this_thread::yield();
@@ -171,10 +172,10 @@ public:
 class stop_alarm final : public stop_listener {
   stop_scope* scope_; // null: nothing stops it
   pool_thread& thread_;
-  std::atomic<bool> rung_{false};
+  flag rung_;
 
   void stop_requested() noexcept override {
-    rung_.store(true, std::memory_order_release); // pairs with rung()
+    rung_.raise();
     thread_.parker.unpark();
   }
 
@@ -184,14 +185,12 @@ public:
       , thread_(t) {
     if (scope_ == nullptr || scope_->add(*this)) return;
     scope_ = nullptr;
-    rung_.store(true, std::memory_order_relaxed); // no other thread has it
+    rung_.raise();
   }
   ~stop_alarm() {
     if (scope_ != nullptr) scope_->remove(*this);
   }
-  [[nodiscard]] bool rung() const noexcept {
-    return rung_.load(std::memory_order_acquire); // pairs with stop_requested()
-  }
+  [[nodiscard]] bool rung() const noexcept { return rung_.is_raised(); }
 };
 
 /// A thread of a pool, on its parker.
@@ -255,17 +254,6 @@ public:
   [[nodiscard]] pool_thread* thread() const noexcept { return mine_; }
 };
 
-template<class Done>
-void spin(os::ticks how_long, Done done) noexcept {
-  os::ticks const until = os::now() + how_long;
-  while (!done() && os::now() < until)
-    for (unsigned i = 0; i != 16 && !done(); ++i) std_policy::pause();
-}
-
-} // namespace
-
-namespace {
-
 /// Waits on a thread of this pool, until the wait is over, or what the thread must drive may have changed.
 void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms const& terms,
                    bool as_guest = false) noexcept {
@@ -295,8 +283,7 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
   // thread outside or the clock.
   bool const from_outside = timed || s.home() != &core || !s.runs_to_end();
   if (from_outside) core.progress.count_outside_wait(1);
-  // relaxed: for reports.
-  std::uint32_t const begun_by = from_outside ? 0 : s.begun_by.load(std::memory_order_relaxed);
+  std::uint32_t const begun_by = from_outside ? 0 : s.begun_by.get(); // for reports
   thread_context const* const runner = begun_by != 0 ? core.threads.records.at(begun_by - 1) : nullptr;
   // With no other thread left to run ready tasks, the waiter runs them.
   bool stranded = false;
@@ -424,7 +411,7 @@ bool await_anywhere(future_state& s, wait_terms terms) noexcept {
     }
     // relaxed: a pool that loses its workers later counts that, and wakes the waiters.
     terms.input = {};
-    if (workerless_pools.load(std::memory_order_relaxed) != 0) find_work_to_drive(s, terms);
+    if (workerless_pools.get() != 0) find_work_to_drive(s, terms);
     bool const elsewhere = terms.input && terms.input->home() != current->core;
     if (!elsewhere || !await_as_guest(s, terms)) await_here(s, terms);
     if (s.done()) return true;

@@ -1,10 +1,10 @@
 // Event counts. Invariant: each has one writer; any thread may read it.
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/stats.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,17 +28,16 @@ enum class counted : unsigned char {
 };
 
 class counters {
-  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(counted::count_)> n_{};
+  std::array<published<std::uint64_t>, static_cast<std::size_t>(counted::count_)> n_{};
 
 public:
   /// By the one writer: a load and a store, no read-modify-write.
   void bump(counted c) noexcept {
     auto& n = n_[static_cast<std::size_t>(c)];
-    // release: pairs with operator[], because a reader that sees a seat's count then sees the thread's too.
-    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    n.publish(n.own() + 1); // a reader that sees a seat's count sees the thread's, which came before
   }
   [[nodiscard]] std::uint64_t operator[](counted c) const noexcept {
-    return n_[static_cast<std::size_t>(c)].load(std::memory_order_acquire); // pairs with bump()
+    return n_[static_cast<std::size_t>(c)].get();
   }
   void add_to(seat_stats& s) const noexcept {
     s.executed += (*this)[counted::executed];

@@ -2,9 +2,9 @@
 // higher layer, installs itself at its first use. docs/design/reactor.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "sync/parker.hpp"
 
-#include <atomic>
 #include <chrono>
 
 namespace rubato::detail {
@@ -26,15 +26,14 @@ protected:
 };
 
 /// Null: nothing in this process waits for events.
-inline constinit std::atomic<event_source*> installed_events{nullptr};
+inline constinit announced<event_source*> installed_events;
 
 /// Installs the reactor, unless the system has no descriptor or no thread for it. In src/io/reactor.cpp.
 void try_to_start_events() noexcept;
 
 /// For a worker without work, and now and then between tasks. One load in a program without a reactor.
 inline void look_for_events() noexcept {
-  if (event_source* const e = installed_events.load(std::memory_order_acquire))
-    e->look(); // pairs with start()
+  if (event_source* const e = installed_events.get()) e->look();
 }
 
 } // namespace rubato::detail

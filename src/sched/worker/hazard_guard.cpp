@@ -1,11 +1,11 @@
 #include "sched/worker/hazard_guard.hpp"
 
 #include "os/die.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
 
 #include <array>
-#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -15,7 +15,7 @@ namespace {
 
 struct hazard_record : list_node<hazard_record> {
   static constexpr unsigned deepest = 6;
-  std::array<std::atomic<pool_core const*>, deepest> guarded{};
+  std::array<published<pool_core const*>, deepest> guarded{};
   unsigned depth = 0;
   bool listed = false;
   bool ending =
@@ -58,14 +58,12 @@ void list(hazard_record& v) noexcept {
 hazard_guard::hazard_guard(pool_core const& core) noexcept {
   if (!mine.listed) list(mine);
   if (mine.depth == hazard_record::deepest) os::die("too many pools end within each other");
-  // relaxed: a thread that waits for this guard has seen something that this thread does under it, and so
-  // sees this.
-  mine.guarded[mine.depth++].store(&core, std::memory_order_relaxed);
+  // A thread that waits for this guard has seen something that this thread does under it, and so sees this.
+  mine.guarded[mine.depth++].publish(&core);
 }
 
 hazard_guard::~hazard_guard() {
-  // release: pairs with await_hazards(), because the pool is freed after our last touch.
-  mine.guarded[--mine.depth].store(nullptr, std::memory_order_release);
+  mine.guarded[--mine.depth].publish(nullptr); // after the last touch of the pool, which may be freed now
   if (mine.ending && mine.depth == 0) unlist(mine);
 }
 
@@ -74,7 +72,7 @@ void await_hazards(pool_core const& core) noexcept {
     std::lock_guard const guard(list_mutex);
     for (hazard_record* v = records.front(); v != nullptr; v = records.after(*v))
       for (auto const& where : v->guarded)
-        if (where.load(std::memory_order_acquire) == &core) return true; // pairs with ~hazard_guard()
+        if (where.get() == &core) return true;
     return false;
   };
   while (is_guarded()) std::this_thread::yield(); // for an instant: nothing under a guard waits

@@ -33,6 +33,14 @@ public:
   }
 };
 
+/// Waits awake until `done`, for that long at most.
+template<class Done>
+void spin(os::ticks how_long, Done done) noexcept {
+  os::ticks const until = os::now() + how_long;
+  while (!done() && os::now() < until)
+    for (unsigned i = 0; i != 16 && !done(); ++i) std_policy::pause();
+}
+
 /// For a pool without workers: the waiter runs ready tasks, in order, and in between sleeps beside a seat
 /// of its own. Returns when done or when the pool has workers again.
 template<class Done>
@@ -46,12 +54,12 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, Done& done,
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
     core.vacate(t, leaving::to_drive);
     if (core.queues.any_shared() || any_latent(core, &t)) core.call_worker(temporary, true);
-    t.waits_in.store(why, std::memory_order_relaxed);
+    t.waits_in.set(why);
     core.progress.begin_wait(); // asleep, it counts as waiting
     core.progress.tell_if_stuck();
     while (t.sits_on() == nullptr && !done() && core.size() == 0) t.parker.park_until(deadline);
     core.progress.end_wait();
-    t.waits_in.store(nullptr, std::memory_order_relaxed);
+    t.waits_in.set(nullptr);
     core.idle_threads.stop_driving(t);
     core.idle_threads.close(temporary);
     left = core.vacate(t, leaving::to_wait);
@@ -70,18 +78,18 @@ void park_until(
   seat* const s = vacate_to_wait(core, t);
   leave_outer_seats(t);
   // on_stall, which report() calls below, may wait as well.
-  thread_context const* const outer_waits_for = t.waits_for.exchange(waits_for, std::memory_order_relaxed);
-  t.waits_since.store(os::now(), std::memory_order_relaxed);
-  char const* const outer_why = t.waits_in.exchange(why, std::memory_order_relaxed);
+  thread_context const* const outer_waits_for = t.waits_for.exchange(waits_for);
+  t.waits_since.set(os::now());
+  char const* const outer_why = t.waits_in.exchange(why);
   core.progress.begin_wait();
   core.after_vacating(s);
   while (!done()) {
     if (core.size() == 0) { // the waiter drives the pool, and does not count as waiting meanwhile
-      t.waits_in.store(nullptr, std::memory_order_relaxed);
+      t.waits_in.set(nullptr);
       core.progress.end_wait();
       drive_until(core, t, why, done, deadline);
       core.progress.begin_wait();
-      t.waits_in.store(why, std::memory_order_relaxed);
+      t.waits_in.set(why);
       core.progress.tell_if_stuck();
       continue;
     }
@@ -91,8 +99,8 @@ void park_until(
   }
   core.progress.end_wait();
   core.progress.wait_returned();
-  t.waits_for.store(outer_waits_for, std::memory_order_relaxed);
-  t.waits_in.store(outer_why, std::memory_order_relaxed);
+  t.waits_for.set(outer_waits_for);
+  t.waits_in.set(outer_why);
   return_to_seats(t, s);
 }
 

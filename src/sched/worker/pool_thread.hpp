@@ -6,6 +6,7 @@
 
 #include "os/clock.hpp"
 #include "os/thread.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
@@ -31,7 +32,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   os::ticks steal_after = 0; ///< see learn()
   os::ticks pause = 0;
   // How often it has begun or ended a task: odd while it runs one. Written by itself.
-  std::atomic<unsigned> boundaries{0};
+  relaxed<unsigned> boundaries;
   unsigned schedule_tick = 0; ///< how often it has looked for a normal task
   unsigned class_tick = 0;    ///< how often it has looked while a task of another class was queued
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
@@ -47,32 +48,32 @@ struct pool_thread final : thread_context, idle_set_thread {
   std::size_t stale_enough = stale_at_least; ///< for the next
 
   // Scopes that were opened here and have a child that has not begun; see scopes.md.
-  mutex scopes_mutex;                   // taken before a scope's own
-  intrusive_list<child_source> scopes;  // the oldest first; guarded by scopes_mutex
-  bool departed = false;                // its thread has left the pool; guarded by scopes_mutex
-  std::atomic<unsigned> open_scopes{0}; // how many; a hint for searchers
+  mutex scopes_mutex;                  // taken before a scope's own
+  intrusive_list<child_source> scopes; // the oldest first; guarded by scopes_mutex
+  bool departed = false;               // its thread has left the pool; guarded by scopes_mutex
+  announced<unsigned> open_scopes;     // how many; a hint for searchers
 
   // The system's thread.
   os::thread handle;
   pool_thread* next_to_make = nullptr; // in the monitor's list
-  std::atomic<os::thread_id> tid{0};
+  relaxed<os::thread_id> tid;
   int pinned_to = -1, refused_cpu = -1;
-  bool resting = true;              ///< went idle and has not noticed a call since; its own note
-  std::atomic<bool> worker{false};  ///< made by the pool; else a guest
-  std::atomic<bool> exiting{false}; ///< to end when idle
-  std::atomic<bool> relief{false};  ///< called for relief: runs ready tasks without a seat
-  /// A task that it is to run without a seat. The sender writes it before it wakes the thread or makes it;
-  /// the thread takes it out.
-  std::atomic<task*> aside{nullptr};
+  bool resting = true;             ///< went idle and has not noticed a call since; its own note
+  std::atomic<bool> worker{false}; ///< made by the pool; else a guest
+  flag exiting;                    ///< to end when idle
+  flag relief;                     ///< called for relief: runs ready tasks without a seat
+  /// A task that it is to run without a seat. The sender puts it there before it wakes the thread or makes
+  /// it.
+  single_slot<task> aside;
   bool spins_first = false;         ///< it has run such a task: it waits awake for the next one, for a while
   pool_thread* relieves = nullptr;  ///< the blocked thread whose substitute it is; null: the one extra thread
   unsigned boundaries_then = 0;     ///< of that thread, or of all others, when it was called
   thread_context* outer = &outside; ///< its context, perhaps in another pool, before it joined this one
 
   // What it waits for, for the stall report; written by itself.
-  std::atomic<char const*> waits_in{nullptr};
-  std::atomic<thread_context const*> waits_for{nullptr};
-  std::atomic<os::ticks> waits_since{0};
+  relaxed<char const*> waits_in;
+  relaxed<thread_context const*> waits_for;
+  relaxed<os::ticks> waits_since;
 
   blocking_mark blocks_on_seat; ///< it is in a blocking region in which it keeps its seat
 
@@ -105,9 +106,7 @@ struct pool_thread final : thread_context, idle_set_thread {
     return static_cast<seat*>(place.load(std::memory_order_acquire));
   }
   /// The thread begins or ends a task that is not nested in another. relaxed, both: a count with one writer.
-  void pass_boundary() noexcept {
-    boundaries.store(boundaries.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  void pass_boundary() noexcept { boundaries.set(boundaries.get() + 1); }
   [[nodiscard]] static bool is_in_task(unsigned at_boundaries) noexcept { return at_boundaries % 2 != 0; }
   /// By the thread itself. Its own count before the seat's: see pool_core::stats().
   void bump(counted c) noexcept {

@@ -8,6 +8,7 @@
 #include "sched/worker/worker.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -26,7 +27,7 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
   steal_result result;
   if (&t == &victim || !victim.chain.has_latent()) return result;
   // A parked thread serves no request.
-  if (victim.waits_in.load(std::memory_order_relaxed) == nullptr) {
+  if (victim.waits_in.get() == nullptr) {
     if (!victim.chain.ask(t.box, &t, t.chain.mark(), w)) {
       t.counts.bump(counted::contended);
       return result;
@@ -44,13 +45,12 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
       return result;
     }
   }
-  // acquire: pairs with the release below, because one thief takes at a time.
-  if (core.take_gate.exchange(true, std::memory_order_acquire)) {
+  std::unique_lock const taking(core.take_gate, std::try_to_lock);
+  if (!taking) {
     t.counts.bump(counted::contended);
     return result;
   }
   result = victim.chain.take(&victim, &t, t.chain.mark(), w);
-  core.take_gate.store(false, std::memory_order_release);
   if (result) t.bump(counted::taken);
   return result;
 }
@@ -228,7 +228,7 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
   // The occupant has not run its slot's task all the time: this thread steals it.
   if (hot.where == nullptr || os::now() - hot_since < patience) return false;
   end_search();
-  task* const k = hot.where->lifo_slot.exchange(nullptr, std::memory_order_acquire);
+  task* const k = hot.where->lifo_slot.take();
   if (last && (k == nullptr || core.queues.any_shared())) core.notify();
   if (k == nullptr) return false;
   t.bump(counted::stolen);

@@ -49,13 +49,8 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
       if (task* k = in_place_of_inbox(core, t, s)) return k;
     if (task* k = s.inbox.pop()) return k;
   }
-  auto const from_slot = [&s] {
-    return s.lifo_slot.load(std::memory_order_relaxed) != nullptr
-               ? s.lifo_slot.exchange(nullptr, std::memory_order_acquire)
-               : nullptr;
-  };
   if (t.slot_runs != most_slot_runs) {
-    if (task* k = from_slot()) {
+    if (task* k = s.lifo_slot.take()) {
       ++t.slot_runs;
       return k;
     }
@@ -71,7 +66,7 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
     t.ran_event = event;
     return first;
   }
-  return from_slot();
+  return s.lifo_slot.take();
 }
 
 /// Something other than normal is queued. Normal tasks are counted on their own, so that what is fair among
@@ -162,13 +157,12 @@ void rest(pool_core& core, pool_thread& t, bool searching) noexcept {
 
 /// Runs a task that was sent to this thread, without a seat. False: there is none.
 bool run_aside(pool_core& core, pool_thread& t) noexcept {
-  if (t.aside.load(std::memory_order_relaxed) == nullptr) return false; // relaxed: looked at once more
-  // acquire: pairs with pool_core::send_aside().
-  task& k = *t.aside.exchange(nullptr, std::memory_order_acquire);
+  task* const k = t.aside.take(); // looked at once more if it comes too late for this look
+  if (k == nullptr) return false;
   t.resting = false; // the sender has counted it as active
   core.quiescence.thread_began();
   t.pass_boundary();
-  run_task(core, t, k);
+  run_task(core, t, *k);
   t.pass_boundary();
   t.spins_first = true;
   return true;
@@ -177,23 +171,21 @@ bool run_aside(pool_core& core, pool_thread& t) noexcept {
 /// Waits awake for the time of a search: calls of race() and hedge() in a row need no wake. When the threads
 /// that do so and the thread that makes the calls are more than there are CPUs, they let each other run.
 void spin_before_sleep(pool_core& core, pool_thread const& t) noexcept {
-  core.spinning.fetch_add(1, std::memory_order_relaxed);
+  core.spinning.add(1);
   os::ticks const until = os::now() + core.search_ticks();
   while (!t.parker.is_notified() && os::now() < until) {
     for (unsigned i = 0; i != 16 && !t.parker.is_notified(); ++i) std_policy::pause();
-    if (core.spinning.load(std::memory_order_relaxed) >= core.threads.cpus()) std::this_thread::yield();
+    if (core.spinning.get() >= core.threads.cpus()) std::this_thread::yield();
   }
-  core.spinning.fetch_sub(1, std::memory_order_relaxed);
+  core.spinning.subtract(1);
 }
 
 /// Sleeps until called to a seat, for relief or for a task without a seat. False: the thread is to end.
 bool sleep(pool_core& core, pool_thread& t) noexcept {
   for (;;) {
     if (t.sits_on() != nullptr) return true;
-    if (t.relief.load(std::memory_order_acquire)) return true;
-    if (t.aside.load(std::memory_order_relaxed) != nullptr) return true; // relaxed: as in run_aside()
-    // acquire, both: pair with wind_up() and end_surplus(), because these unpark this thread afterwards.
-    bool const exits = t.exiting.load(std::memory_order_acquire);
+    if (t.relief.is_raised() || !t.aside.is_empty()) return true;
+    bool const exits = t.exiting.is_raised(); // by wind_up(), which unparks this thread afterwards
     if (exits || core.threads.any_surplus()) {
       auto const struck = core.idle_threads.strike(t, !exits);
       if (struck == idle_set::struck::called) continue;
@@ -210,7 +202,7 @@ bool sleep(pool_core& core, pool_thread& t) noexcept {
       spin_before_sleep(core, t);
       continue;
     }
-    event_source* const e = installed_events.load(std::memory_order_acquire); // pairs with start()
+    event_source* const e = installed_events.get();
     if (e == nullptr || !e->sleep(t.parker)) t.parker.park();
   }
 }
@@ -223,7 +215,7 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept {
     seat* const s = t.sits_on();
     if (s == nullptr) {
       if (run_aside(core, t)) continue;
-      if (t.relief.load(std::memory_order_acquire))
+      if (t.relief.is_raised())
         core.progress.relieve(t);
       else if (!t.resting) // it has ended a task without a seat
         rest(core, t, false);

@@ -2,9 +2,9 @@
 // for one.
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,7 +29,7 @@ class stop_list_node {
   stop_listener* next_ = nullptr;
   stop_listener* previous_ = nullptr;
   enum class phase : unsigned char { out, listed, called };
-  std::atomic<phase> phase_{phase::out}; // changes under the scope's lock, except at the end of a call
+  published<phase> phase_; // changes under the scope's lock, except at the end of a call
 
   stop_level told_ = stop_level::none; // guarded by the scope's lock
   bool stays_ = false;                 ///< it is called for every level
@@ -58,7 +58,7 @@ class stop_link final : stop_listener {
   stop_scope* parent_;
   stop_scope* child_ = nullptr; // set once
   /// The count of requests at which no stop was requested from the child upwards.
-  std::atomic<std::uint64_t> clear_at_{0};
+  relaxed<std::uint64_t> clear_at_;
   bool listens_ = false; // guarded by the child's lock
 
   void stop_requested() noexcept override;
@@ -75,7 +75,7 @@ public:
 
 /// The number of stop requests in the process so far. While it does not change, no scope has to check its
 /// ancestors twice.
-[[gnu::visibility("default")]] inline constinit std::atomic<std::uint64_t> stop_requests{1};
+[[gnu::visibility("default")]] inline constinit published<std::uint64_t> stop_requests{1};
 
 /// Thread-safe.
 class stop_scope {
@@ -100,7 +100,7 @@ class stop_scope {
   stop_link* up_ = nullptr;
   mutable stop_listener* first_ = nullptr; // guarded by mutex_
   mutable mutex mutex_;
-  std::atomic<stop_level> requested_{stop_level::none};
+  relaxed<stop_level> requested_;   // changes under mutex_
   mutable bool has_tokens_ = false; // guarded by mutex_: the first listener is a token_state, from now on
   bool const shielded_;
   bool const owned_ = true;
@@ -151,14 +151,12 @@ public:
   /// parent.
   [[nodiscard]] stop_level level() const noexcept {
     if (up_ == nullptr) return requested_here();
-    // acquire: pairs with request(), because the levels that were set before the count rose are read next.
-    std::uint64_t const now = stop_requests.load(std::memory_order_acquire);
-    return up_->clear_at_.load(std::memory_order_relaxed) == now ? stop_level::none : look_upwards(now);
+    // The levels that were set before the count rose are read next.
+    std::uint64_t const now = stop_requests.get();
+    return up_->clear_at_.get() == now ? stop_level::none : look_upwards(now);
   }
-  /// This scope's own level. relaxed: the caller checks again, and orders nothing by it.
-  [[nodiscard]] stop_level requested_here() const noexcept {
-    return requested_.load(std::memory_order_relaxed);
-  }
+  /// This scope's own level, a hint.
+  [[nodiscard]] stop_level requested_here() const noexcept { return requested_.get(); }
   /// See shielded(): a drain of the pool does not reach it.
   [[nodiscard]] bool is_shielded() const noexcept { return shielded_; }
   /// True if it belongs to a task or a scope, or is within one. A discard of the pool stops nothing else.
@@ -177,11 +175,10 @@ public:
   void remove(stop_listener& l) noexcept;
 };
 
-// relaxed: a parent that was clear at that count of requests is clear with a new scope below it.
+// A parent that was clear at that count of requests is clear with a new scope below it.
 inline stop_link::stop_link(stop_scope& parent) noexcept
     : stop_link(&parent) {
-  if (parent.up_ != nullptr)
-    clear_at_.store(parent.up_->clear_at_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (parent.up_ != nullptr) clear_at_.set(parent.up_->clear_at_.get());
 }
 
 /// A scope within another one, in a frame.

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/future.hpp"
 
-#include <atomic>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -335,8 +335,7 @@ struct hop {
     };
 
     coroutine_task* back = nullptr;
-    std::atomic<bool> first_over{
-        false}; // the hop has ended, or the coroutine task is suspended: the first of the two
+    flag first_over; // the hop has ended, or the coroutine task is suspended: the first of the two
 
     hop get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
     [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
@@ -344,8 +343,8 @@ struct hop {
     void return_void() noexcept {}
     void unhandled_exception() noexcept {} // it throws nothing
 
-    /// acq_rel: pairs with itself, because the second thread offers the task that the first prepared.
-    [[nodiscard]] bool is_second() noexcept { return first_over.exchange(true, std::memory_order_acq_rel); }
+    /// The second thread offers the task that the first prepared.
+    [[nodiscard]] bool is_second() noexcept { return !first_over.try_raise(); }
     void end() noexcept {
       coroutine_task& a = *back;
       if (is_second()) offer(a);

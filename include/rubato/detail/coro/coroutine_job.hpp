@@ -103,7 +103,7 @@ template<class T>
                                     rubato::task<T>&& t) {
   auto* const made = make_in_slab<child_job<T>>(around, std::move(t));
   future<T> out = future_access::make<T>(state_ref(made));
-  made->seat = seat;
+  made->seat.set(seat);
   spawn_state(c, *made);
   return out;
 }

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/sync/child_count.hpp"
 #include "rubato/detail/sync/pinned_ptr.hpp"
 #include "rubato/detail/sync/race.hpp"
+#include "rubato/detail/sync/requeue_number.hpp"
 #include "rubato/detail/sync/suspension.hpp"
 
-#include <atomic>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -39,17 +40,12 @@ class coroutine_task : public future_state, owned_task {
   friend class wait_operation;
 
   friend class requeue_entry;
-  static constexpr std::uint32_t to_be_dropped = 1, one_child = 2, dropped = 1U << 31U | to_be_dropped;
 
   // Every suspended coroutine has one: small fields first, behind those of the owned task.
   std::uint32_t flushes_ : 31 = 0;
   std::uint32_t leaf_is_ours_ : 1 = 0; ///< its promise can be found
-  /// Twice the number of children that refer to its frames, plus 1 if it is to be destroyed when they have
-  /// ended.
-  std::atomic<std::uint32_t> children_{0};
-  /// Twice the number of its newest requeue entry, plus 1 if that entry stands for it: if its own was claimed
-  /// and is still in another place.
-  std::atomic<std::uint32_t> requeue_number_{0};
+  child_count children_;               ///< that refer to its frames
+  requeue_number requeue_number_;
   std::coroutine_handle<> leaf_; ///< resumed next
   stop_scope* scope_ = &stop; ///< in force where it stands: its own, or that of a fork group that it awaits
   pinned_ptr<wait_operation> waits_on_; ///< in one of its frames
@@ -85,12 +81,10 @@ public:
   /// of them.
   void drop() noexcept override;
   /// For the thread that runs it: n children refer to its frames from now on. They may have ended already.
-  void children_begun(std::uint32_t n) noexcept {
-    children_.fetch_add(n * one_child, std::memory_order_relaxed); // relaxed: queued or awaited afterwards
-  }
+  void children_begun(std::uint32_t n) noexcept { children_.begin(n); }
   /// A child does not refer to its frames any more. The caller has a reference, or keeps it from ending.
   /// True: it was to be dropped, and the caller destroys it.
-  [[nodiscard]] bool child_ended() noexcept;
+  [[nodiscard]] bool child_ended() noexcept { return children_.end(); }
   /// Destroys it where it is suspended.
   void destroy() noexcept;
   [[nodiscard]] bool withdraw(owned_task const& as) noexcept override;
@@ -98,13 +92,8 @@ public:
   [[nodiscard]] std::uint32_t flushes() const noexcept { return flushes_; }
 
   [[nodiscard]] task* make_requeue_entry() noexcept override;
-  [[nodiscard]] bool is_ready_elsewhere() const noexcept override {
-    return (requeue_number_.load(std::memory_order_seq_cst) & 1U) != 0; // pairs with requeue_entry::make()
-  }
-  [[nodiscard]] bool claim_elsewhere() noexcept override {
-    // acquire: pairs with requeue(), because the claimer resumes what it wrote.
-    return (requeue_number_.fetch_and(~1U, std::memory_order_acquire) & 1U) != 0;
-  }
+  [[nodiscard]] bool is_ready_elsewhere() const noexcept override { return requeue_number_.is_ready(); }
+  [[nodiscard]] bool claim_elsewhere() noexcept override { return requeue_number_.claim(); }
 
   /// From await_suspend of another library's awaitable: the coroutine to resume. A thread calls offer()
   /// later.

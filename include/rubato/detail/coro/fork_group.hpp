@@ -2,6 +2,7 @@
 // free: forks as cheap as those of join(). docs/design/coroutines.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
@@ -101,7 +102,7 @@ class fork_group : join_point {
   friend class group_member_task;
 
 public:
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  static constexpr std::uint32_t none = first_of<std::uint32_t>::none;
 
 private:
   /// The wait of the coroutine when no member is left to run in its place.
@@ -124,12 +125,12 @@ private:
   std::uint32_t const count_;
   std::uint32_t next_ = 0; ///< the next member to run here; from first_latent_ on they are forked
   std::uint32_t first_latent_ = 0;
-  std::uint32_t stayed_ = 0;        ///< the number of members that have run here
-  std::uint32_t flushes_ = 0;       ///< the coroutine's count when they were forked
-  bool rested_ = false;             ///< the coroutine has waited for the rest
-  group_member* here_ = nullptr;    ///< the member that runs as a part of the coroutine
-  std::atomic<std::uint32_t> left_; ///< members that have not ended, plus one for the coroutine
-  std::atomic<std::uint32_t> first_failed_{none};
+  std::uint32_t stayed_ = 0;      ///< the number of members that have run here
+  std::uint32_t flushes_ = 0;     ///< the coroutine's count when they were forked
+  bool rested_ = false;           ///< the coroutine has waited for the rest
+  group_member* here_ = nullptr;  ///< the member that runs as a part of the coroutine
+  countdown<std::uint32_t> left_; ///< members that have not ended, plus one for the coroutine
+  first_of<std::uint32_t> first_failed_;
   group_race* const race_;
   uninitialized<wait_for_rest> rest_; ///< built when it is awaited
 
@@ -176,7 +177,7 @@ public:
   /// When the coroutine resumes: throws the first failure in time.
   void finish() {
     if (rested_) static_cast<void>(rest_.value.retire());
-    if (std::uint32_t const i = first_failed_.load(std::memory_order_relaxed); i != none)
+    if (std::uint32_t const i = first_failed_.get(); i != none) // ordered by left_
       std::rethrow_exception(all_[i].error());
   }
 
@@ -191,8 +192,8 @@ public:
 class group_race final : public wait_operation, public race {
   enum class state : unsigned char { open, awaited, decided };
   std::atomic<state> state_{state::open};
-  std::atomic<std::uint32_t> undecided_; ///< members that may still succeed
-  std::atomic<std::uint32_t> last_failed_{none};
+  countdown<std::uint32_t> undecided_; ///< members that may still succeed
+  relaxed<std::uint32_t> last_failed_{none};
 
   [[nodiscard]] bool insert() noexcept override;
   [[nodiscard]] bool remove() noexcept override { return false; }
@@ -210,9 +211,7 @@ public:
   void await_resume() noexcept { static_cast<void>(retire()); }
 
   /// Called after all have ended.
-  [[nodiscard]] std::uint32_t last_failed() const noexcept {
-    return last_failed_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint32_t last_failed() const noexcept { return last_failed_.get(); }
 };
 
 /// A group of the tasks in a tuple or a vector. `around` and `how`: as for fork_group.

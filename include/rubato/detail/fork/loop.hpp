@@ -8,12 +8,12 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -93,9 +93,9 @@ public:
 class loop_root {
   thread_context* owner_;
   stop_around around_;
-  fork_scope stop_;                         // all calls of the loop; the first failure stops it
-  std::atomic<std::uint32_t> elsewhere_{0}; // pieces that other threads run
-  std::atomic<bool> ended_early_{false};
+  fork_scope stop_;                    // all calls of the loop; the first failure stops it
+  countdown<std::uint32_t> elsewhere_; // pieces that other threads run
+  relaxed<bool> ended_early_;
   mutex mutex_;
   std::exception_ptr error_; // guarded by mutex_
 
@@ -108,9 +108,7 @@ public:
   [[nodiscard]] thread_context& owner() const noexcept { return *owner_; }
 
   /// True if no further chunk may begin.
-  [[nodiscard]] bool stopped() const noexcept {
-    return ended_early_.load(std::memory_order_relaxed) || around_.stopped();
-  }
+  [[nodiscard]] bool stopped() const noexcept { return ended_early_.get() || around_.stopped(); }
   /// The scope of the loop's calls.
   [[nodiscard]] stop_scope& stop() noexcept { return stop_.own; }
   /// For a thread that runs a part of the loop, outside its handler: stop callbacks run here.
@@ -119,22 +117,19 @@ public:
       std::lock_guard const guard(mutex_);
       if (error_ != nullptr) return;
       error_ = std::move(e);
-      ended_early_.store(true, std::memory_order_relaxed); // relaxed: an early end orders nothing
+      ended_early_.set(true);
     }
     stop_.own.request_stop();
   }
 
   /// Some items will never begin.
-  void cut_short() noexcept { ended_early_.store(true, std::memory_order_relaxed); } // relaxed: as in fail()
+  void cut_short() noexcept { ended_early_.set(true); }
 
   /// Under the lock of a chain that holds a piece, which keeps the root alive.
-  void piece_leaves() noexcept { elsewhere_.fetch_add(1, std::memory_order_relaxed); }
+  void piece_leaves() noexcept { elsewhere_.add(); }
   /// The last access of the thread that ran a piece: the root may be gone afterwards.
   void piece_ends() noexcept;
-  [[nodiscard]] bool all_back() const noexcept {
-    // acquire: pairs with piece_ends(), because the caller sees the pieces' effects.
-    return elsewhere_.load(std::memory_order_acquire) == 0;
-  }
+  [[nodiscard]] bool all_back() const noexcept { return elsewhere_.is_over(); }
 
   /// For the owner, when its own share is done: helps with other threads' pieces, then waits. Throws the
   /// first exception; throws cancelled if the scope around the loop was stopped before the end.

@@ -93,7 +93,7 @@ auto spawn_on_core(pool_core& c, std::uint16_t seat, priority p, F&& f, Args&&..
     throw;
   }
   made->holds_capacity = true;
-  made->seat = seat;
+  made->seat.set(seat);
   future<result> out = future_access::make<result>(state_ref(made));
   spawn_state(c, *made, p);
   return out;

@@ -159,7 +159,7 @@ class future_job : public closure_job<F>, stop_listener {
   /// Called for a stop of an outer scope. A thread that cancels the future stops its inputs itself, however
   /// many there are in a row.
   void stop_requested() noexcept override {
-    if (this->asked.load(std::memory_order_acquire)) return; // cancel_inputs() stops the inner future
+    if (this->asked.is_raised()) return; // cancel_inputs() stops the inner future
     if (state_ref const inner = inner_now()) {
       this->hold(); // a stop callback may complete the inner future, and so this
       state_ref const held(this);

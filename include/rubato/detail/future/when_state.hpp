@@ -1,11 +1,11 @@
 // The states of when_all() and when_any(). docs/design/futures.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -158,9 +158,9 @@ public:
 /// other inputs to stop; the state then waits only for inputs whose work it owns.
 template<class Inputs>
 class when_all_state final : public when_state<typename Inputs::all_type, Inputs> {
-  static constexpr std::size_t none = ~std::size_t{0}, forsaken = none - 1;
-  std::atomic<std::size_t> failed_{none};
-  std::atomic<std::size_t> left_;
+  static constexpr std::size_t none = first_of<std::size_t>::none, forsaken = none - 1;
+  first_of<std::size_t> failed_;
+  countdown<std::size_t> left_;
 
   /// True if the state does not wait for this input after a failure: it has other owners, or no work runs for
   /// it.
@@ -174,16 +174,9 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
   }
 
   void note(when_input& g) noexcept {
-    if (g.source->has_failed() && note_failure(g.index)) stop_others(g.index);
-  }
-  /// True: it is the first failure. Its own input is not counted down yet, so the state cannot complete
-  /// meanwhile.
-  [[nodiscard]] bool note_failure(std::size_t index) noexcept {
-    std::size_t expected = none;
-    // acquire: pairs with is_over(), because stop_others() must find the inputs added before. release: pairs
-    // with is_over(), which may come after this.
-    return failed_.compare_exchange_strong(expected, index, std::memory_order_acq_rel,
-                                           std::memory_order_relaxed);
+    // If it is the first failure: its own input is not counted down yet, so the state cannot complete
+    // meanwhile.
+    if (g.source->has_failed() && failed_.claim(g.index)) stop_others(g.index);
   }
   void stop_others(std::size_t failed) noexcept {
     // The newest waiter first: many copies of one shared future are many waiters in one list.
@@ -195,14 +188,13 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
     }
   }
   void forsake() noexcept override {
-    static_cast<void>(note_failure(forsaken)); // cancel() has asked all inputs to stop
+    static_cast<void>(failed_.claim(forsaken)); // cancel() has asked all inputs to stop
     if (count_down()) this->complete();
   }
 
   [[nodiscard]] bool count_down() noexcept {
-    // acq_rel: pairs with itself, because the last one reads what the others have noted.
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
-    if (std::size_t const i = failed_.load(std::memory_order_relaxed); i != none)
+    if (!left_.arrive()) return false;
+    if (std::size_t const i = failed_.get(); i != none)
       this->fail(i == forsaken ? cancelled_error() : this->inputs_[i].error());
     else
       this->slot().fill([this] { return this->inputs_.values(); });
@@ -211,16 +203,15 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
 
   /// False: the state waits for this input.
   [[nodiscard]] bool is_over(when_input& g) noexcept {
-    // relaxed: a failure that this misses is found below, or finds this input.
-    if (may_leave(g) && failed_.load(std::memory_order_relaxed) != none) return true;
+    // A failure that this misses is found below, or finds this input.
+    if (may_leave(g) && failed_.get() != none) return true;
     if (!g.source->waiters.add(g)) {
       note(g);
       return true;
     }
-    // A read-modify-write: pairs with note_failure(). Either it comes before that, and stop_others() finds
-    // the input, or it reads the failure. The thread that removes the input counts it down.
-    return may_leave(g) && failed_.fetch_add(0, std::memory_order_acq_rel) != none &&
-           g.source->waiters.remove(g);
+    // Either stop_others() finds the input, or this thread the failure. The thread that removes the input
+    // counts it down.
+    return may_leave(g) && failed_.is_claimed_now() && g.source->waiters.remove(g);
   }
 
 public:
@@ -249,9 +240,9 @@ struct any_result {
 template<class Inputs>
 class when_any_state final : public when_state<any_result<typename Inputs::any_type>, Inputs> {
   using result = any_result<typename Inputs::any_type>;
-  static constexpr std::size_t none = ~std::size_t{0};
-  std::atomic<std::size_t> winner_{none};
-  std::atomic<std::size_t> left_;
+  static constexpr std::size_t none = first_of<std::size_t>::none;
+  first_of<std::size_t> winner_;
+  countdown<std::size_t> left_;
 
   void arrived(when_input& g, completions& more) noexcept override {
     if (note(g)) more.push(g);
@@ -260,10 +251,7 @@ class when_any_state final : public when_state<any_result<typename Inputs::any_t
 
   /// True: the state has its result.
   [[nodiscard]] bool note(when_input& g) noexcept {
-    std::size_t expected = none;
-    bool const wins = !g.source->has_failed() &&
-                      winner_.compare_exchange_strong(expected, g.index, std::memory_order_acq_rel,
-                                                      std::memory_order_relaxed); // pairs with begin()
+    bool const wins = !g.source->has_failed() && winner_.claim(g.index);
     if (wins) {
       this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
       stop_losers(g.index);
@@ -273,11 +261,7 @@ class when_any_state final : public when_state<any_result<typename Inputs::any_t
     return wins || was_last;
   }
   /// True: all inputs have ended, and none has won.
-  [[nodiscard]] bool count_down() noexcept {
-    // acq_rel: pairs with itself, because the last one reads what the others have written.
-    return left_.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
-           winner_.load(std::memory_order_relaxed) == none;
-  }
+  [[nodiscard]] bool count_down() noexcept { return left_.arrive() && winner_.get() == none; }
   void forsake() noexcept override {
     if (count_down()) {
       this->fail(cancelled_error());
@@ -306,13 +290,12 @@ public:
   void begin() noexcept {
     for (std::size_t i = 0; i != this->inputs_.size(); ++i) {
       when_input& g = this->inputs_[i];
-      // relaxed: a winner that this misses is found below, or finds this input.
-      if (winner_.load(std::memory_order_relaxed) == none) {
+      // A winner that this misses is found below, or finds this input.
+      if (winner_.get() == none) {
         if (g.source->waiters.add(g)) {
-          // A read-modify-write: pairs with note(). Either it comes before that, and stop_losers() finds the
-          // input, or it reads the winner. The thread that removes the input releases its reference.
-          if (winner_.fetch_add(0, std::memory_order_acq_rel) == none || !g.source->waiters.remove(g))
-            continue;
+          // Either stop_losers() finds the input, or this thread the winner. The thread that removes the
+          // input releases its reference.
+          if (!winner_.is_claimed_now() || !g.source->waiters.remove(g)) continue;
         } else if (note(g)) {
           this->complete();
         }

@@ -1,12 +1,12 @@
 // The bodies of the pool's templates.
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/pool/timed_job.hpp"
 #include "rubato/thread_pool.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -28,9 +28,9 @@ struct bulk {
   bulk_task<F> first; ///< so that enqueue_bulk() allocates once
   F f;
   std::size_t n;
-  std::atomic<std::size_t> next{0};
-  std::atomic<std::size_t> tasks{1}; ///< tasks that refer to this
-  std::atomic<bool> queued{true};    ///< one of them is in a queue, as long as an index is left
+  relaxed<std::size_t> next;
+  references tasks{1};        ///< of the tasks to this
+  relaxed<bool> queued{true}; ///< one of them is in a queue, as long as an index is left
   pool_core* core;
 
   template<class G>
@@ -41,8 +41,7 @@ struct bulk {
       , core(&c) {}
 
   void release() noexcept {
-    // acq_rel: pairs with itself, because the last one destroys the callable after every call.
-    if (tasks.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (!tasks.release()) return;
     std::destroy_at(this);
     deallocate(this, sizeof(bulk));
   }
@@ -58,7 +57,7 @@ public:
   bulk_item(bulk<F>& b, std::size_t i) noexcept
       : shared_(&b)
       , i_(i) {
-    b.tasks.fetch_add(1, std::memory_order_relaxed); // relaxed: the caller's reference keeps it
+    b.tasks.hold();
   }
   bulk_item(bulk_item&& other) noexcept
       : shared_(std::exchange(other.shared_, nullptr))
@@ -86,10 +85,8 @@ class bulk_task final : public task {
   static void run(task& base, thread_context* runner) noexcept {
     auto& self = static_cast<bulk_task&>(base);
     bulk<F>& b = *self.shared_;
-    // relaxed, here and below: the flag limits the queued tasks to one, and orders nothing.
-    b.queued.store(false, std::memory_order_relaxed);
-    if (runner == nullptr || !self.run_slice(b, *runner) ||
-        b.queued.exchange(true, std::memory_order_relaxed)) {
+    b.queued.set(false);
+    if (runner == nullptr || !self.run_slice(b, *runner) || b.queued.exchange(true)) {
       self.release(b);
       return;
     }
@@ -108,17 +105,15 @@ class bulk_task final : public task {
   /// Queues another task, so that other workers find the remaining indices while the caller runs its chunk.
   /// Failing is no error.
   void leave_word(bulk<F>& b) noexcept {
-    if (b.next.load(std::memory_order_relaxed) >= b.n || b.queued.load(std::memory_order_relaxed) ||
-        b.queued.exchange(true, std::memory_order_relaxed))
-      return;
-    b.tasks.fetch_add(1, std::memory_order_relaxed);
+    if (b.next.get() >= b.n || b.queued.get() || b.queued.exchange(true)) return;
+    b.tasks.hold();
     try {
       auto* const t = ::new (allocate(sizeof(bulk_task))) bulk_task(b);
       t->holds_capacity = false;
       queue(*b.core, t);
     } catch (std::bad_alloc const&) {
-      b.queued.store(false, std::memory_order_relaxed);
-      b.tasks.fetch_sub(1, std::memory_order_relaxed); // not the last: the caller's reference is left
+      b.queued.set(false);
+      static_cast<void>(b.tasks.release()); // not the last: the caller's reference is left
     }
   }
 
@@ -127,12 +122,12 @@ class bulk_task final : public task {
     std::int64_t const begin = tick_count();
     std::int64_t before = begin;
     for (std::size_t chunk = 1;;) {
-      std::size_t const done = b.next.load(std::memory_order_relaxed);
+      std::size_t const done = b.next.get();
       if (done >= b.n) return false;
       // Chunks shrink towards the end: a slow item must not hide more than its share.
       std::size_t const share = (b.n - done) / (2 * static_cast<std::size_t>(size_of(*b.core)) + 1);
       std::size_t const want = std::max(std::size_t{1}, std::min(chunk, share));
-      std::size_t const first = b.next.fetch_add(want, std::memory_order_relaxed);
+      std::size_t const first = b.next.add(want);
       if (first >= b.n) return false;
       std::size_t const last = std::min(b.n, first + want);
       leave_word(b);
@@ -151,7 +146,7 @@ class bulk_task final : public task {
         chunk = std::min(chunk * 2, most);
       else
         chunk = std::max(std::size_t{1}, chunk / 2);
-      if (now - begin > slice_us * ticks_per_us()) return b.next.load(std::memory_order_relaxed) < b.n;
+      if (now - begin > slice_us * ticks_per_us()) return b.next.get() < b.n;
       before = now;
     }
   }
@@ -354,8 +349,7 @@ auto pool::run(F&& f) -> detail::brought_if_fits_t<F> {
       return detail::call_and_wait(me, std::forward<F>(f));
     };
     detail::thread_context& me = *detail::current;
-    if (me.core != nullptr && me.core == core_.load(std::memory_order_relaxed))
-      return static_cast<result>(body(me));
+    if (me.core != nullptr && me.core == core_.own()) return static_cast<result>(body(me));
     return static_cast<result>(detail::on_pool(this, body));
   }
 }

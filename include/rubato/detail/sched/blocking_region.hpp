@@ -1,28 +1,26 @@
 // A thread's time in the kernel, during which it may leave its seat to another thread. docs/design/parking.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 
 namespace rubato::detail {
 
-/// The history of the blocking() calls with one callable. relaxed: a guess that orders nothing.
+/// The history of the blocking() calls with one callable: a guess.
 class blocking_history {
   static constexpr unsigned enough = 4;
   static constexpr std::int64_t brief_us = 200; // as long as many tasks
-  std::atomic<unsigned> brief_calls_{0};        // consecutive
+  relaxed<unsigned> brief_calls_;               // consecutive
 
 public:
-  [[nodiscard]] bool is_brief() const noexcept {
-    return brief_calls_.load(std::memory_order_relaxed) == enough;
-  }
+  [[nodiscard]] bool is_brief() const noexcept { return brief_calls_.get() == enough; }
   void add(std::int64_t ticks) noexcept {
-    unsigned const before = brief_calls_.load(std::memory_order_relaxed);
+    unsigned const before = brief_calls_.get();
     unsigned const now = ticks < brief_us * ticks_per_us() ? std::min(before + 1, enough) : 0;
-    if (now != before) brief_calls_.store(now, std::memory_order_relaxed);
+    if (now != before) brief_calls_.set(now);
   }
 };
 

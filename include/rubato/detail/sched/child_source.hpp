@@ -1,10 +1,10 @@
 // A scope as the scheduler sees it: its children that have not begun. docs/design/scopes.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
 
-#include <atomic>
 #include <cstddef>
 
 namespace rubato::detail {
@@ -35,12 +35,12 @@ protected:
   scope_child* last_ = nullptr;
   std::size_t running_ = 0;
 
-  std::atomic<bool> stopped_{false}; // no child begins any more
-  pool_thread* home_;                // the thread whose latent work the children are
+  relaxed<bool> stopped_; // no child begins any more
+  pool_thread* home_;     // the thread whose latent work the children are
 
   // The home's scopes_mutex guards the links. listed_ changes under both locks, so a thread may read it under
   // either; without a lock it is a hint.
-  std::atomic<bool> listed_{false};
+  relaxed<bool> listed_;
 
   explicit child_source(pool_thread& home) noexcept
       : home_(&home) {}

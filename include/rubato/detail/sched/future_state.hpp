@@ -25,6 +25,7 @@
 //   - `holders_`: any thread that has a reference may add one. The last release() destroys the state.
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/result.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
@@ -33,7 +34,6 @@
 #include "rubato/detail/sync/completion.hpp"
 #include "rubato/detail/sync/queue_state.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -98,21 +98,6 @@ public:
   [[nodiscard]] future_state* pop() noexcept;
 };
 
-/// The seat that work is bound to. relaxed: waiters read it while the work may be moving, and use it as a
-/// hint.
-class relaxed_seat {
-  std::atomic<std::uint16_t> seat_;
-
-public:
-  explicit relaxed_seat(std::uint16_t s) noexcept
-      : seat_(s) {}
-  operator std::uint16_t() const noexcept { return seat_.load(std::memory_order_relaxed); }
-  relaxed_seat& operator=(std::uint16_t s) noexcept {
-    seat_.store(s, std::memory_order_relaxed);
-    return *this;
-  }
-};
-
 /// Counted: the future (or shared futures, or the continuation that consumes it) has a reference, and so has
 /// the producer until complete(). See the rules at the head of this file.
 class future_state : public task {
@@ -120,19 +105,19 @@ public:
   static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
 
   // Small fields first: they fill the padding of the base.
-  queue_state queued;                 ///< is it in a queue, is it ready; its class
-  std::atomic<bool> asked{false};     ///< to stop, and so are its inputs
-  std::atomic<bool> displaced{false}; ///< its entry is in the queue of a pool that it has left
+  queue_state queued;      ///< is it in a queue, is it ready; its class
+  flag asked;              ///< to stop, and so are its inputs
+  relaxed<bool> displaced; ///< its entry is in the queue of a pool that it has left
 
 private:
-  std::atomic<std::uint32_t> holders_;
-  std::atomic<pool_core*> home_{nullptr};
+  references holders_;
+  relaxed<pool_core*> home_;
   static void tell(future_state& s, completions& more) noexcept;
 
 public:
-  std::atomic<std::uint32_t> begun_by{0}; ///< 1 + the number of the thread that began it
-  relaxed_seat seat{any_seat};            ///< the only seat that may run it
-  bool broken_off = false;                ///< by its pool's end, before it completes
+  relaxed<std::uint32_t> begun_by;       ///< 1 + the number of the thread that began it
+  relaxed<std::uint16_t> seat{any_seat}; ///< the only seat that may run it
+  bool broken_off = false;               ///< by its pool's end, before it completes
   completion waiters;
   [[no_unique_address]] stop_scope stop; // later fields use its padding
   outcome holds = outcome::none;         ///< what the result storage holds
@@ -190,9 +175,9 @@ public:
   /// The pool whose work it is; null: none. A continuation may still move. A state that waits for other
   /// pools' work may outlive its own pool: a caller that is not sure that the pool lives uses
   /// guard_if_there().
-  [[nodiscard]] pool_core* home() const noexcept { return home_.load(std::memory_order_relaxed); }
+  [[nodiscard]] pool_core* home() const noexcept { return home_.get(); }
   /// Called before the state is queued, which publishes the pool.
-  void settle(pool_core* c) noexcept { home_.store(c, std::memory_order_relaxed); }
+  void settle(pool_core* c) noexcept { home_.set(c); }
 
   [[nodiscard]] bool done() const noexcept { return waiters.closed(); }
   [[nodiscard]] bool has_failed() const noexcept { return holds == outcome::error; }
@@ -202,22 +187,12 @@ public:
   }
   /// The same, moved out: see result_access::take_error().
   [[nodiscard]] std::exception_ptr take_error() noexcept;
-  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void hold() noexcept { holders_.hold(); }
   void release() noexcept {
-    // acq_rel: pairs with the other threads' release(), because the last one destroys what they have written.
-    if (holders_.load(std::memory_order_acquire) == 1 ||
-        holders_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      dispose();
+    if (holders_.release()) dispose();
   }
   /// False: the caller has the only reference, and keeps it.
-  [[nodiscard]] bool release_unless_last() noexcept {
-    // acquire: pairs with release(), because the caller goes on with what the other threads have written.
-    std::uint32_t n = holders_.load(std::memory_order_acquire);
-    while (n != 1)
-      if (holders_.compare_exchange_weak(n, n - 1, std::memory_order_release, std::memory_order_acquire))
-        return true; // release: pairs with release() and with itself, because the last one destroys the state
-    return false;
-  }
+  [[nodiscard]] bool release_unless_last() noexcept { return holders_.release_unless_last(); }
 
   /// Asks it and its inputs to stop. Work that has not begun never begins.
   void cancel() noexcept;
@@ -291,10 +266,11 @@ inline void spawn_state(pool_core& c, future_state& s, priority p) noexcept {
     spawn_state_in_class(c, s);
   }
 }
-/// An event of the kernel's, or a deadline: the task goes to the event lane.
-enum class made_ready_by : bool { task, event };
-/// Queues an entry in that pool: on the seat if one is given, else in its class, if normal behind the task
-/// that runs now.
+/// event: one of the kernel's, or a deadline: it goes to the event lane. call: it begins no sooner than
+/// others that were queued before.
+enum class made_ready_by : unsigned char { task, event, call };
+/// Queues an entry in that pool: on the seat if one is given, else in its class, if normal and made ready by
+/// a task behind the task that runs now.
 void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry,
                 made_ready_by cause = made_ready_by::task) noexcept;
 /// The work is ready: queues it in its pool, unless an entry is already queued.

@@ -178,7 +178,7 @@ public:
 
   static void start(scope_core& s, std::uint16_t seat, auto&& g, priority p = priority::normal) {
     auto* const made = make_in_slab<member_job>(s, std::forward<decltype(g)>(g));
-    made->seat = seat;
+    made->seat.set(seat);
     if (s.admit(*made))
       spawn_state(s.core(), *made, p);
     else
