@@ -57,10 +57,32 @@ void owner_and_lookers(execution& e) {
     });
 }
 
+/// As a task that joins a strand: it links itself to the task before it and then reads its own class, while a
+/// thread raises that class and then looks for the link.
+void link_or_change_is_seen(execution& e) {
+  struct world {
+    rubato::detail::basic_pinned_ptr<policy, wait> link;
+    policy::atomic<bool> changed{false};
+    wait target;
+    policy::plain<bool> saw_change{false}, saw_link{false};
+  };
+  auto const w = std::make_shared<world>();
+  e.thread([w] {
+    w->target.value.set(1);
+    w->link.link(w->target);
+    w->saw_change.set(w->changed.load(std::memory_order_seq_cst));
+  });
+  e.thread([w] {
+    w->changed.store(true, std::memory_order_seq_cst);
+    w->saw_link.set(w->link.use([](wait& t) { return t.value.get() == 1; }));
+  });
+  e.finally([w] { EXPLORE_ASSERT(w->saw_change.get() || w->saw_link.get()); });
+}
+
 template<int Waits, int Lookers>
 constexpr auto ours = &owner_and_lookers<rubato::detail::basic_pinned_ptr, Waits, Lookers>;
 
-explore::tests const all{ours<1, 1>, ours<2, 1>, ours<1, 2>, ours<2, 2>};
+explore::tests const all{ours<1, 1>, ours<2, 1>, ours<1, 2>, ours<2, 2>, link_or_change_is_seen};
 
 TEST(pinned_ptr_protocol, keeps_what_is_looked_at) {
   explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);

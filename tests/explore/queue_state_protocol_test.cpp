@@ -2,6 +2,7 @@
 // waiter that claims it in the queue; it is in the queue once, and the queue lets go of it once.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
+#include "rubato/detail/sync/pinned_ptr.hpp"
 #include "rubato/detail/sync/queue_state.hpp"
 #include "rubato/priority.hpp"
 
@@ -308,26 +309,29 @@ void raised_and_run(execution& e) {
 /// Two appends to a strand of one low task: the second, of the class high, raises the first before or after
 /// that is linked to the task before it.
 void appended(execution& e) {
+  struct alignas(8) work {
+    raised::queue_state queued;
+  };
   struct strand {
-    raised::queue_state before, first;
-    policy::atomic<raised::queue_state*> link{nullptr}; // of the first append
+    work before, first;
+    rubato::detail::basic_pinned_ptr<policy, work> link; // of the first append
     void raise_before(rubato::priority c) {
-      if (raised::queue_state* const b = link.load(std::memory_order_seq_cst)) static_cast<void>(b->raise(c));
+      static_cast<void>(link.use([c](work& b) { return b.queued.raise(c); }));
     }
   };
   auto const s = std::make_shared<strand>();
-  s->before.set_class(rubato::priority::low);
-  s->first.set_class(rubato::priority::low);
+  s->before.queued.set_class(rubato::priority::low);
+  s->first.queued.set_class(rubato::priority::low);
   e.thread([s] {
-    rubato::priority const c = s->before.cls();
-    s->link.store(&s->before, std::memory_order_seq_cst);
-    if (rubato::priority const own = s->first.linked_class(); own < c) s->raise_before(own);
+    rubato::priority const c = s->before.queued.cls();
+    s->link.link(s->before);
+    if (rubato::priority const own = s->first.queued.linked_class(); own < c) s->raise_before(own);
   });
   e.thread([s] {
-    if (s->first.raise(rubato::priority::high) != raised::raising::needless)
+    if (s->first.queued.raise(rubato::priority::high) != raised::raising::needless)
       s->raise_before(rubato::priority::high);
   });
-  e.finally([s] { EXPLORE_ASSERT(s->before.cls() == rubato::priority::high); });
+  e.finally([s] { EXPLORE_ASSERT(s->before.queued.cls() == rubato::priority::high); });
 }
 
 template<int Runs>

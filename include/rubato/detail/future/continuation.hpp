@@ -3,8 +3,8 @@
 
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/sync/pinned_ptr.hpp"
 
-#include <atomic>
 #include <concepts>
 #include <functional>
 #include <stdexcept>
@@ -174,7 +174,7 @@ protected:
   using callable_type = std::remove_cvref_t<decltype(std::declval<Job&>().callable())>;
 
 private:
-  std::atomic<future_state*> source_; // owns a reference until the job begins; see busy()
+  pinned_ptr<future_state> source_; // owns a reference until the job begins
   future_state* next_to_ask_ = nullptr;
   bool const owns_; // the source was a future, not a shared one
   bool begun_ = false;
@@ -193,44 +193,16 @@ private:
       return ends_without(source, owned);
   }
 
-  /// Stands in place of the source while a thread uses it, for an instant.
-  [[nodiscard]] static future_state* busy() noexcept { return reinterpret_cast<future_state*>(1); }
-  /// Null: the source was taken.
-  [[nodiscard]] future_state* source_now() const noexcept {
-    future_state* s = nullptr;
-    // acquire: pairs with with_source() and follow(), because the source is used next. seq_cst: see
-    // queue_state::raise().
-    while ((s = source_.load(std::memory_order_seq_cst)) == busy()) std_policy::pause();
-    return s;
-  }
   /// Only before it begins.
-  [[nodiscard]] future_state& source() const noexcept { return *source_now(); }
-  /// Calls f(source), which must be short, unless the source was taken.
-  template<class F>
-  void with_source(F f) noexcept {
-    future_state* s = source_now();
-    while (s != nullptr &&
-           !source_.compare_exchange_weak(s, busy(), std::memory_order_acquire, std::memory_order_relaxed))
-      s = source_now();
-    if (s == nullptr) return;
-    f(*s);
-    source_.store(s, std::memory_order_release); // pairs with source_now()
-  }
-  /// Empty: the source was taken.
+  [[nodiscard]] future_state& source() const noexcept { return *source_.get(); }
+  /// By any thread. Empty: the source was taken.
   [[nodiscard]] state_ref held_source() noexcept {
-    state_ref input;
-    with_source([&](future_state& s) {
+    return source_.use([](future_state& s) {
       s.hold();
-      input = state_ref(&s);
+      return state_ref(&s);
     });
-    return input;
   }
-  [[nodiscard]] state_ref take_source() noexcept {
-    future_state* s = source_now();
-    while (!source_.compare_exchange_weak(s, nullptr, std::memory_order_acquire, std::memory_order_relaxed))
-      s = source_now();
-    return state_ref(s);
-  }
+  [[nodiscard]] state_ref take_source() noexcept { return state_ref(source_.clear()); }
 
 protected:
   using fire_type = void (*)(future_waiter&, completions&) noexcept;
@@ -238,32 +210,29 @@ protected:
   continuation(fire_type how, state_ref source, bool owns, F&& f)
       : Job(2, nullptr, std::forward<F>(f))
       , future_waiter(how)
-      , source_(source.let_go())
       , owns_(owns) {
-    // relaxed: no other thread has this yet. Null: a strand, which gives it a class itself.
-    if (future_state const* const s = source_.load(std::memory_order_relaxed))
-      this->queued.set_class(s->queued.cls());
+    future_state* const s = source.let_go();
+    if (s == nullptr) return; // a strand, which gives it a class itself
+    source_.set(*s);
+    this->queued.set_class(s->queued.cls());
   }
   /// True if it has not begun and the pool's end has destroyed its source.
   [[nodiscard]] bool follows_nothing() const noexcept {
     if (begun_) return false;
-    future_state const* const s = source_now();
+    future_state const* const s = source_.get();
     return s != nullptr && s->broken_off;
   }
-  [[nodiscard]] bool has_source() const noexcept { return source_now() != nullptr; }
+  [[nodiscard]] bool has_source() const noexcept { return source_.get() != nullptr; }
   /// Sets the source of a continuation that was made without one, before it is attached.
   void follow(state_ref source) noexcept {
-    // seq_cst: see queue_state::linked_class(). The release half pairs with source_now().
-    source_.store(source.let_go(), std::memory_order_seq_cst);
+    if (source) source_.link(*source.let_go()); // see queue_state::linked_class()
   }
   [[nodiscard]] static continuation& of(future_waiter& w) noexcept { return static_cast<continuation&>(w); }
   /// False: the source is ready, and the caller queues this.
   [[nodiscard]] bool await_source() noexcept { return source().waiters.add(*this); }
   /// False: the source is ready.
   [[nodiscard]] bool leave_source() noexcept {
-    bool left = false;
-    with_source([&](future_state& s) { left = s.waiters.remove(*this); });
-    return left;
+    return source_.use([this](future_state& s) { return s.waiters.remove(*this); });
   }
 
 public:

@@ -26,6 +26,10 @@ public:
     // release: pairs with use(), because the reader reads the object next.
     word_.store(reinterpret_cast<std::uintptr_t>(&t), std::memory_order_release);
   }
+  /// The same for an owner that looks next whether another thread has changed something for which it wants to
+  /// find this pointer. seq_cst: pairs with use() by a thread that has made such a change (seq_cst) before.
+  /// One of the two sees the other.
+  void link(T& t) noexcept { word_.store(reinterpret_cast<std::uintptr_t>(&t), std::memory_order_seq_cst); }
   /// For the owner.
   [[nodiscard]] T* get() const noexcept {
     return pointer(word_.load(std::memory_order_relaxed) & ~pinned); // relaxed: the owner's store
@@ -45,7 +49,7 @@ public:
   template<class F>
   [[nodiscard]] auto use(F f) noexcept -> decltype(f(*pointer(0))) {
     for (;;) {
-      std::uintptr_t word = word_.load(std::memory_order_relaxed) & ~pinned;
+      std::uintptr_t word = word_.load(std::memory_order_seq_cst) & ~pinned; // pairs with link()
       if (word == 0) return {};
       // acquire: pairs with set(), and with the release of another use(), because f reads the object.
       if (word_.compare_exchange_strong(word, word | pinned, std::memory_order_acquire,

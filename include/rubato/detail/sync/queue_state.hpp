@@ -25,7 +25,7 @@
 namespace rubato::detail {
 
 // Not in the class: g++ warns of enumerators in templates that shadow a program's global names.
-enum class ticket_claimed : std::uint8_t { no, first, again };
+enum class queue_claimed : std::uint8_t { no, first, again };
 
 template<class Policy>
 class basic_queue_state {
@@ -105,7 +105,7 @@ public:
     return (bits & ready) != 0 ? raising::of_queued : raising::applied;
   }
 
-  using claimed = ticket_claimed;
+  using claimed = queue_claimed;
   /// The caller wants to run the work in place. no: another thread runs it, or it is not ready. first: from
   /// now on the queue needs its own reference to the work. again: it has one.
   [[nodiscard]] claimed claim() noexcept {
