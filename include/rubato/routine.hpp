@@ -23,20 +23,16 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/cancelled.hpp"
 #include "rubato/detail/base/deadline.hpp"
-#include "rubato/detail/base/mutex.hpp"
-#include "rubato/detail/coro/waiter.hpp"
+#include "rubato/detail/coro/gate.hpp"
 #include "rubato/detail/routine/routine_callback.hpp"
 #include "rubato/detail/routine/routine_state.hpp"
 #include "rubato/detail/sched/task.hpp"
 #include "rubato/detail/sched/waiting_routine.hpp"
-#include "rubato/detail/sync/wait_list.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 #include "rubato/time.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <type_traits>
@@ -178,26 +174,7 @@ static_assert(sizeof(routine) <= 128, "the documentation promises that");
 /// An event with manual reset. Coroutines wait until it is set; while it is set, no wait blocks. Thread-safe.
 /// A waiter may destroy it as soon as its wait has succeeded. set() takes O(waiters), each other member O(1).
 class event {
-  mutable detail::mutex mutex_;
-  std::atomic<bool> set_{false}; // changes under mutex_
-  detail::wait_list waiting_;    // guarded by mutex_
-
-  class [[nodiscard("rubato: nothing waits before it is awaited, with co_await")]] awaiter final
-      : public detail::waiter {
-    event* event_;
-    [[nodiscard]] bool insert() noexcept override;
-    [[nodiscard]] bool remove() noexcept override;
-
-  public:
-    explicit awaiter(event& e) noexcept
-        : event_(&e) {}
-    awaiter(awaiter&&) noexcept = default;
-    ~awaiter() { retire(); }
-    [[nodiscard]] bool await_ready() const noexcept { return event_->is_set(); }
-    void await_resume() {
-      if (retire()) throw cancelled();
-    }
-  };
+  detail::gate gate_;
 
 public:
   constexpr event() noexcept = default;
@@ -206,18 +183,20 @@ public:
   ~event() = default;
 
   /// Sets it, and ends all waits. A resumed waiter may destroy the event: set() no longer touches it then.
-  void set() noexcept;
+  void set() noexcept { gate_.open(); }
   /// Clears it: later waits block until the next set().
-  void reset() noexcept;
+  void reset() noexcept { gate_.close(); }
   /// True after set() and before reset().
-  [[nodiscard]] bool is_set() const noexcept;
+  [[nodiscard]] bool is_set() const noexcept { return gate_.is_open(); }
 
   /// co_await wait(): waits until it is set. Throws cancelled if the task is stopped meanwhile.
-  auto wait() noexcept { return awaiter(*this); }
+  auto wait() noexcept { return gate_.wait(); }
   /// co_await wait_until(t): wait(), until t at the latest. Yields false if it is not set by then, if the
   /// task is stopped, or if its pool begins to drain during the wait. If the pool began to drain before the
   /// wait, it throws cancelled.
-  [[nodiscard]] task<bool> wait_until(std::chrono::steady_clock::time_point t);
+  [[nodiscard]] task<bool> wait_until(std::chrono::steady_clock::time_point t) {
+    return with_deadline(wait(), t);
+  }
   /// co_await wait_for(d): wait_until(), for at most `d`.
   template<class Rep, class Period>
   [[nodiscard]] task<bool> wait_for(std::chrono::duration<Rep, Period> d) {

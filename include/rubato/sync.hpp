@@ -25,7 +25,9 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/channel.hpp" // IWYU pragma: export
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/coro/gate.hpp"
 #include "rubato/detail/coro/waiter.hpp"
 #include "rubato/detail/sync/permits.hpp"
 #include "rubato/detail/sync/wait_list.hpp"
@@ -35,13 +37,13 @@
 #include "rubato/time.hpp"      // IWYU pragma: export
 #include "rubato/when.hpp"      // IWYU pragma: export
 
-#include <atomic>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -247,48 +249,26 @@ public:
 
 /// A latch that opens once, when its count reaches zero. Thread-safe. Stops as with async_mutex.
 class async_latch {
-  mutable detail::mutex mutex_;
-  std::atomic<std::size_t> left_; // becomes 0 under mutex_
-  detail::wait_list waiting_;     // guarded by mutex_
-
-  class [[nodiscard]] awaiter final : public detail::waiter {
-    async_latch* latch_;
-    [[nodiscard]] bool insert() noexcept override;
-    [[nodiscard]] bool remove() noexcept override;
-
-  public:
-    explicit awaiter(async_latch& l) noexcept
-        : latch_(&l) {}
-    awaiter(awaiter&&) noexcept = default;
-    ~awaiter() { retire(); }
-    [[nodiscard]] bool await_ready() const noexcept { return latch_->try_wait(); }
-    void await_resume() {
-      if (retire()) throw cancelled();
-    }
-  };
-
-  void count_down_last(std::size_t n);
+  detail::countdown<std::size_t> left_;
+  detail::gate gate_;
 
 public:
   /// The latch opens after `count` counts. With 0 it is open at once.
   constexpr explicit async_latch(std::size_t count) noexcept
-      : left_(count) {}
+      : left_(count)
+      , gate_(count == 0) {}
 
   /// Subtracts n counts. Throws std::logic_error if fewer than n are left. A waiter that it releases may
   /// destroy the latch at once.
   void count_down(std::size_t n = 1) {
-    std::size_t left = left_.load(std::memory_order_relaxed);
-    while (left > n)
-      // release: pairs with the last count_down(), because the waiters that it releases read what earlier
-      // callers wrote.
-      if (left_.compare_exchange_weak(left, left - n, std::memory_order_release, std::memory_order_relaxed))
-        return;
-    if (n != 0) count_down_last(n);
+    std::size_t const left = left_.arrive_unless_fewer(n);
+    if (n > left) throw std::logic_error("rubato: async_latch::count_down() by more than was left");
+    if (n == left && n != 0) gate_.open();
   }
   /// True if the latch is open.
-  [[nodiscard]] bool try_wait() const noexcept;
+  [[nodiscard]] bool try_wait() const noexcept { return gate_.is_open(); }
   /// co_await wait(): waits until the latch is open.
-  [[nodiscard]] auto wait() noexcept { return awaiter(*this); }
+  [[nodiscard]] auto wait() noexcept { return gate_.wait(); }
 };
 
 /// A barrier with any number of phases: it releases its participants when all have arrived. Thread-safe. A

@@ -1,43 +1,10 @@
-// How a latch opens, and how a phase of a barrier ends. docs/design/async-sync.md
+// How a phase of a barrier ends. docs/design/async-sync.md
 #include "rubato/sync.hpp"
 
 #include <mutex>
 #include <stdexcept>
 
 namespace rubato {
-
-void async_latch::count_down_last(std::size_t n) {
-  detail::woken all;
-  std::lock_guard const guard(mutex_);
-  std::size_t left = left_.load(std::memory_order_relaxed);
-  do
-    if (n > left) throw std::logic_error("rubato: async_latch::count_down() by more than was left");
-  // acq_rel: release, as in count_down(); acquire: pairs with every earlier decrement, because a waiter that
-  // is let through here has not read left_ itself.
-  while (!left_.compare_exchange_weak(left, left - n, std::memory_order_acq_rel, std::memory_order_relaxed));
-  if (left == n) all.take(waiting_);
-}
-
-bool async_latch::try_wait() const noexcept {
-  // acquire: pairs with every count_down(), because the caller sees what came before it.
-  if (left_.load(std::memory_order_acquire) != 0) return false;
-  // The last count_down() may still hold the lock, and the caller may destroy the latch.
-  std::lock_guard const guard(mutex_);
-  return true;
-}
-
-bool async_latch::awaiter::insert() noexcept {
-  std::lock_guard const guard(latch_->mutex_);
-  // relaxed: it becomes 0 under the lock.
-  if (latch_->left_.load(std::memory_order_relaxed) == 0) return false;
-  latch_->waiting_.push(*this);
-  return true;
-}
-
-bool async_latch::awaiter::remove() noexcept {
-  std::lock_guard const guard(latch_->mutex_);
-  return latch_->waiting_.remove(*this);
-}
 
 namespace {
 
