@@ -14,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -108,16 +107,25 @@ TEST_P(clocks_of_calls, regression_are_stopped_while_the_firer_arms_them_again) 
   }
 }
 
-/// Where the destructor of a function runs.
-struct told {
-  milestone* destroyed;
-  std::atomic<bool>* in_task;
-  void operator()(int* owned) const {
+/// Tells where its destructor runs: in a task, or elsewhere.
+class tells_where {
+  milestone* destroyed_; // null: it was moved from
+  std::atomic<bool>* in_task_;
+
+public:
+  tells_where(milestone& destroyed, std::atomic<bool>& in_task) noexcept
+      : destroyed_(&destroyed)
+      , in_task_(&in_task) {}
+  tells_where(tells_where&& other) noexcept
+      : destroyed_(std::exchange(other.destroyed_, nullptr))
+      , in_task_(other.in_task_) {}
+  tells_where& operator=(tells_where&&) = delete;
+  ~tells_where() {
+    if (destroyed_ == nullptr) return;
     auto& me = *rubato::detail::current; // a firer is no task, whatever thread it is
-    *in_task = me.core != nullptr &&
-               rubato::detail::pool_thread::is_in_task(rubato::detail::thread_of(me).boundaries.get());
-    delete owned;
-    destroyed->reach();
+    *in_task_ = me.core != nullptr &&
+                rubato::detail::pool_thread::is_in_task(rubato::detail::thread_of(me).boundaries.get());
+    destroyed_->reach();
   }
 };
 
@@ -127,7 +135,7 @@ TEST_P(clocks_of_calls, regression_leave_the_last_reference_to_a_task) {
   rung_out.emplace();
   milestone destroyed;
   std::atomic<bool> in_task{false};
-  auto f = [owned = std::unique_ptr<int, told>(new int(1), told{&destroyed, &in_task})] { return *owned; };
+  auto f = [owned = tells_where(destroyed, in_task)] { return 1; };
   clocked_call call(pool, std::move(f), [](call_copies&) noexcept {
     rings->reach();
     EXPECT_TRUE(rung_out->wait());
