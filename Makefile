@@ -35,7 +35,7 @@ build: configure ## install missing packages, build everything
 
 examples: configure ## install missing packages, build the programs of examples/
 	cmake --build --preset $(PRESET) --target identifiers pipeline periodic echo_server chat tail -j $(JOBS)
-	@ls $(build)/examples/identifiers/identifiers $(build)/examples/pipeline/pipeline $(build)/examples/periodic/periodic $(build)/examples/tail/tail
+	@ls $(foreach p,identifiers/identifiers pipeline/pipeline periodic/periodic echo/echo chat/chat tail/tail,$(build)/examples/$(p))
 
 savegame: ## install missing packages, build, start the example server and its Redis; OPTIONS for the server
 	@scripts/setup build savegame

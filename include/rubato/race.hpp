@@ -143,11 +143,11 @@ struct async_call_fn : pool_forms<async_call_fn<Kind>> {
   static auto on(pool* p, race_options o, F&& f, Args&&... args) {
     constexpr bool kept = can_be_kept<F, Args...>, called = fits_shared<F, Args...>;
     static_assert(kept,
-                  "rubato: async_race(f, args...): f and the arguments are copied unless they are passed "
-                  "as rvalues: std::move what cannot be copied");
+                  "rubato: async_race() and async_hedge(f, args...): f and the arguments are copied unless "
+                  "they are passed as rvalues: std::move what cannot be copied");
     static_assert(!kept || called,
-                  "rubato: async_race(f, args...): f must be callable as f(args...), also if it "
-                  "and the arguments are const: several threads call it at once");
+                  "rubato: async_race() and async_hedge(f, args...): f must be callable as f(args...), also "
+                  "if it and the arguments are const: several threads call it at once");
     if constexpr (!kept || !called) {
       return refused();
     } else {
