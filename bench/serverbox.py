@@ -43,7 +43,7 @@ rows += [front(n) for n in (1, 2, 5, 10)] + [ready(n) for n in (1, 2, 5, 10)]
 
 def million_per_second(program, arguments):
     out = subprocess.run([program, *arguments.split()], check=True, capture_output=True, text=True, timeout=300).stdout
-    return float(re.search(r"(?:Exec per second|Items/sec): +(\d+)", out)[1]) / 1e6
+    return float(re.search(r"(?:Exec per second|Items/sec|Items per sec): +(\d+)", out)[1]) / 1e6
 
 
 def main():
