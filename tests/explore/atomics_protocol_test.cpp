@@ -78,20 +78,26 @@ void second_to_raise_sees_the_first(execution& e) {
   e.finally([w] { EXPLORE_ASSERT(w->first.load() == 1); });
 }
 
-void last_part_sees_the_others(execution& e) {
+/// Two threads write and then leave, by is_last(object, i). One is the last, and sees what both have written.
+template<class Object>
+void one_is_last(execution& e, bool (*is_last)(Object&, std::size_t)) {
   struct world : written {
-    countdown parts{2};
+    Object object{2};
     policy::atomic<int> last{0};
   };
   auto const w = std::make_shared<world>();
   for (std::size_t i = 0; i != 2; ++i)
-    e.thread([w, i] {
+    e.thread([w, i, is_last] {
       w->by[i].set(1);
-      if (!w->parts.arrive()) return;
+      if (!is_last(w->object, i)) return;
       EXPLORE_ASSERT(w->all());
       w->last.fetch_add(1);
     });
-  e.finally([w] { EXPLORE_ASSERT(w->last.load() == 1 && w->parts.is_over()); });
+  e.finally([w] { EXPLORE_ASSERT(w->last.load() == 1); });
+}
+
+void last_part_sees_the_others(execution& e) {
+  one_is_last<countdown>(e, [](countdown& parts, std::size_t) { return parts.arrive(); });
 }
 
 void more_parts_than_are_left_do_not_arrive(execution& e) {
@@ -111,19 +117,7 @@ void more_parts_than_are_left_do_not_arrive(execution& e) {
 }
 
 void last_of_two_that_are_left_sees_the_other(execution& e) {
-  struct world : written {
-    countdown parts{2};
-    policy::atomic<int> last{0};
-  };
-  auto const w = std::make_shared<world>();
-  for (std::size_t i = 0; i != 2; ++i)
-    e.thread([w, i] {
-      w->by[i].set(1);
-      if (w->parts.arrive_unless_fewer(1) != 1) return;
-      EXPLORE_ASSERT(w->all());
-      w->last.fetch_add(1);
-    });
-  e.finally([w] { EXPLORE_ASSERT(w->last.load() == 1); });
+  one_is_last<countdown>(e, [](countdown& parts, std::size_t) { return parts.arrive_unless_fewer(1) == 1; });
 }
 
 void all_parts_are_seen_when_it_is_over(execution& e) {
@@ -146,45 +140,25 @@ void all_parts_are_seen_when_it_is_over(execution& e) {
   e.thread([w] {
     if (w->parts.is_over()) EXPLORE_ASSERT(w->all());
   });
+  e.finally([w] { EXPLORE_ASSERT(w->parts.is_over()); });
 }
 
 void last_reference_destroys(execution& e) {
-  struct world : written {
-    references r{2};
-    policy::atomic<int> destroyed{0};
-  };
-  auto const w = std::make_shared<world>();
-  for (std::size_t i = 0; i != 2; ++i)
-    e.thread([w, i] {
-      w->by[i].set(1);
-      if (i == 0) {
-        w->r.hold();
-        EXPLORE_ASSERT(!w->r.release());
-      }
-      if (!w->r.release()) return;
-      EXPLORE_ASSERT(w->all());
-      w->destroyed.fetch_add(1);
-    });
-  e.finally([w] { EXPLORE_ASSERT(w->destroyed.load() == 1); });
+  one_is_last<references>(e, [](references& r, std::size_t i) {
+    if (i == 0) {
+      r.hold();
+      EXPLORE_ASSERT(!r.release());
+    }
+    return r.release();
+  });
 }
 
 /// Both keep the last reference and go on, or the other thread destroys.
 template<bool Both>
 void last_reference_may_be_kept(execution& e) {
-  struct world : written {
-    references r{2};
-    policy::atomic<int> ended{0};
-  };
-  auto const w = std::make_shared<world>();
-  for (std::size_t i = 0; i != 2; ++i)
-    e.thread([w, i] {
-      w->by[i].set(1);
-      bool const last = i == 0 || Both ? !w->r.release_unless_last() : w->r.release();
-      if (!last) return;
-      EXPLORE_ASSERT(w->all());
-      w->ended.fetch_add(1);
-    });
-  e.finally([w] { EXPLORE_ASSERT(w->ended.load() == 1); });
+  one_is_last<references>(e, [](references& r, std::size_t i) {
+    return i == 0 || Both ? !r.release_unless_last() : r.release();
+  });
 }
 
 void one_claims(execution& e) {

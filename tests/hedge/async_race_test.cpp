@@ -149,20 +149,28 @@ TEST_P(hedged_coroutines, stop_losers_that_are_suspended) {
     EXPECT_FALSE(report.copies.at(*report.winner).pinned);
   });
 }
+// Copies that tell that they have begun, and end when they are stopped.
+auto coroutine_until_stopped(std::shared_ptr<arrivals> const& begun) {
+  return [begun]() -> task<int> {
+    begun->arrive();
+    co_await rubato::sleep_for(1h);
+    co_return 1;
+  };
+}
+auto function_until_stopped(std::shared_ptr<arrivals> const& begun) {
+  return [begun](std::stop_token stop) {
+    begun->arrive();
+    EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+    return 1;
+  };
+}
+
 TEST_P(hedged_coroutines, end_with_the_task_that_awaits_them) {
   for_both([&](auto const& call) {
     for (bool const on_threads : {false, true}) {
       auto const begun = std::make_shared<arrivals>();
-      auto const as_coroutine = [begun]() -> task<int> {
-        begun->arrive();
-        co_await rubato::sleep_for(1h);
-        co_return 1;
-      };
-      auto const on_thread = [begun](std::stop_token stop) {
-        begun->arrive();
-        EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
-        return 1;
-      };
+      auto const as_coroutine = coroutine_until_stopped(begun);
+      auto const on_thread = function_until_stopped(begun);
       auto outer = [&]() -> task<int> {
         if (on_threads) co_return co_await call(unpinned(2), on_thread);
         co_return co_await call(unpinned(2), as_coroutine);
@@ -215,16 +223,8 @@ TEST_P(hedged_coroutines, end_with_the_token_in_their_options) {
     for (bool const on_threads : {false, true}) {
       std::stop_source source;
       auto const begun = std::make_shared<arrivals>();
-      auto const as_coroutine = [begun]() -> task<int> {
-        begun->arrive();
-        co_await rubato::sleep_for(1h);
-        co_return 1;
-      };
-      auto const on_thread = [begun](std::stop_token stop) {
-        begun->arrive();
-        EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
-        return 1;
-      };
+      auto const as_coroutine = coroutine_until_stopped(begun);
+      auto const on_thread = function_until_stopped(begun);
       auto const options = unpinned(2).stop(source.get_token());
       std::thread stopper([&] {
         EXPECT_TRUE(begun->wait_for(2));
