@@ -104,7 +104,8 @@ enum class socket_end : unsigned char { receiving, sending, both };
 /// loses is asked to stop, and may have had effects.
 ///
 /// **Cost.** An operation that need not wait is one system call. One that waits is two, because a descriptor
-/// is registered with epoll only once. Source: epoll(7), edge-triggered.
+/// is registered with epoll only once. A tcp_socket::read_some() that follows one which has got fewer bytes
+/// than it asked for is one in both cases: it tries only after an event. Source: epoll(7), edge-triggered.
 class socket_base {
 protected:
   std::shared_ptr<detail::descriptor> state_; ///< null: closed

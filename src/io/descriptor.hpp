@@ -9,6 +9,7 @@
 #include "sync/close_gate.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@ class descriptor {
   int const fd_;
   descriptor_slot& slot_;
   std::uint32_t generation_;
+  bool short_reads_empty_ = false;
   basic_close_gate<std_policy> gate_;
   friend class io_operation;
 
@@ -41,6 +43,8 @@ public:
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
   [[nodiscard]] bool is_closed() const noexcept { return gate_.is_closed(); }
+  /// To be called before a task uses it: a read that returns fewer bytes than asked for has emptied it.
+  void set_short_reads_empty() noexcept { short_reads_empty_ = true; }
 
   /// Ends the waits for it. The last operation that uses it closes the descriptor.
   void close() noexcept {
@@ -102,6 +106,14 @@ public:
   /// To be called before the operation is tried.
   [[nodiscard]] slot_seen before_try(direction d) const noexcept {
     return {.generation = of_->generation_, .events = of_->slot_.events_before(d)};
+  }
+  /// After a read that had called before_try().
+  void note_read(slot_seen before, std::size_t asked, std::size_t got) const noexcept {
+    if (of_->short_reads_empty_ && got != 0 && got < asked) of_->slot_.note_empty(before);
+  }
+  /// A read would find nothing: it may wait without a try.
+  [[nodiscard]] bool is_known_empty(slot_seen before) const noexcept {
+    return of_->short_reads_empty_ && of_->slot_.is_known_empty(before);
   }
   /// After an operation found nothing.
   [[nodiscard]] io_wait wait(direction d, slot_seen before,

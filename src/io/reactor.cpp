@@ -55,7 +55,8 @@ constinit undying storage;
 reactor_state& reactor() noexcept { return storage.state; }
 
 constexpr std::uint64_t of_signals = ~std::uint64_t{0}, of_poke = of_signals - 1, of_alarm = of_signals - 2;
-constexpr std::uint32_t edges = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+// EPOLLPRI: without it a reader would not know why urgent data have ended its read early.
+constexpr std::uint32_t edges = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
 
 [[nodiscard]] std::uint64_t tag(int fd, std::uint32_t generation) noexcept {
   return std::uint64_t{generation} << 32U | static_cast<std::uint32_t>(fd);
@@ -98,6 +99,7 @@ bool deliver(std::uint64_t data, std::uint32_t events) noexcept {
   constexpr std::uint32_t both = EPOLLERR | EPOLLHUP; // the operation reports the error
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLPRI | both)) != 0) ready = bit(direction::reading);
   if ((events & (EPOLLOUT | both)) != 0) ready = static_cast<directions>(ready | bit(direction::writing));
+  if ((events & (EPOLLRDHUP | EPOLLPRI | both)) != 0) ready = static_cast<directions>(ready | unusual);
   auto const fd = static_cast<int>(static_cast<std::uint32_t>(data));
   return end_taken(known_slot(fd)->deliver(static_cast<std::uint32_t>(data >> 32U), ready,
                                            [fd](descriptor_slot::registration& r) {

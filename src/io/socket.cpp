@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace rubato {
 
@@ -68,78 +70,169 @@ descriptor_ref listening(address const& at, int backlog) {
   return d;
 }
 
-/// Tries an operation, and again after each event, until it need not wait. Nothing: it has failed, which was
-/// reported. `Try` is called with the descriptor and returns an os::io_result. It is not called any more when
-/// another operation has won the race `among`; when it succeeds, or its error is a value, it wins.
-template<class Try>
-rubato::task<std::optional<std::size_t>> until_done(descriptor_ref of, direction d, Try attempt,
-                                                    io_errors errors, race_entry among,
-                                                    time_point deadline = never) {
+// The operations of carry_out(). `attempt`: one system call; -1 without an error: it has been in vain.
+// `is_complete`: after a call that has done so much. `is_raced`: passed to when_any() directly, the operation
+// takes effect only if it wins.
+
+struct receive_some {
+  using result = std::size_t;
+  static constexpr direction way = direction::reading;
+  static constexpr bool is_raced = true;
+  bytes_to_fill into;
+
+  [[nodiscard]] os::io_result attempt(int fd) const noexcept { return os::receive(fd, into); }
+  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  [[nodiscard]] static result take(std::size_t n) noexcept { return n; }
+};
+
+struct send_rest {
+  using result = void;
+  static constexpr direction way = direction::writing;
+  // A step of several must not win, or a peer that reads no more would hold up the others.
+  static constexpr bool is_raced = false;
+  std::span<std::byte const> rest;
+
+  [[nodiscard]] os::io_result attempt(int fd) const noexcept { return os::send(fd, rest, nullptr); }
+  [[nodiscard]] bool is_complete(std::size_t n) noexcept {
+    rest = rest.subspan(n);
+    return rest.empty();
+  }
+  static void take(std::size_t /*n*/) noexcept {}
+};
+
+struct receive_one {
+  using result = udp_socket::datagram;
+  static constexpr direction way = direction::reading;
+  static constexpr bool is_raced = true;
+  bytes_to_fill into;
+  os::socket_address from{};
+
+  [[nodiscard]] os::io_result attempt(int fd) noexcept { return os::receive_from(fd, into, from); }
+  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  [[nodiscard]] result take(std::size_t n) const { return {n, made(from)}; }
+};
+
+struct send_one {
+  using result = void;
+  static constexpr direction way = direction::writing;
+  static constexpr bool is_raced = true;
+  bytes_to_send what;
+  os::socket_address to;
+
+  [[nodiscard]] os::io_result attempt(int fd) const noexcept { return os::send(fd, what, &to); }
+  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  static void take(std::size_t /*n*/) noexcept {}
+};
+
+/// The result is the descriptor, or nothing. `is_short`: there is no descriptor for one, or no memory.
+struct accept_one {
+  using result = std::optional<int>;
+  static constexpr direction way = direction::reading;
+  static constexpr bool is_raced = false; // its caller is
+  race_entry among;
+  bool& is_short;
+
+  [[nodiscard]] os::io_result attempt(int fd) const noexcept {
+    os::io_result const r = os::accept_from(fd);
+    bool const no_descriptor = r.error == EMFILE || r.error == ENFILE;
+    is_short = no_descriptor || r.error == ENOBUFS || r.error == ENOMEM;
+    if (no_descriptor) static_cast<void>(refuse_connection(fd));
+    return is_short ? os::io_result{.value = -1, .error = 0} : r;
+  }
+  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  [[nodiscard]] static result take(std::size_t n) noexcept { return static_cast<int>(n); }
+};
+
+/// Tries an operation, and again after each event, until it need not wait. An empty result: it has failed,
+/// which was reported. It is not tried any more when another operation has won its race; when it succeeds, or
+/// its error is a value, it wins.
+template<class Operation>
+rubato::task<typename Operation::result> carry_out(descriptor_ref of, Operation what, char const* name,
+                                                   std::error_code* error, time_point deadline = never) {
+  using result = typename Operation::result;
+  constexpr direction d = Operation::way;
+  constexpr bool reads_stream = std::is_same_v<Operation, receive_some>;
+  race_entry among;
+  if constexpr (Operation::is_raced)
+    among = co_await own_race();
+  else if constexpr (requires { what.among; })
+    among = what.among;
+  io_errors const errors(name, error);
   io_operation const op(std::move(of));
-  if (!op.is_open(errors)) co_return std::nullopt;
-  bool stopped = is_stopped();
-  if (!stopped && turn_is_over()) {
-    try {
-      co_await yield();
-    } catch (cancelled const&) {
-      stopped = true;
-    }
-  }
-  if (stopped) {
-    errors.report_stop();
-    co_return std::nullopt;
-  }
+  if (!op.is_open(errors)) co_return result();
+  bool begins = true;
+  // In a race, what is there at the beginning is taken: the reader tries.
+  bool may_skip = reads_stream && among.race == nullptr;
   for (;;) {
-    os::io_result r{.value = -1, .error = 0};
+    if (std::exchange(begins, false)) {
+      bool stopped = is_stopped();
+      if (!stopped && turn_is_over()) {
+        try {
+          co_await yield();
+        } catch (cancelled const&) {
+          stopped = true;
+        }
+      }
+      if (stopped) {
+        errors.report_stop();
+        co_return result();
+      }
+    }
+    os::io_result r{.value = -1, .error = EAGAIN};
     slot_seen before{};
-    bool const has_tried = try_in_race(among, [&] {
+    bool skipped = false;
+    bool const may_try = try_in_race(among, [&] {
       before = op.before_try(d);
-      r = attempt(op.fd());
-      // -1 without an error: accept() has not been able to take a connection.
+      skipped = may_skip && op.is_known_empty(before);
+      if (skipped) return false;
+      r = what.attempt(op.fd());
       return r.error == 0 ? r.value >= 0 : errors.are_values() && !r.would_wait();
     });
-    if (!has_tried) {
+    if (!may_try) {
       errors.report_stop();
-      co_return std::nullopt;
+      co_return result();
     }
-    if (r.error == 0) co_return static_cast<std::size_t>(r.value);
-    std::errc e = static_cast<std::errc>(r.error);
+    if (r.error == 0) {
+      auto const n = static_cast<std::size_t>(r.value);
+      if constexpr (reads_stream) op.note_read(before, what.into.size(), n);
+      begins = !what.is_complete(n);
+      if (begins) continue;
+      co_return what.take(n);
+    }
+    auto e = static_cast<std::errc>(r.error);
     if (r.would_wait()) {
       io_wait wait = op.wait(d, before, deadline);
       e = co_await wait;
       if (e == std::errc()) continue;
       if (wait.was_stopped()) {
         errors.report_stop();
-        co_return std::nullopt;
+        co_return result();
+      }
+      if (skipped && e == std::errc::timed_out) { // what is there is taken, however late
+        may_skip = false;
+        continue;
       }
     }
     errors.report(e);
-    co_return std::nullopt;
+    co_return result();
   }
 }
 
-rubato::task<std::size_t> receive(descriptor_ref of, bytes_to_fill into, time_point deadline,
+/// Nothing is sent, and nothing is found to be wrong with the socket.
+rubato::task<void> send_nothing(std::error_code* error) {
+  if (error != nullptr) error->clear();
+  co_return;
+}
+
+rubato::task<std::size_t> receive(descriptor_ref const& of, bytes_to_fill into, time_point deadline,
                                   std::error_code* error) {
-  race_entry const among = co_await own_race();
-  auto const attempt = [into](int fd) { return os::receive(fd, into); };
-  std::optional<std::size_t> const n = co_await until_done(std::move(of), direction::reading, attempt,
-                                                           io_errors("read_some", error), among, deadline);
-  co_return n.value_or(0);
+  return carry_out(of, receive_some{into}, "read_some", error, deadline);
 }
 
-rubato::task<void> send_all(descriptor_ref of, bytes_to_send what, time_point deadline,
+rubato::task<void> send_all(descriptor_ref const& of, bytes_to_send what, time_point deadline,
                             std::error_code* error) {
-  std::span<std::byte const> rest = what;
-  io_errors const errors("write_all", error);
-  while (!rest.empty()) {
-    auto const attempt = [rest](int fd) { return os::send(fd, rest, nullptr); };
-    // In no race: a step of several must not win, or a peer that reads no more would hold up the others.
-    race_entry const none;
-    std::optional<std::size_t> const n =
-        co_await until_done(of, direction::writing, attempt, errors, none, deadline);
-    if (!n) co_return;
-    rest = rest.subspan(*n);
-  }
+  if (what.empty()) return send_nothing(error);
+  return carry_out(of, send_rest{what}, "write_all", error, deadline);
 }
 
 /// Null: it has failed, which was reported.
@@ -147,17 +240,11 @@ rubato::task<descriptor_ref> accept(descriptor_ref of, std::error_code* error, r
   constexpr auto pause = std::chrono::milliseconds(10);
   io_errors const errors("accept", error);
   for (;;) {
-    bool is_short = false; // of descriptors, or of memory
-    auto const attempt = [&is_short](int fd) {
-      os::io_result const r = os::accept_from(fd);
-      bool const no_descriptor = r.error == EMFILE || r.error == ENFILE;
-      is_short = no_descriptor || r.error == ENOBUFS || r.error == ENOMEM;
-      if (no_descriptor) static_cast<void>(refuse_connection(fd));
-      return is_short ? os::io_result{.value = -1, .error = 0} : r;
-    };
-    std::optional<std::size_t> const fd = co_await until_done(of, direction::reading, attempt, errors, among);
+    bool is_short = false;
+    accept_one const one{among, is_short};
+    std::optional<int> const fd = co_await carry_out(of, one, "accept", error);
     if (!fd) co_return nullptr;
-    if (!is_short) co_return own(static_cast<int>(*fd), errors);
+    if (!is_short) co_return own(*fd, errors);
     bool stopped = false;
     try {
       co_await sleep_for(pause);
@@ -209,24 +296,6 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
   if (r.error == 0) co_return d;
   errors.report(static_cast<std::errc>(r.error));
   co_return nullptr;
-}
-
-rubato::task<udp_socket::datagram> receive_datagram(descriptor_ref of, bytes_to_fill into,
-                                                    std::error_code* error) {
-  race_entry const among = co_await own_race();
-  os::socket_address from;
-  auto const attempt = [into, &from](int fd) { return os::receive_from(fd, into, from); };
-  std::optional<std::size_t> const n = co_await until_done(std::move(of), direction::reading, attempt,
-                                                           io_errors("receive_from", error), among);
-  co_return udp_socket::datagram{n.value_or(0), made(from)};
-}
-
-rubato::task<void> send_datagram(descriptor_ref of, bytes_to_send what, address to, std::error_code* error) {
-  race_entry const among = co_await own_race();
-  os::socket_address const a = raw(to);
-  auto const attempt = [what, &a](int fd) { return os::send(fd, what, &a); };
-  static_cast<void>(
-      co_await until_done(std::move(of), direction::writing, attempt, io_errors("send_to", error), among));
 }
 
 } // namespace
@@ -298,7 +367,10 @@ task<tcp_socket> tcp_socket::connect(address server, time_point deadline, std::e
   co_return no_delay(std::move(d));
 }
 tcp_socket tcp_socket::no_delay(std::shared_ptr<detail::descriptor> d) {
-  if (d != nullptr) static_cast<void>(os::set_no_delay(d->fd(), true));
+  if (d != nullptr) {
+    d->set_short_reads_empty();
+    static_cast<void>(os::set_no_delay(d->fd(), true));
+  }
   return tcp_socket(std::move(d));
 }
 
@@ -337,16 +409,16 @@ task<unix_socket> unix_listener::accept_at(std::shared_ptr<detail::descriptor> a
 udp_socket::udp_socket(address const& at)
     : socket_base(detail::bound(at, os::transport::datagram)) {}
 task<udp_socket::datagram> udp_socket::receive_from(bytes_to_fill into) const {
-  return detail::receive_datagram(state_, into, nullptr);
+  return detail::carry_out(state_, detail::receive_one{into}, "receive_from", nullptr);
 }
 task<udp_socket::datagram> udp_socket::receive_from(bytes_to_fill into, std::error_code& error) const {
-  return detail::receive_datagram(state_, into, &error);
+  return detail::carry_out(state_, detail::receive_one{into}, "receive_from", &error);
 }
 task<void> udp_socket::send_to(bytes_to_send what, address to) const {
-  return detail::send_datagram(state_, what, to, nullptr);
+  return detail::carry_out(state_, detail::send_one{what, detail::raw(to)}, "send_to", nullptr);
 }
 task<void> udp_socket::send_to(bytes_to_send what, address to, std::error_code& error) const {
-  return detail::send_datagram(state_, what, to, &error);
+  return detail::carry_out(state_, detail::send_one{what, detail::raw(to)}, "send_to", &error);
 }
 
 } // namespace rubato

@@ -22,8 +22,11 @@ namespace rubato::detail {
 
 enum class direction : unsigned char { reading, writing };
 
-/// Bits of the two directions.
+/// Bits of the two directions, and `unusual`.
 using directions = std::uint8_t;
+/// Of a reader's event: the peer has closed, an error, or urgent data. From then on a read that returns fewer
+/// bytes than asked for does not tell that the stream is empty.
+inline constexpr directions unusual = 4;
 [[nodiscard]] constexpr directions bit(direction d) noexcept {
   return d == direction::reading ? directions{1} : directions{2};
 }
@@ -39,7 +42,7 @@ enum class listing : unsigned char {
 /// What a task knew of a slot before it tried an operation.
 struct slot_seen {
   std::uint32_t generation; ///< of the descriptor
-  std::uint32_t events;     ///< of the direction; it may wrap around
+  std::uint32_t events;     ///< the state of the direction's events; it may wrap around
 };
 
 template<class Policy, class Wait>
@@ -48,17 +51,23 @@ class basic_descriptor_slot {
   using plain = typename Policy::template plain<T>;
   basic_mutex<Policy> mutex_;
   plain<std::uint32_t> generation_{0};
-  std::array<typename Policy::template atomic<std::uint32_t>, 2> events_{}; ///< changed under the lock
+  static constexpr std::uint32_t one_event = 2, had_unusual = 1, never_empty = had_unusual;
+  // For each direction: twice the number of events, plus had_unusual. Changed under the lock.
+  std::array<typename Policy::template atomic<std::uint32_t>, 2> events_{};
+  // What a reader had seen before it emptied the stream. relaxed: it is compared with what the same task
+  // reads of events_, and await_edge() compares that under the lock. So an old value costs a try, no event.
+  typename Policy::template atomic<std::uint32_t> empty_after_{never_empty};
   plain<bool> registered_{false}; ///< the kernel knows the descriptor, in this generation
   plain<bool> edges_{false};      ///< and tells of each change once
   std::array<plain<Wait*>, 2> waits_{};
 
   [[nodiscard]] plain<Wait*>& at(direction d) noexcept { return waits_[static_cast<std::size_t>(d)]; }
   [[nodiscard]] auto& events(direction d) noexcept { return events_[static_cast<std::size_t>(d)]; }
-  void count_event(direction d) noexcept {
+  void count_event(direction d, bool is_unusual = false) noexcept {
+    std::uint32_t const before = events(d).load(std::memory_order_relaxed);
     // release: pairs with events_before(), because a task that reads this number finds in the kernel what the
     // event told of.
-    events(d).store(events(d).load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    events(d).store((before + one_event) | (is_unusual ? had_unusual : 0U), std::memory_order_release);
   }
   [[nodiscard]] Wait* take(direction d) noexcept {
     Wait* const w = at(d).get();
@@ -97,6 +106,14 @@ public:
   [[nodiscard]] std::uint32_t events_before(direction d) noexcept {
     return events(d).load(std::memory_order_acquire); // pairs with count_event()
   }
+  /// After a read that returned some bytes, but fewer than asked for, and had seen that before: the stream
+  /// was empty at a time since. Only for streams of which that is true.
+  void note_empty(slot_seen seen) noexcept { empty_after_.store(seen.events, std::memory_order_relaxed); }
+  /// No event has come since, so the caller may go to await_edge() without a try. For a reader that has just
+  /// called events_before().
+  [[nodiscard]] bool is_known_empty(slot_seen seen) const noexcept {
+    return (seen.events & had_unusual) == 0 && seen.events == empty_after_.load(std::memory_order_relaxed);
+  }
   /// After the operation found nothing. arm(generation): registers the descriptor, false if that failed; an
   /// edge for what is ready by then follows.
   template<class Arm>
@@ -130,7 +147,8 @@ public:
 
   // By the thread that harvests events.
 
-  /// Events of these directions. `arm`: as in await_level(), for the direction that is still awaited.
+  /// Events of these directions, perhaps unusual. `arm`: as in await_level(), for the direction that is still
+  /// awaited.
   template<class Arm>
   [[nodiscard]] taken deliver(std::uint32_t generation, directions events, Arm arm) noexcept {
     std::lock_guard const guard(mutex_);
@@ -140,7 +158,7 @@ public:
     if ((events & bit(direction::writing)) != 0) all.writer = take(direction::writing);
     if (edges_.get()) {
       for (direction const d : {direction::reading, direction::writing})
-        if ((events & bit(d)) != 0) count_event(d);
+        if ((events & bit(d)) != 0) count_event(d, (events & unusual) != 0);
     } else if (directions const rest = awaited(); rest != 0 && !rearm(arm)) { // the descriptor is gone
       if ((rest & bit(direction::reading)) != 0) all.reader = take(direction::reading);
       if ((rest & bit(direction::writing)) != 0) all.writer = take(direction::writing);
@@ -164,6 +182,10 @@ public:
     if (registered_.get()) disarm();
     registered_.set(false);
     edges_.set(false);
+    // The next descriptor of the number begins anew.
+    for (auto& e : events_)
+      e.store(e.load(std::memory_order_relaxed) & ~had_unusual, std::memory_order_relaxed);
+    empty_after_.store(never_empty, std::memory_order_relaxed);
     taken all;
     all.reader = take(direction::reading);
     all.writer = take(direction::writing);

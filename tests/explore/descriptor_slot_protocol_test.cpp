@@ -37,11 +37,11 @@ void end_all(slot::taken const& all) {
   if (all.writer != nullptr) all.writer->end();
 }
 
-/// A pipe, and the kernel's registration of it for edges.
+/// A stream, and the kernel's registration of it for edges.
 class kernel {
   rubato::detail::basic_mutex<policy> mutex_;
   policy::plain<int> bytes_{0};
-  policy::plain<bool> registered_{false}, event_{false};
+  policy::plain<bool> registered_{false}, event_{false}, ended_{false};
   policy::plain<std::uint32_t> tag_{0};
 
   void raise() {
@@ -56,6 +56,21 @@ public:
     std::lock_guard const guard(mutex_);
     bytes_.set(bytes_.get() + 1);
     if (registered_.get()) raise();
+  }
+  /// The last bytes, and the end of the stream with them.
+  void put_last(int bytes) {
+    std::lock_guard const guard(mutex_);
+    bytes_.set(bytes_.get() + bytes);
+    ended_.set(true);
+    if (registered_.get()) raise();
+  }
+  /// -1: the stream has ended, and all has been read.
+  int read_or_end(int most) {
+    std::lock_guard const guard(mutex_);
+    int const n = std::min(bytes_.get(), most);
+    if (n == 0 && ended_.get()) return -1;
+    bytes_.set(bytes_.get() - n);
+    return n;
   }
   int read(int most = 2) {
     std::lock_guard const guard(mutex_);
@@ -77,15 +92,25 @@ public:
   }
   /// The event, if there is one, as epoll_wait() hands it out: the caller delivers it later.
   bool take(std::uint32_t& tag) {
+    rubato::detail::directions ready = 0;
+    return take(tag, ready);
+  }
+  bool take(std::uint32_t& tag, rubato::detail::directions& ready) {
     std::lock_guard const guard(mutex_);
     bool const there = event_.get();
     event_.set(false);
     tag = tag_.get();
+    ready = bit(direction::reading);
+    if (ended_.get()) ready = static_cast<rubato::detail::directions>(ready | rubato::detail::unusual);
     return there;
   }
 };
 
+/// What a reader does after a read that got less than it asked for; the last two are wrong.
+enum class short_reads : unsigned char { noted, noted_late, compared_late };
+
 struct shared {
+  static constexpr int all_at_once = 4; // more than is ever there
   kernel system;
   slot place;
   policy::atomic<int> done{0};
@@ -108,11 +133,49 @@ struct shared {
       w->await();
     }
   }
+  /// Reads to the end of the stream, and does not try when the read before has emptied it.
+  template<short_reads How>
+  int read_to_end() {
+    int got = 0;
+    for (;;) {
+      rubato::detail::slot_seen seen{.generation = 0, .events = place.events_before(direction::reading)};
+      if (!place.is_known_empty(seen)) {
+        int const n = system.read_or_end(all_at_once);
+        if (n < 0) return got;
+        got += n;
+        if (How == short_reads::noted_late) seen.events = place.events_before(direction::reading);
+        if (n != 0 && n < all_at_once) {
+          place.note_empty(seen);
+          continue;
+        }
+        if (n != 0) continue;
+      } else if (How == short_reads::compared_late) {
+        seen.events = place.events_before(direction::reading);
+      }
+      explore::frame<wait> w;
+      listing const l = place.await_edge(direction::reading, *w, seen,
+                                         [&](std::uint32_t generation) { return system.add(generation); });
+      if (l == listing::ready) continue;
+      if (l == listing::busy) { // another reader waits
+        policy::pause();
+        continue;
+      }
+      EXPLORE_ASSERT(l == listing::waits);
+      w->await();
+    }
+  }
+  void register_it() {
+    explore::frame<wait> before;
+    EXPLORE_ASSERT(place.await_edge(direction::reading, *before, {},
+                                    [&](std::uint32_t g) { return system.add(g); }) == listing::waits);
+    EXPLORE_ASSERT(place.remove(direction::reading, *before));
+  }
   void finish() {
     done.store(1, std::memory_order_relaxed);
     system.wakes.fetch_add(1, release);
   }
   /// By the reactor's thread.
+  template<bool TellsOfTheEnd = true>
   void harvest() {
     for (int seen = 0;;) {
       int now = seen;
@@ -120,8 +183,10 @@ struct shared {
       seen = now;
       if (done.load(std::memory_order_relaxed) != 0) return;
       std::uint32_t tag = 0;
-      if (system.take(tag))
-        end_all(place.deliver(tag, bit(direction::reading), [](slot::registration&) { return true; }));
+      rubato::detail::directions ready = 0;
+      if (!system.take(tag, ready)) continue;
+      if (!TellsOfTheEnd) ready = bit(direction::reading);
+      end_all(place.deliver(tag, ready, [](slot::registration&) { return true; }));
     }
   }
 };
@@ -181,6 +246,64 @@ void sharing(execution& e) {
     static_cast<void>(s->system.read(1));
   });
   e.thread([s] { s->harvest(); });
+}
+
+/// A byte, then another one with the end of the stream: each read is short. The end is no event of its own.
+template<short_reads How, bool TellsOfTheEnd = true>
+void reading_short(execution& e) {
+  auto const s = std::make_shared<shared>();
+  s->register_it();
+  e.thread([s] {
+    s->system.put();
+    s->system.put_last(1);
+  });
+  e.thread([s] {
+    EXPLORE_ASSERT(s->read_to_end<How>() == 2);
+    s->finish();
+  });
+  e.thread([s] { s->harvest<TellsOfTheEnd>(); });
+}
+
+/// The same, without the end of the stream in the last event's place: it comes on its own.
+template<short_reads How>
+void reading_short_before_the_end(execution& e) {
+  auto const s = std::make_shared<shared>();
+  s->register_it();
+  e.thread([s] {
+    s->system.put();
+    s->system.put_last(0);
+  });
+  e.thread([s] {
+    EXPLORE_ASSERT(s->read_to_end<How>() == 1);
+    s->finish();
+  });
+  e.thread([s] { s->harvest(); });
+}
+
+/// A second task makes one short read beside the reader.
+void sharing_short(execution& e) {
+  struct object : shared {
+    policy::plain<int> of_reader{0}, of_other{0};
+  };
+  auto const s = std::make_shared<object>();
+  s->register_it();
+  e.thread([s] {
+    s->system.put();
+    s->system.put_last(1);
+  });
+  e.thread([s] {
+    s->of_reader.set(s->read_to_end<short_reads::noted>());
+    s->finish();
+  });
+  e.thread([s] {
+    std::uint32_t const before = s->place.events_before(direction::reading);
+    int const n = s->system.read_or_end(shared::all_at_once);
+    if (n <= 0) return;
+    s->place.note_empty({.generation = 0, .events = before});
+    s->of_other.set(n);
+  });
+  e.thread([s] { s->harvest(); });
+  e.finally([s] { EXPLORE_ASSERT(s->of_reader.get() + s->of_other.get() == 2); });
 }
 
 /// An event, a deadline and the end of the descriptor meet: one of them ends the wait, once.
@@ -293,8 +416,16 @@ void closing(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->open.get() == 0); });
 }
 
-explore::tests const all{reading<false>, trying_again<false>, sharing, ending,
-                         reusing<true>,  levels<true>,        closing};
+explore::tests const all{reading<false>,
+                         trying_again<false>,
+                         sharing,
+                         reading_short<short_reads::noted>,
+                         reading_short_before_the_end<short_reads::noted>,
+                         sharing_short,
+                         ending,
+                         reusing<true>,
+                         levels<true>,
+                         closing};
 
 TEST(descriptor_slot_protocol, ends_each_wait_once) {
   explore::expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
@@ -302,6 +433,22 @@ TEST(descriptor_slot_protocol, ends_each_wait_once) {
 TEST(descriptor_slot_protocol, would_lose_an_event_that_is_counted_before_a_late_look) {
   EXPECT_FALSE(explore::run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<true>).ok);
   EXPECT_TRUE(explore::run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<false>).exhausted);
+}
+/// One preemption shows each of these faults.
+explore::options const few{.preemptions = 1, .stale = 0, .spurious = 0};
+
+TEST(descriptor_slot_protocol, keeps_every_byte_and_the_end_after_short_reads) {
+  EXPECT_TRUE(explore::run(few, reading_short<short_reads::noted>).exhausted);
+  EXPECT_TRUE(explore::run(few, reading_short_before_the_end<short_reads::noted>).exhausted);
+}
+TEST(descriptor_slot_protocol, would_lose_bytes_if_a_short_read_were_noted_for_later_events) {
+  EXPECT_FALSE(explore::run(few, reading_short<short_reads::noted_late>).ok);
+}
+TEST(descriptor_slot_protocol, would_lose_bytes_that_come_between_the_look_and_the_wait) {
+  EXPECT_FALSE(explore::run(few, reading_short<short_reads::compared_late>).ok);
+}
+TEST(descriptor_slot_protocol, would_lose_the_end_that_came_with_the_last_bytes) {
+  EXPECT_FALSE(explore::run(few, reading_short<short_reads::noted, false>).ok);
 }
 TEST(descriptor_slot_protocol, would_deliver_a_stale_event_without_its_generation) {
   EXPECT_FALSE(explore::run({.max_executions = 100'000}, reusing<false>).ok);
