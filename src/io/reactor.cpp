@@ -1,6 +1,7 @@
 #include "io/reactor.hpp"
 
 #include "io/io_wait.hpp"
+#include "os/clock.hpp"
 #include "os/cpus/affinity.hpp"
 #include "os/fork.hpp"
 #include "os/io/epoll.hpp"
@@ -42,7 +43,8 @@ struct reactor_state {
   int alarm = -1;           // a timerfd
   relaxed<int> signals{-1}; // an eventfd
   void (*signals_arrived)() noexcept = nullptr;
-  int reserve = -1; // a descriptor to give up when there is no other
+  relaxed<os::ticks> looked_at; // by a worker, at the events
+  int reserve = -1;             // a descriptor to give up when there is no other
   std::array<published<chunk*>, most_chunks> chunks{};
 };
 union undying {
@@ -139,12 +141,16 @@ public:
   [[nodiscard]] bool sleep(parker& own) noexcept override {
     harvest h;
     if (!reactor().key.sleep(own, [&h] { h.size = reactor().events.wait(h.events); })) return false;
+    reactor().looked_at.set(os::now());
     h.deliver_all(); // without the key: another thread may look for the next events
     return true;
   }
   void look() noexcept override {
     harvest h;
-    reactor().key.look([&h] { h.size = reactor().events.poll(h.events); });
+    reactor().key.look([&h] {
+      reactor().looked_at.set(os::now()); // before: what comes later may wait for the standby
+      h.size = reactor().events.poll(h.events);
+    });
     h.deliver_all();
   }
   void set_alarm(std::chrono::steady_clock::time_point due) noexcept override {
@@ -153,6 +159,18 @@ public:
 };
 constinit workers_events for_workers;
 
+/// The standby has met busy workers, which look for events between their tasks. To be woken for each event
+/// would cost them time, and to have their events delivered from another CPU does too. So it stays away for a
+/// millisecond, and for as long as they have looked within the last one.
+void leave_to_workers() noexcept {
+  constexpr std::int64_t most_us = 1'000;
+  for (std::int64_t us = most_us; us > 0;) {
+    std::this_thread::sleep_for(std::chrono::microseconds(us));
+    reactor().key.stand_back(false);
+    us = most_us - (os::now() - reactor().looked_at.get()) / ticks_per_us();
+  }
+}
+
 /// The standby: it takes the events while no idle worker sleeps among them. It runs no user code.
 void standby_main(void*) {
   for (;;) {
@@ -160,10 +178,7 @@ void standby_main(void*) {
     h.size = reactor().events.wait(h.events);
     h.deliver_all();
     reactor().key.stand_back(h.poked);
-    if (!h.is_late) continue;
-    // Busy workers look for events between their tasks. To be woken for each event would cost them time.
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    reactor().key.stand_back(false);
+    if (h.is_late) leave_to_workers();
   }
 }
 
