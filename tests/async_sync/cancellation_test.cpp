@@ -183,6 +183,18 @@ void rounds_of(std::size_t n, Round round) {
   }
 }
 
+/// Six coroutines, of which some are stopped.
+template<class MakeTask>
+void run_six_and_cancel(rubato::pool& pool, MakeTask& make, std::size_t round) {
+  std::vector<rubato::future<void>> all;
+  for (int i = 0; i != 6; ++i) all.push_back(pool.spawn(make()));
+  {
+    canceller const stops(all, static_cast<std::uint32_t>(round) + 1);
+    let_all_wait(pool);
+  }
+  for (auto& f : all) ASSERT_NE(outcome_of_get(f), outcome::other);
+}
+
 TEST_P(cancellation, racing_the_hand_over_of_a_lock) {
   rubato::async_mutex m;
   long count = 0;
@@ -196,13 +208,7 @@ TEST_P(cancellation, racing_the_hand_over_of_a_lock) {
     }
   };
   rounds_of(300, [&](std::size_t round) {
-    std::vector<rubato::future<void>> all;
-    for (int i = 0; i != 6; ++i) all.push_back(pool.spawn(enter()));
-    {
-      canceller const stops(all, static_cast<std::uint32_t>(round) + 1);
-      let_all_wait(pool);
-    }
-    for (auto& f : all) ASSERT_NE(outcome_of_get(f), outcome::other);
+    run_six_and_cancel(pool, enter, round);
     ASSERT_TRUE(m.try_lock()) << "the lock was lost with a stopped waiter";
     m.unlock();
   });
@@ -223,13 +229,7 @@ TEST_P(cancellation, racing_the_hand_over_of_permits) {
     }
   };
   rounds_of(300, [&](std::size_t round) {
-    std::vector<rubato::future<void>> all;
-    for (int i = 0; i != 6; ++i) all.push_back(pool.spawn(enter()));
-    {
-      canceller const stops(all, static_cast<std::uint32_t>(round) + 1);
-      let_all_wait(pool);
-    }
-    for (auto& f : all) ASSERT_NE(outcome_of_get(f), outcome::other);
+    run_six_and_cancel(pool, enter, round);
     for (std::size_t i = 0; i != permits; ++i) ASSERT_TRUE(s.try_acquire());
     ASSERT_FALSE(s.try_acquire());
     s.release(permits);

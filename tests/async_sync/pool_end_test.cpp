@@ -82,18 +82,22 @@ void expect_usable(things& t) {
   EXPECT_EQ(t.empty.try_receive(), std::optional<int>(1));
 }
 
+/// Three coroutines wait for each thing when the pool ends. Returns their futures.
+std::vector<rubato::future<void>> waits_until_end(things& t, unsigned workers, auto how) {
+  EXPECT_TRUE(t.mutex.try_lock());
+  std::vector<rubato::future<void>> all;
+  rubato::pool pool(workers);
+  for (int round = 0; round != 3; ++round)
+    for (int what = 0; what != 7; ++what) all.push_back(pool.spawn(wait_for(t, what)));
+  let_all_wait(pool);
+  EXPECT_EQ(t.frames, 63);
+  pool.shutdown(how);
+  return all;
+}
+
 TEST_P(pool_end, of_a_drain_destroys_coroutines_that_wait) {
   things t;
-  ASSERT_TRUE(t.mutex.try_lock());
-  std::vector<rubato::future<void>> all;
-  {
-    rubato::pool pool(GetParam());
-    for (int round = 0; round != 3; ++round)
-      for (int what = 0; what != 7; ++what) all.push_back(pool.spawn(wait_for(t, what)));
-    let_all_wait(pool);
-    EXPECT_EQ(t.frames, 63);
-    pool.shutdown();
-  }
+  auto all = waits_until_end(t, GetParam(), rubato::drain);
   EXPECT_EQ(t.frames, 0);
   EXPECT_EQ(t.resumed, 0);
   for (auto& f : all) EXPECT_EQ(outcome_of_get(f), outcome::broken);
@@ -102,15 +106,7 @@ TEST_P(pool_end, of_a_drain_destroys_coroutines_that_wait) {
 
 TEST_P(pool_end, of_a_discard_ends_their_waits) {
   things t;
-  ASSERT_TRUE(t.mutex.try_lock());
-  std::vector<rubato::future<void>> all;
-  {
-    rubato::pool pool(GetParam());
-    for (int round = 0; round != 3; ++round)
-      for (int what = 0; what != 7; ++what) all.push_back(pool.spawn(wait_for(t, what)));
-    let_all_wait(pool);
-    pool.shutdown(rubato::discard);
-  }
+  auto all = waits_until_end(t, GetParam(), rubato::discard);
   EXPECT_EQ(t.frames, 0);
   EXPECT_EQ(t.resumed, 6); // those that send or receive go on by value
   for (auto& f : all) EXPECT_NE(outcome_of_get(f), outcome::broken);

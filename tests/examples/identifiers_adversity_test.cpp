@@ -78,7 +78,7 @@ TEST(identifiers_adversity, what_is_forbidden_is_reported_and_counted) {
   for (int i = 0; i < 30; ++i) tree.write("many/" + std::to_string(i), "delta");
   fs::permissions(tree.path("secret"), fs::perms::none);
   fs::permissions(tree.path("closed"), fs::perms::none);
-  for (const auto& file : fs::directory_iterator(tree.path("many"))) fs::permissions(file, fs::perms::none);
+  tree.forbid_files_in("many");
 
   const child::setting as_nobody{.without_privileges = true};
   for (const char* workers : {"0", "1", "2", "16"}) {
@@ -108,19 +108,7 @@ TEST(identifiers_adversity, a_path_that_is_not_text_is_valid_in_json) {
 
 TEST(identifiers_adversity, a_tree_deeper_than_the_longest_path_is_read) {
   const temporary_tree tree;
-  // Made a step at a time, for the system takes no such path.
-  const std::string name(50, 'd');
-  int at = ::open(tree.path().c_str(), O_PATH | O_DIRECTORY);
-  for (int depth = 0; depth < 500; ++depth) {
-    ASSERT_EQ(::mkdirat(at, name.c_str(), 0755), 0);
-    const int next = ::openat(at, name.c_str(), O_PATH | O_DIRECTORY);
-    ::close(at);
-    at = next;
-    const int file = ::openat(at, "file", O_CREAT | O_WRONLY, 0644);
-    ASSERT_EQ(::write(file, "deep", 4), 4);
-    ::close(file);
-  }
-  ::close(at);
+  tree.write_deep(500);
   for (const char* workers : {"0", "2"}) {
     const outcome result = identifiers({"--workers", workers, tree});
     EXPECT_EQ(result.status, 0);
@@ -146,7 +134,6 @@ TEST(identifiers_adversity, a_wide_tree_of_many_directories_is_read) {
 
 TEST(identifiers_adversity, files_that_grow_shrink_vanish_and_change_their_kind_do_no_harm_to_the_others) {
   const temporary_tree tree;
-  const temporary_tree aside;
   for (int i = 0; i < 200; ++i) tree.write("steady/" + std::to_string(i), "steady");
   std::atomic<bool> over{false};
 
@@ -162,20 +149,8 @@ TEST(identifiers_adversity, files_that_grow_shrink_vanish_and_change_their_kind_
     }
   });
 
-  // Listed as a file, opened as a FIFO that no process ever writes to, or as a link.
-  aside.write("file", "turns");
-  ASSERT_EQ(::mkfifo(aside.path("fifo").c_str(), 0600), 0);
-  fs::create_symlink("/etc", aside.path("link"));
-  std::jthread kinds([&] {
-    const std::string kind[] = {aside.path("file"), aside.path("fifo"), aside.path("file"),
-                                aside.path("link")};
-    const std::string next = aside.path("next");
-    const std::string turns = tree.path("moody/turns");
-    for (unsigned i = 0; !over; ++i) {
-      EXPECT_EQ(::link(kind[i % 4].c_str(), next.c_str()), 0);
-      EXPECT_EQ(::rename(next.c_str(), turns.c_str()), 0);
-    }
-  });
+  // Listed as a file, opened as something else.
+  const turning_path kinds(tree.path("moody/turns"));
 
   for (std::size_t round = 0; round < rubato_test::scaled(20); ++round)
     for (const char* workers : {"0", "1", "2", "16"}) {

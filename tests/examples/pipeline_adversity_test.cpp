@@ -95,7 +95,7 @@ TEST(pipeline_adversity, what_is_forbidden_is_reported_and_counted) {
   tree.write("closed/file", "gamma");
   for (int i = 0; i < 30; ++i) tree.write("many/" + std::to_string(i), "delta");
   fs::permissions(tree.path("closed"), fs::perms::none);
-  for (const auto& file : fs::directory_iterator(tree.path("many"))) fs::permissions(file, fs::perms::none);
+  tree.forbid_files_in("many");
 
   const child::setting as_nobody{.without_privileges = true};
   for (const char* workers : worker_counts) {
@@ -130,19 +130,7 @@ TEST(pipeline_adversity, a_manifest_that_cannot_be_written_is_no_success_and_lea
 
 TEST(pipeline_adversity, a_tree_deeper_than_the_longest_path_is_read) {
   const temporary_tree tree;
-  // Made a step at a time, for the system takes no such path.
-  const std::string name(50, 'd');
-  int at = ::open(tree.path().c_str(), O_PATH | O_DIRECTORY);
-  for (int depth = 0; depth < 300; ++depth) {
-    ASSERT_EQ(::mkdirat(at, name.c_str(), 0755), 0);
-    const int next = ::openat(at, name.c_str(), O_PATH | O_DIRECTORY);
-    ::close(at);
-    at = next;
-    const int file = ::openat(at, "file", O_CREAT | O_WRONLY, 0644);
-    ASSERT_EQ(::write(file, "deep", 4), 4);
-    ::close(file);
-  }
-  ::close(at);
+  tree.write_deep(300);
   for (const char* workers : {"0", "2"}) {
     const json result = json::parse(pipeline({tree, "--json", "--workers", workers}).out);
     EXPECT_EQ(result["files"].size(), 300u);
@@ -153,7 +141,6 @@ TEST(pipeline_adversity, a_tree_deeper_than_the_longest_path_is_read) {
 
 TEST(pipeline_adversity, files_that_grow_shrink_vanish_and_change_their_kind_do_no_harm_to_the_others) {
   const temporary_tree tree;
-  const temporary_tree aside;
   expected_manifest steady;
   for (int i = 0; i < 200; ++i) {
     tree.write("steady/" + std::to_string(i), "steady");
@@ -173,18 +160,8 @@ TEST(pipeline_adversity, files_that_grow_shrink_vanish_and_change_their_kind_do_
       fs::remove(tree.path("moody/" + std::to_string(i * 7 % 50)));
     }
   });
-  // Listed as a file, opened as a FIFO that no process ever writes to, or as a link.
-  aside.write("file", "turns");
-  ASSERT_EQ(::mkfifo(aside.path("fifo").c_str(), 0600), 0);
-  fs::create_symlink("/etc", aside.path("link"));
-  std::jthread kinds([&] {
-    const std::string kind[] = {aside.path("file"), aside.path("fifo"), aside.path("file"),
-                                aside.path("link")};
-    for (unsigned i = 0; !over; ++i) {
-      EXPECT_EQ(::link(kind[i % 4].c_str(), aside.path("next").c_str()), 0);
-      EXPECT_EQ(::rename(aside.path("next").c_str(), tree.path("moody/turns").c_str()), 0);
-    }
-  });
+  // Listed as a file, opened as something else.
+  const turning_path kinds(tree.path("moody/turns"));
   for (std::size_t round = 0; round < rubato_test::scaled(20); ++round)
     for (const char* workers : worker_counts) {
       const outcome result = pipeline({tree, "--workers", workers});

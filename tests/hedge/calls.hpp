@@ -1,7 +1,10 @@
 // What tests of hedged calls share.
 #pragma once
 
+#include "support/rendezvous.hpp"
+
 #include <rubato/race.hpp>
+#include <rubato/spawn.hpp>
 
 #include <gtest/gtest.h>
 
@@ -24,6 +27,28 @@ void for_both(F const& test) {
     test(rubato::hedge);
   }
 }
+
+/// While it lives, a task keeps each worker.
+class busy_workers {
+  rubato_test::milestone over_;
+  rubato_test::arrivals begun_;
+  std::vector<rubato::future<bool>> tasks_;
+
+public:
+  busy_workers(rubato::pool& pool, unsigned workers) {
+    for (unsigned i = 0; i != workers; ++i)
+      tasks_.push_back(pool.spawn([this] {
+        begun_.arrive();
+        return over_.wait();
+      }));
+    EXPECT_TRUE(begun_.wait_for(workers));
+  }
+  busy_workers(busy_workers const&) = delete;
+  ~busy_workers() {
+    over_.reach();
+    for (auto& t : tasks_) EXPECT_TRUE(t.get());
+  }
+};
 
 /// The CPUs on which the calling thread may run, ascending.
 inline std::vector<int> own_cpus() {

@@ -100,21 +100,11 @@ TEST_P(delayed_copies, end_with_a_deadline_in_between) {
   });
 }
 TEST_P(delayed_copies, begin_at_last_when_all_workers_are_busy) {
-  milestone over;
-  arrivals busy;
-  std::vector<rubato::future<bool>> tasks;
-  for (unsigned i = 0; i != GetParam(); ++i)
-    tasks.push_back(pool.spawn([&] {
-      busy.arrive();
-      return over.wait();
-    }));
-  EXPECT_TRUE(busy.wait_for(GetParam()));
+  busy_workers const busy(pool, GetParam());
   for_both([&](auto const& call) { // of the class low: relief runs them, because the workers block
     auto const all = std::make_shared<rendezvous>(2);
     EXPECT_TRUE(call(pool, unpinned(2).hedge_after(1ns), [all] { return all->meet(); }));
   });
-  over.reach();
-  for (auto& t : tasks) EXPECT_TRUE(t.get());
 }
 TEST_P(delayed_copies, regression_do_not_begin_after_the_longest_delay) {
   for_both([&](auto const& call) {

@@ -54,21 +54,11 @@ TEST_P(hedged_calls, run_all_copies_at_once_in_a_task) {
   });
 }
 TEST_P(hedged_calls, run_beside_workers_that_are_all_busy) {
-  milestone over;
-  arrivals busy;
-  std::vector<rubato::future<bool>> tasks;
-  for (unsigned i = 0; i != GetParam(); ++i)
-    tasks.push_back(pool.spawn([&] {
-      busy.arrive();
-      return over.wait();
-    }));
-  EXPECT_TRUE(busy.wait_for(GetParam()));
+  busy_workers const busy(pool, GetParam());
   for_both([&](auto const& call) {
     auto const all = std::make_shared<rendezvous>(3);
     EXPECT_TRUE(call(pool, unpinned(3), [all] { return all->meet(); }));
   });
-  over.reach();
-  for (auto& t : tasks) EXPECT_TRUE(t.get());
 }
 TEST_P(hedged_calls, return_results_of_every_kind) {
   for_both([&](auto const& call) {

@@ -216,7 +216,7 @@ public:
 };
 
 class starvation : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(workers, starvation, testing::Values(1u, 2u, 7u));
+INSTANTIATE_TEST_SUITE_P(workers, starvation, testing::Values(1u, 2u, 7u), testing::PrintToStringParamName());
 
 TEST_P(starvation, of_no_class_by_a_flood_of_another) {
   rubato_test::hang_guard const guard;
