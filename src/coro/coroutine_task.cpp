@@ -5,8 +5,10 @@
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/coro/fork_group.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/core/owned_tasks.hpp"
 #include "sched/worker/hazard_guard.hpp"
+#include "sched/worker/search.hpp"
 
 #include <new>
 #include <optional>
@@ -118,7 +120,7 @@ void coroutine_task::resume(thread_context& runner) noexcept {
       if (!finished) return;
     }
   }
-  if (is_listed()) home()->owned.remove(*this);
+  if (is_listed()) owned_tasks_of(*home()).remove(*this);
   end(finished);
   complete();
 }
@@ -127,7 +129,7 @@ void coroutine_task::drop() noexcept {
   hold(); // the last child may destroy it
   state_ref const held(this);
   // A pool waits for the tasks that it owns, and so for that child.
-  if (!children_.none() && !is_listed()) home()->owned.add(*this);
+  if (!children_.none() && !is_listed()) owned_tasks_of(*home()).add(*this);
   if (children_.drop())
     destroy();
   else
@@ -149,7 +151,7 @@ void coroutine_task::destroy() noexcept {
   complete();
   if (!listed) return;
   hazard_guard const here(core);
-  core.owned_task_left(*this);
+  leave_owned_tasks(core, *this);
 }
 
 /// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at a foreign frame.
@@ -176,10 +178,11 @@ void coroutine_task::stops_with(stop_scope& s) noexcept {
 
 void coroutine_task::settle_in() noexcept {
   if (is_listed()) return;
-  home()->owned.add(*this);
-  if (home()->life.is_discarding())
+  owned_tasks_of(*home()).add(*this);
+  lifecycle const& life = life_of(*home());
+  if (life.is_discarding())
     stop.request_stop();
-  else if (home()->life.is_ending() && !stop.is_shielded())
+  else if (life.is_ending() && !stop.is_shielded())
     stop.request_drain();
 }
 
@@ -207,13 +210,13 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   std::optional<lifecycle::arrival> arrival;
   if (to != nullptr && to != home())
     arrival.emplace(*to);
-  else if (home()->life.is_discarding())
+  else if (life_of(*home()).is_discarding())
     throw cancelled();
   flush();
   leaf_ = h;
   leaf_is_ours_ = is_ours ? 1 : 0;
   if (to != nullptr && to != home()) {
-    if (is_listed()) home()->owned.remove(*this);
+    if (is_listed()) owned_tasks_of(*home()).remove(*this);
     seat.set(any_seat);
     displaced.set(queued.is_queued()); // see offer()
     settle(to);
@@ -221,8 +224,7 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   pool_core& there = *home();
   std::uint16_t const where = seat.get();
   // As soon as it is queued another thread may run it, and its pool may end.
-  std::optional<hazard_guard> here;
-  if (&there != current->core) here.emplace(there);
+  outside_guard const here(there);
   // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's. Without
   // memory for a second one it goes on there.
   task* node = queued.is_queued() ? make_requeue_entry() : nullptr;
@@ -231,7 +233,7 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
     node = this;
     auto const offered = queued.offer();
     if (!offered) {
-      there.notify(); // as in offer()
+      notify(there); // as in offer()
       return;
     }
     p = offered.cls;

@@ -2,8 +2,9 @@
 #include "rubato/detail/coro/fork_group.hpp"
 
 #include "coro/trampoline.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/core/lifecycle.hpp"
 
 #include <memory>
 #include <utility>
@@ -29,7 +30,7 @@ void group_member_task::end(bool finished) noexcept {
 
 /// A member that a discard drops is cancelled, as the waits of the coroutine that awaits it are.
 void group_member_task::fail(std::exception_ptr e) noexcept {
-  of_.broken_ = home()->life.is_discarding() ? cancelled_error() : std::move(e);
+  of_.broken_ = life_of(*home()).is_discarding() ? cancelled_error() : std::move(e);
 }
 
 race_entry group_member_task::entry() const noexcept {
@@ -91,7 +92,7 @@ void fork_group::fork() noexcept {
   of_.stops_with(around_);
   thread_context& me = *current;
   // Workers steal from chains. In a pool without workers, and on a given seat, all members are queued.
-  bool const latent = of_.seat.get() == future_state::any_seat && of_.home()->size() != 0;
+  bool const latent = of_.seat.get() == future_state::any_seat && size_of(*of_.home()) != 0;
   first_latent_ = count_;
   flushes_ = of_.flushes();
   while (first_latent_ > 1 && latent && !me.chain.full()) me.chain.push(&all_[--first_latent_]);

@@ -2,10 +2,11 @@
 #include "rubato/detail/future/continuation.hpp"
 
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/core/owned_tasks.hpp"
 #include "sched/monitor/monitor.hpp"
 #include "sched/worker/await.hpp"
 #include "sched/worker/hazard_guard.hpp"
+#include "sched/worker/pool_thread.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -38,7 +39,7 @@ void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chose
   hazard_guard const here(wanted); // it is alive as long as `r` is listed there
   c.settle(chosen || current->core == nullptr ? &wanted : current->core);
   offer(c);
-  wanted.owned_task_left(r);
+  leave_owned_tasks(wanted, r);
 }
 
 namespace {
@@ -91,6 +92,6 @@ void raise_before(future_state& c) noexcept {
   }
 }
 
-void join_owned_tasks(pool_core& core, owned_task& r) noexcept { core.owned.add(r); }
+void join_owned_tasks(pool_core& core, owned_task& r) noexcept { owned_tasks_of(core).add(r); }
 
 } // namespace rubato::detail

@@ -1,5 +1,6 @@
 #include "rubato/hedge_policy.hpp"
 
+#include "base/thread_number.hpp"
 #include "hedge/hedge_budget.hpp"
 #include "hedge/latency_sketch.hpp"
 #include "os/cpus/cpus.hpp"
@@ -26,14 +27,6 @@ struct alignas(64) sample_buffer { // never in a coroutine
   std::atomic<std::uint64_t> calls{0}; // written under the lock
   std::array<std::uint16_t, capacity> samples{};
 };
-
-/// The buffers that a thread tries, beginning with its own. Threads are numbered as they come.
-unsigned own_number() noexcept {
-  static constinit std::atomic<unsigned> next{1};
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = 0;
-  if (mine == 0) mine = next.fetch_add(1, std::memory_order_relaxed); // relaxed: any number will do
-  return mine;
-}
 
 double half_life_for(double quantile) {
   if (!(quantile > 0 && quantile < 1))
@@ -105,7 +98,7 @@ hedge_policy::~hedge_policy() = default;
 void hedge_policy::record(std::chrono::nanoseconds duration) noexcept {
   constexpr unsigned capacity = sample_buffer::capacity;
   std::uint16_t const bucket = latency_buckets::of(duration.count());
-  unsigned const own = own_number();
+  unsigned const own = detail::thread_number(); // of the first buffer that the thread tries
   for (unsigned k = 0; k != parts_->buffer_count; ++k) {
     sample_buffer& buffer = parts_->buffers[(own + k) % parts_->buffer_count];
     if (!buffer.lock.try_lock()) continue; // a thread of the same number, or one that was preempted there

@@ -1,6 +1,8 @@
 #include "rubato/detail/pool/timed_job.hpp"
 #include "rubato/timer_handle.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/core/owned_tasks.hpp"
+#include "sched/core/quiescence.hpp"
 #include "sched/worker/hazard_guard.hpp"
 
 #include <utility>
@@ -9,27 +11,27 @@ namespace rubato::detail {
 
 void timed_start::begin(std::chrono::steady_clock::time_point t) noexcept {
   pool_core& core = *self_.home();
-  core.owned.add(*this);
-  core.quiescence.armed();
+  owned_tasks_of(core).add(*this);
+  quiescence_of(core).armed();
   counted_ = true;
   due = t;
   self_.hold(); // it may be due, run and end at once
   state_ref const mine(&self_);
   arm(*this);
-  if (core.life.is_ending()) call_off();
+  if (life_of(core).is_ending()) call_off();
 }
 
 void timed_start::fire() noexcept {
   pool_core& core = *self_.home();
   hazard_guard const here(core); // alive as long as it counts this timer
-  core.quiescence.fired();
+  quiescence_of(core).fired();
   counted_ = false;
   future_state& state = self_;
   state.hold(); // it may run and end meanwhile
   state_ref const mine(&state);
   offer(state, made_ready_by::event);
-  core.owned.remove(*this);
-  core.quiescence.disarmed();
+  owned_tasks_of(core).remove(*this);
+  quiescence_of(core).disarmed();
 }
 
 bool timed_start::take_back() noexcept { return disarm(*this); }
@@ -39,7 +41,7 @@ bool timed_start::call_off() noexcept {
   if (!disarm(*this)) return false;
   {
     hazard_guard const here(core); // alive as long as this timer is listed there
-    core.owned.remove(*this);
+    owned_tasks_of(core).remove(*this);
     not_counted();
   }
   self_.drop(); // outside: it destroys the callable, which is user code
@@ -47,7 +49,7 @@ bool timed_start::call_off() noexcept {
 }
 
 void timed_start::not_counted() noexcept {
-  if (std::exchange(counted_, false)) self_.home()->quiescence.disarmed();
+  if (std::exchange(counted_, false)) quiescence_of(*self_.home()).disarmed();
 }
 
 } // namespace rubato::detail

@@ -60,10 +60,6 @@ struct copy final : task {
   }
 };
 
-} // namespace
-
-namespace {
-
 void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
                void (*body)(void*, std::size_t, thread_context&), void* arg) {
   pool_thread& me = thread_of(*current);
@@ -101,7 +97,7 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
   };
   auto const ended = [&] { return state.left.is_over(); };
   while (!ended()) {
-    park_until(core, me, "broadcast", nullptr, [&] {
+    park_until(me, "broadcast", nullptr, [&] {
       return ended() ||
              std::any_of(copies.begin(), copies.end(), [&](auto const& c) { return stranded(*c); });
     });

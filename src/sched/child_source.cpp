@@ -1,7 +1,7 @@
 #include "rubato/detail/sched/child_source.hpp"
 
 #include "rubato/detail/base/atomics.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/threads/thread_registry.hpp"
 
 #include <mutex>
 #include <utility>
@@ -10,7 +10,7 @@ namespace rubato::detail {
 
 void child_source::enlist() noexcept {
   home_->scopes.push_back(*this);
-  if (home_->departed) home_->core->threads.records.list(*home_);
+  if (home_->departed) threads_of(*home_->core).records.list(*home_);
   // Pairs with any_child() of a thread that has announced its sleep: a spawn that is an event reads the
   // sleepers next.
   home_->open_scopes.add(1);
@@ -20,7 +20,7 @@ void child_source::enlist() noexcept {
 void child_source::delist() noexcept {
   home_->scopes.erase(*this);
   bool const last = home_->open_scopes.subtract(1) == 1;
-  if (last && home_->departed) home_->core->threads.records.unlist(*home_);
+  if (last && home_->departed) threads_of(*home_->core).records.unlist(*home_);
   listed_.set(false);
 }
 
@@ -52,12 +52,10 @@ bool child_source::any_child(pool_thread const& t) noexcept {
   auto& home = const_cast<pool_thread&>(t);   // NOLINT(cppcoreguidelines-pro-type-const-cast): only its lock
   std::lock_guard const list(home.scopes_mutex);
   // Nearly always the first has one. Those that have none leave, or every search would come across them.
-  for (child_source* s = home.scopes.front(); s != nullptr;) {
-    child_source* const next = intrusive_list<child_source>::after(*s);
+  while (child_source* const s = home.scopes.front()) {
     std::lock_guard const guard(s->mutex_);
     if (s->first_ != nullptr && !s->stopped_.get()) return true;
     s->delist();
-    s = next;
   }
   return false;
 }
@@ -65,13 +63,11 @@ bool child_source::any_child(pool_thread const& t) noexcept {
 scope_child* child_source::take_child_of(pool_thread& t) noexcept {
   if (t.open_scopes.peek() == 0) return nullptr;
   std::lock_guard const list(t.scopes_mutex);
-  for (child_source* s = t.scopes.front(); s != nullptr;) {
-    child_source* const next = intrusive_list<child_source>::after(*s);
+  while (child_source* const s = t.scopes.front()) {
     std::lock_guard const guard(s->mutex_);
     scope_child* const c = s->take_locked();
     if (s->first_ == nullptr || c == nullptr) s->delist();
     if (c != nullptr) return c;
-    s = next;
   }
   return nullptr;
 }

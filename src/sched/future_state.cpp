@@ -118,10 +118,8 @@ void future_state::cancel() noexcept {
 void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry, made_ready_by cause) noexcept {
   if (seat != future_state::any_seat)
     core.enqueue_on(seat, &entry);
-  else if (c != priority::normal)
+  else if (c != priority::normal || cause == made_ready_by::event)
     core.enqueue_as(c, &entry, cause == made_ready_by::event ? class_lane::events : class_lane::tasks);
-  else if (cause == made_ready_by::event)
-    core.enqueue_event(&entry);
   else if (cause == made_ready_by::task)
     core.enqueue_next(&entry);
   else
@@ -133,8 +131,7 @@ void offer(future_state& s, made_ready_by cause) noexcept {
   // From the offer on another thread may claim it: it may move or end, and so may its pool.
   pool_core& core = *s.home();
   std::uint16_t const seat = s.seat.get();
-  std::optional<hazard_guard> here;
-  if (&core != current->core) here.emplace(core);
+  outside_guard const here(core);
   // Set by the thread that ran it before, which has handed it on since.
   if (s.displaced.get()) {
     if (!s.queued.is_queued()) {
@@ -253,14 +250,6 @@ bool is_cancelled(std::exception_ptr const& e) noexcept {
   } catch (...) {
     return false;
   }
-}
-
-void count_armed(pool_core& c) noexcept { c.quiescence.armed(); }
-void count_disarmed(pool_core& c) noexcept { c.quiescence.disarmed(); }
-void count_fired(pool_core& c) noexcept { c.quiescence.fired(); }
-void count_io_event(pool_core& c) noexcept { c.quiescence.io_event(); }
-bool has_free_worker(pool_core const& c) noexcept {
-  return c.idle_threads.wanted() != idle_set::want::monitor || c.size() == 0;
 }
 
 std::exception_ptr cancelled_error() noexcept { return std::make_exception_ptr(cancelled()); }

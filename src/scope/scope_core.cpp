@@ -73,8 +73,7 @@ void scope_core::spawn(scope_child* c) noexcept {
   pool_core& core = *core_;
   pool_thread& home = *home_;
   thread_context& me = *current;
-  std::optional<hazard_guard> here;
-  if (me.core != &core) here.emplace(core);
+  outside_guard here(core);
   c->source = this;
   enum { added, refused, to_be_listed } result = to_be_listed;
   if (listed_.get()) { // mostly it still is under the lock
@@ -302,7 +301,7 @@ void scope_core::wait(thread_context& m) noexcept {
     }
     bool const from_outside = has_members(); // a coroutine may be resumed from outside
     if (from_outside) core_->progress.count_outside_wait(1);
-    park_until(*core_, t, "scope", nullptr, [&] {
+    park_until(t, "scope", nullptr, [&] {
       return must_poll() || (core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped) ||
              (stranded = member_ready(t) && core_->progress.is_stranded());
     });

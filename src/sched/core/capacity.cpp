@@ -37,9 +37,7 @@ void capacity::acquire() {
       return;
     }
     if (core_.size() == 0) { // no other thread would release any
-      run_as_member(
-          &core_.handle(),
-          [](void* self, thread_context& me) { static_cast<capacity*>(self)->wait(thread_of(me)); }, this);
+      on_pool(&core_.handle(), [this](thread_context& me) { wait(thread_of(me)); });
       return;
     }
     if (admitted(wait_outside())) return;
@@ -64,15 +62,13 @@ void capacity::wait(pool_thread& t) noexcept {
   queue_limit::waiter self(t.parker);
   limit_.enter(self);
   bool got = false;
-  park_until(core_, t, "enqueue", nullptr, [&] { return got || (got = acquire_or_exceed()); });
+  park_until(t, "enqueue", nullptr, [&] { return got || (got = acquire_or_exceed()); });
   limit_.leave(self);
 }
 
 bool capacity::acquire_or_exceed() noexcept {
   if (try_acquire() == admission::granted) return true; // a task of the pool is not refused
-  if (!core_.progress.all_wait() || core_.size() == 0 || !core_.idle_threads.has_vacant() ||
-      !core_.threads.no_thread_to_call())
-    return false;
+  if (!core_.progress.is_stranded()) return false;
   limit_.exceed();
   return true;
 }

@@ -79,9 +79,7 @@ void lifecycle::open_seats(unsigned n) {
   core_.threads.await_made();
   if (before != 0 || !tried || core_.threads.made() != 0) return;
   // The waiters go on driving: no other thread would run the queued tasks.
-  static_cast<void>(set_target(0));
-  for (unsigned i = 0; i != n; ++i) core_.idle_threads.close(&core_.queues.seat_at(i));
-  for (unsigned i = 0; i != n; ++i) retire_seat(core_.queues.seat_at(i));
+  close_seats(0, set_target(0));
   wake_waiters(); // those that came in between drive again
   tell_workers_lost();
   throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
@@ -101,11 +99,7 @@ unsigned lifecycle::resize(unsigned workers) {
   if (workers >= before) {
     open_seats(workers);
   } else {
-    set_target(workers);
-    for (unsigned i = workers; i != before; ++i) {
-      core_.idle_threads.close(&core_.queues.seat_at(i));
-      retire_seat(core_.queues.seat_at(i)); // its occupant does the same when it leaves, which may take long
-    }
+    close_seats(workers, set_target(workers));
     core_.threads.end_surplus(workers);
     if (workers == 0) {
       wake_waiters();      // they drive from now on
@@ -115,6 +109,12 @@ unsigned lifecycle::resize(unsigned workers) {
   if (core_.queues.any_shared() || any_latent(core_)) core_.notify();
   nudge_monitor(monitor_rest::dozing); // a thread may be busy, and there are sleepers now
   return before;
+}
+
+/// Those from number `first` on. An occupant retires its seat once more when it leaves, which may take long.
+void lifecycle::close_seats(unsigned first, unsigned last) noexcept {
+  for (unsigned i = first; i != last; ++i) core_.idle_threads.close(&core_.queues.seat_at(i));
+  for (unsigned i = first; i != last; ++i) retire_seat(core_.queues.seat_at(i));
 }
 
 /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
@@ -129,7 +129,7 @@ void lifecycle::retire_seat(seat& s) noexcept {
 
 /// Every thread that waits here looks again.
 void lifecycle::wake_waiters() noexcept {
-  core_.threads.records.for_each([](pool_thread& t) { t.parker.unpark(); });
+  core_.threads.unpark_all();
   core_.capacity.wake_all();
   core_.quiescence.wake_all();
 }
@@ -162,12 +162,7 @@ void lifecycle::discard_queued() noexcept {
       }
     };
     discard_from([this] { return core_.queues.any_task(); },
-                 [this](task* k) {
-                   if (priority const c = class_of(*k); c != priority::normal)
-                     core_.queues.push(k, c, class_lane::tasks, os::now());
-                   else
-                     core_.queues.push(k);
-                 });
+                 [this](task* k) { core_.queues.push(k, class_of(*k), class_lane::tasks, os::now()); });
     for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
       seat& s = core_.queues.seat_at(i);
       discard_from([&s] { return s.inbox.pop(); }, [&s](task* k) { s.inbox.push(k); });
@@ -296,11 +291,7 @@ bool lifecycle::close_pool() noexcept {
     closed_.set(false);
     return false;
   }
-  unsigned const before = set_target(0);
-  for (unsigned i = 0; i != before; ++i) {
-    core_.idle_threads.close(&core_.queues.seat_at(i));
-    retire_seat(core_.queues.seat_at(i)); // a task may have come since the pool was seen idle
-  }
+  close_seats(0, set_target(0)); // a task may have come since the pool was seen idle
   core_.threads.wind_up();
   ending_.set(ending::none);
   core_.quiescence.wake_all();

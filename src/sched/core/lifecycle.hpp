@@ -41,6 +41,7 @@ class lifecycle {
 
   unsigned set_target(unsigned n) noexcept;
   void open_seats(unsigned n);
+  void close_seats(unsigned first, unsigned last) noexcept;
   void wake_waiters() noexcept;
   void wake_guests() noexcept;
   [[nodiscard]] bool close_pool() noexcept;
@@ -108,6 +109,8 @@ public:
   };
 };
 
+/// The part of that pool, for code that needs no other part of it.
+[[nodiscard]] lifecycle& life_of(pool_core& c) noexcept;
 /// Is the calling thread a member of this pool, perhaps beneath what it runs in another?
 [[nodiscard]] bool is_member(pool_core const& core) noexcept;
 /// Does any pool that this thread is a member of discard?

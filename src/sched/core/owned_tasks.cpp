@@ -1,7 +1,6 @@
 #include "sched/core/owned_tasks.hpp"
 
 #include "rubato/detail/sched/future_state.hpp"
-#include "sched/core/pool_core.hpp"
 
 #include <array>
 #include <cstddef>
@@ -28,10 +27,15 @@ void owned_tasks::unlink(stripe& s, owned_task& r) noexcept {
   r.listed_ = 0;
 }
 
-/// Calls f(work) for each wanted task, until there are none. Not under the lock: a task that f resumes may
-/// end, and takes the lock then. In batches: otherwise each search would pass all tasks that f has handled.
-template<class Wanted, class F>
-void owned_tasks::for_each(Wanted wanted, F f) noexcept {
+/// Asks each task that lives here for that, until there are none. Not under the lock: a task that resumes may
+/// end, and takes the lock then. In batches: otherwise each search would pass all tasks that were asked.
+void owned_tasks::request(stop_level level) noexcept {
+  // The request goes to the work's own stop scope: a scope around it may be left at this moment, and be gone.
+  // Work that lives in another pool is about to leave this list.
+  auto const wanted = [this, level](future_state const& work) {
+    return work.stop.requested_here() < level && (level == stop_level::stopped || !work.stop.is_shielded()) &&
+           &owned_tasks_of(*work.home()) == this;
+  };
   for (stripe& s : stripes_)
     for (;;) {
       std::array<state_ref, 256> some;
@@ -40,41 +44,21 @@ void owned_tasks::for_each(Wanted wanted, F f) noexcept {
         std::lock_guard const guard(s.guard);
         for (owned_task* r = s.tasks.front(); r != nullptr && n != some.size(); r = s.tasks.after(*r)) {
           future_state& work = r->work();
-          if (!wanted(work, *r)) continue;
+          if (!wanted(work)) continue;
           work.hold();
           some[n++] = state_ref(&work);
         }
       }
       if (n == 0) break;
-      for (std::size_t i = 0; i != n; ++i) f(*some[i].get());
+      for (std::size_t i = 0; i != n; ++i) {
+        future_state& work = *some[i].get();
+        if (level == stop_level::stopped)
+          work.stop.request_stop();
+        else
+          work.stop.request_drain();
+        work.call_off();
+      }
     }
-}
-
-// The requests go to the work's own stop scope: a scope around it may be left at this moment, and be gone.
-
-/// Work that lives in another pool is about to leave this list.
-bool owned_tasks::lives_here(future_state const& work) const noexcept { return &work.home()->owned == this; }
-
-void owned_tasks::request_drain() noexcept {
-  for_each(
-      [this](future_state const& work, owned_task const& /*as*/) {
-        return work.stop.requested_here() == stop_level::none && !work.stop.is_shielded() && lives_here(work);
-      },
-      [](future_state& work) {
-        work.stop.request_drain();
-        work.call_off();
-      });
-}
-
-void owned_tasks::request_stop() noexcept {
-  for_each(
-      [this](future_state const& work, owned_task const& /*as*/) {
-        return work.stop.requested_here() != stop_level::stopped && lives_here(work);
-      },
-      [](future_state& work) {
-        work.stop.request_stop();
-        work.call_off();
-      });
 }
 
 /// A dropped task may release one that could not be withdrawn before, so the walks go on until one finds

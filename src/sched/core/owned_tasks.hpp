@@ -13,6 +13,8 @@
 
 namespace rubato::detail {
 
+class pool_core;
+
 class owned_tasks {
   struct alignas(64) stripe {
     mutable mutex guard;
@@ -25,23 +27,26 @@ class owned_tasks {
   }
 
   static void unlink(stripe& s, owned_task& r) noexcept;
-  template<class Wanted, class F>
-  void for_each(Wanted wanted, F f) noexcept;
-  [[nodiscard]] bool lives_here(future_state const& work) const noexcept;
+  void request(stop_level level) noexcept;
 
 public:
   void add(owned_task& r) noexcept;
   /// Does nothing if the task was dropped.
   void remove(owned_task& r) noexcept;
   /// The pool drains: ends the tasks' waits for time and for I/O.
-  void request_drain() noexcept;
+  void request_drain() noexcept { request(stop_level::draining); }
   /// The pool discards: asks the tasks to stop, and ends all their waits.
-  void request_stop() noexcept;
+  void request_stop() noexcept { request(stop_level::stopped); }
   /// Drops the tasks that can be withdrawn from what they await. True: at least one. Call it when no thread
   /// runs in the pool.
   bool drop_stuck() noexcept;
   /// How many are left.
   [[nodiscard]] std::size_t count() const noexcept;
 };
+
+/// The part of that pool, for code that needs no other part of it.
+[[nodiscard]] owned_tasks& owned_tasks_of(pool_core& c) noexcept;
+/// The task waits there no longer, and so the pool may be quiescent. By any thread.
+void leave_owned_tasks(pool_core& c, owned_task& r) noexcept;
 
 } // namespace rubato::detail

@@ -160,23 +160,9 @@ void pool_core::enqueue_as(priority c, task* t, class_lane l) noexcept {
     drop_late(*this, t);
     return;
   }
-  std::optional<hazard_guard> here; // as in enqueue()
-  if (current->core != this)
-    here.emplace(*this);
-  else if (l == class_lane::tasks)
-    thread_of(*current).bump(counted::spawned);
+  outside_guard const here(*this); // as in enqueue()
+  if (current->core == this && l == class_lane::tasks) thread_of(*current).bump(counted::spawned);
   queues.push(t, c, l, c == priority::low ? os::now() : 0);
-  notify();
-}
-
-void pool_core::enqueue_event(task* t) noexcept {
-  if (life.drops_everything()) {
-    drop_late(*this, t);
-    return;
-  }
-  std::optional<hazard_guard> here; // as in enqueue()
-  if (current->core != this) here.emplace(*this);
-  queues.push_event(t);
   notify();
 }
 
@@ -191,8 +177,7 @@ void pool_core::enqueue_for(seat& s, task* t) noexcept {
 }
 
 void pool_core::enqueue_on(unsigned seat_index, task* t) noexcept {
-  std::optional<hazard_guard> here;
-  if (current->core != this) here.emplace(*this);
+  outside_guard const here(*this);
   unsigned const n = size();
   if (n == 0) // there is no seat: a thread that drives the pool runs it
     queues.push(t), notify();
@@ -219,8 +204,7 @@ void pool_core::enqueue_next(task* t) noexcept {
 }
 
 bool pool_core::send_aside(task& t, int cpu) noexcept {
-  std::optional<hazard_guard> here; // as in enqueue()
-  if (current->core != this) here.emplace(*this);
+  outside_guard const here(*this); // as in enqueue()
   idle_set_thread* const idle = idle_threads.take_idle(cpu);
   if (idle == nullptr) return threads.start_aside(t);
   pool_thread& to = thread_of(*idle);
@@ -289,5 +273,19 @@ void pool_core::unhandled(std::exception_ptr e) noexcept {
 }
 
 void unhandled(thread_context& runner) noexcept { runner.core->unhandled(std::current_exception()); }
+
+bool has_free_worker(pool_core const& c) noexcept {
+  return c.idle_threads.wanted() != idle_set::want::monitor || c.size() == 0;
+}
+
+void notify(pool_core& c) noexcept { c.notify(); }
+lifecycle& life_of(pool_core& c) noexcept { return c.life; }
+thread_registry& threads_of(pool_core& c) noexcept { return c.threads; }
+quiescence& quiescence_of(pool_core& c) noexcept { return c.quiescence; }
+owned_tasks& owned_tasks_of(pool_core& c) noexcept { return c.owned; }
+void leave_owned_tasks(pool_core& c, owned_task& r) noexcept {
+  c.owned.remove(r);
+  c.quiescence.tell_waiters();
+}
 
 } // namespace rubato::detail

@@ -62,10 +62,9 @@ public:
   // Queuing wakes a worker if one sleeps and none searches.
   void enqueue(task* t) noexcept;
   void enqueue_for(seat& s, task* t) noexcept;
-  /// A task that an event or a deadline has made ready.
-  void enqueue_event(task* t) noexcept;
-  /// A task of the class high or low.
+  /// A task of the class high or low, or one that an event or a deadline has made ready.
   void enqueue_as(priority c, task* t, class_lane l = class_lane::tasks) noexcept;
+  void enqueue_event(task* t) noexcept { enqueue_as(priority::normal, t, class_lane::events); }
   /// On the seat of that number, modulo the pool's size.
   void enqueue_on(unsigned seat_index, task* t) noexcept;
   /// A task that the caller's own task has made ready: runs next on the caller's seat, while it is hot.
@@ -85,11 +84,6 @@ public:
   /// A seat has become vacant, or a thread idle: queued tasks must not depend on the thread that left.
   void after_vacating(seat* s) noexcept;
 
-  /// The task waits here no longer. By any thread.
-  void owned_task_left(owned_task& r) noexcept {
-    owned.remove(r);
-    quiescence.tell_waiters();
-  }
   /// A fire-and-forget task has thrown.
   void unhandled(std::exception_ptr e) noexcept;
 

@@ -3,6 +3,7 @@
 #include "rubato/detail/base/deadline.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/worker/park.hpp"
+#include "sched/worker/search.hpp"
 
 #include <system_error>
 
@@ -33,9 +34,7 @@ void quiescence::tell_waiters() noexcept {
   // Both pair with request_shutdown() and `announcement`: the thread that writes ending_ or announces itself
   // looks at the pool afterwards.
   bool const ends = core_.life.has_begun_to_end();
-  if (ends || is_awaited()) {
-    wake_all();
-  }
+  if (ends || is_awaited()) wake_all();
   if (ends) core_.life.end_if_quiet();
 }
 
@@ -54,24 +53,22 @@ bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_cl
   seats_left const left; // of other pools
   // Tasks queued in a closed pool are for its next life.
   auto const is_over = [&] { return or_closed && core_.life.is_closed(); };
-  auto const to_drive = [&] {
-    return core_.size() == 0 && !is_over() && (core_.queues.any_shared() || any_child(core_)) && has_time();
-  };
+  auto const to_drive = [&] { return core_.size() == 0 && !is_over() && has_ready(core_) && has_time(); };
   for (;;) {
-    if (to_drive()) {
-      auto drive = [&](pool_thread& t) {
-        while (core_.size() == 0 && !is_over() && has_time() && run_one(core_, t)) {
+    if (to_drive())
+      on_pool(&core_.handle(), [&](thread_context& me) {
+        while (core_.size() == 0 && !is_over() && has_time() && run_one(core_, thread_of(me))) {
         }
-      };
-      run_as_member(
-          &core_.handle(),
-          [](void* arg, thread_context& me) { (*static_cast<decltype(drive)*>(arg))(thread_of(me)); },
-          &drive);
-    }
+      });
     std::uint32_t const changes = state_.changes();
     if (is_over() || now()) return true;
     if (!to_drive() && !sleep(changes, deadline)) return now();
   }
 }
+
+void count_armed(pool_core& c) noexcept { c.quiescence.armed(); }
+void count_disarmed(pool_core& c) noexcept { c.quiescence.disarmed(); }
+void count_fired(pool_core& c) noexcept { c.quiescence.fired(); }
+void count_io_event(pool_core& c) noexcept { c.quiescence.io_event(); }
 
 } // namespace rubato::detail

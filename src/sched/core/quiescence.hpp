@@ -68,4 +68,7 @@ public:
   [[nodiscard]] std::uint64_t io_events() const noexcept { return io_events_.get(); }
 };
 
+/// The part of that pool, for code that needs no other part of it.
+[[nodiscard]] quiescence& quiescence_of(pool_core& c) noexcept;
+
 } // namespace rubato::detail

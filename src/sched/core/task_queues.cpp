@@ -1,5 +1,7 @@
 #include "sched/core/task_queues.hpp"
 
+#include "base/thread_number.hpp"
+
 #include <utility>
 
 namespace rubato::detail {
@@ -7,13 +9,6 @@ namespace rubato::detail {
 namespace {
 
 constexpr std::int64_t aged_us = 100'000; // from then on a low task counts as normal
-
-unsigned stripe_of_thread() noexcept {
-  static relaxed<unsigned> last;
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = 0;
-  if (mine == 0) mine = last.add(1) + 1; // any number will do
-  return mine;
-}
 
 } // namespace
 
@@ -43,16 +38,23 @@ seat& task_queues::add_personal_seat() {
 }
 
 void task_queues::push(task* t) noexcept {
-  pushed_[stripe_of_thread() % pushed_.size()].pushed.add(1);
+  pushed_[thread_number() % pushed_.size()].pushed.add(1);
   injector_.push(t);
 }
 
 void task_queues::push_event(task* t) noexcept {
-  pushed_[stripe_of_thread() % pushed_.size()].pushed.add(1);
+  pushed_[thread_number() % pushed_.size()].pushed.add(1);
   events_.push(t);
 }
 
 void task_queues::push(task* t, priority c, class_lane l, os::ticks now) noexcept {
+  if (c == priority::normal) {
+    if (l == class_lane::events)
+      push_event(t);
+    else
+      push(t);
+    return;
+  }
   classes_.push(t, c, l);
   if (c == priority::low)
     low_ages_[static_cast<std::size_t>(l)].take_note(now, classes_.pushed(c, l), aged_us * ticks_per_us());
@@ -80,9 +82,6 @@ task* task_queues::pop_aged(os::ticks now) noexcept {
   }
   return nullptr;
 }
-
-task_queues::batch task_queues::pop_batch(seat* s) noexcept { return pop_batch_of(injector_, s); }
-task_queues::batch task_queues::pop_events(seat* s) noexcept { return pop_batch_of(events_, s); }
 
 task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
   if (from.empty()) return {};
@@ -167,7 +166,7 @@ void task_queues::share_lifo_slot(seat& s) noexcept {
 }
 
 void task_queues::retire(seat& s) noexcept {
-  while (task* k = s.queue.pop()) push(k);
+  share_queue(s);
   while (task* k = s.inbox.pop()) push(k);
 }
 

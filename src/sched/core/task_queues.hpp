@@ -46,7 +46,7 @@ public:
   };
   /// The oldest for the caller, and up to 31 more for the seat's queue, if that is empty. On their way they
   /// are in neither queue.
-  [[nodiscard]] batch pop_batch(seat* s) noexcept;
+  [[nodiscard]] batch pop_batch(seat* s) noexcept { return pop_batch_of(injector_, s); }
   [[nodiscard]] bool injector_empty() const noexcept { return injector_.empty(); }
 
   // The event lane: coroutines and routines whose wait an event or a deadline has ended, so that they begin
@@ -54,7 +54,7 @@ public:
   void push_event(task* t) noexcept;
   [[nodiscard]] task* pop_event() noexcept { return pop_events(nullptr).first; }
   /// As pop_batch().
-  [[nodiscard]] batch pop_events(seat* s) noexcept;
+  [[nodiscard]] batch pop_events(seat* s) noexcept { return pop_batch_of(events_, s); }
   [[nodiscard]] bool events_empty() const noexcept { return events_.empty(); }
 
   // Both
@@ -63,9 +63,11 @@ public:
   [[nodiscard]] std::uint64_t pushed() const noexcept;
   [[nodiscard]] std::uint64_t popped() const noexcept { return popped_.get(); }
 
-  // The classes high and low; `c` is one of them
-  /// `now`: for a low task, the time from which on it ages.
+  /// By class and lane: to the injector, to the event lane, or to the queues of the classes. `now`: the time
+  /// from which on a low task ages.
   void push(task* t, priority c, class_lane l, os::ticks now) noexcept;
+
+  // The classes high and low; `c` is one of them
   /// The oldest of that class, or null.
   [[nodiscard]] task* pop(priority c) noexcept { return static_cast<task*>(classes_.pop(c)); }
   [[nodiscard]] task* pop(priority c, class_lane l) noexcept {

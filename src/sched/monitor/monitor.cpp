@@ -39,6 +39,13 @@ struct monitor_state {
 };
 constinit monitor_state state;
 
+/// Under the lock of the list. The pool may be gone.
+bool is_in(intrusive_list<pool_core> const& pools, pool_core const* core) noexcept {
+  pool_core* p = pools.front();
+  while (p != nullptr && p != core) p = intrusive_list<pool_core>::after(*p);
+  return p != nullptr;
+}
+
 /// After the monitor has announced its sleep: is there anything for which it must stay awake? If it only
 /// dozes it ignores queued tasks.
 bool anything_to_see(monitor_rest depth) noexcept {
@@ -52,11 +59,11 @@ bool anything_to_see(monitor_rest depth) noexcept {
 progress_monitor::attention look_at_all(os::ticks now) noexcept {
   progress_monitor::attention all;
   std::lock_guard const guard(state.pools_mutex);
-  for (pool_core* p = state.pools.front(); p != nullptr; p = state.pools.after(*p)) {
-    progress_monitor::attention const a = p->progress.inspect(now);
+  state.pools.for_each([&](pool_core& p) {
+    progress_monitor::attention const a = p.progress.inspect(now);
     all.latent |= a.latent;
     all.queued |= a.queued;
-  }
+  });
   return all;
 }
 
@@ -211,27 +218,20 @@ void add_to_monitor(pool_core& core) {
 
 void wake_all_waiters() noexcept {
   std::lock_guard const guard(state.pools_mutex);
-  for (pool_core* p = state.pools.front(); p != nullptr; p = state.pools.after(*p))
-    p->threads.records.for_each(
-        [](pool_thread& t) { t.parker.unpark(); }); // a running thread looks anew before it waits
+  state.pools.for_each([](pool_core& p) { p.threads.unpark_all(); });
 }
 
 bool guard_if_there(pool_core const* core, std::optional<hazard_guard>& here) noexcept {
   if (core == nullptr) return false;
   std::lock_guard const guard(state.pools_mutex);
-  for (pool_core* p = state.pools.front(); p != nullptr; p = state.pools.after(*p))
-    if (p == core) {
-      here.emplace(*p); // before it can leave the registry: its destructor waits for this guard
-      return true;
-    }
-  return false;
+  if (!is_in(state.pools, core)) return false;
+  here.emplace(*core); // before it can leave the registry: its destructor waits for this guard
+  return true;
 }
 
 bool was_left_behind(pool_core const* core) noexcept {
   std::lock_guard const guard(state.pools_mutex);
-  for (pool_core* p = state.behind.front(); p != nullptr; p = state.behind.after(*p))
-    if (p == core) return true;
-  return false;
+  return is_in(state.behind, core);
 }
 
 void remove_from_monitor(pool_core& core) noexcept {

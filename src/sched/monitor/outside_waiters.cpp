@@ -2,7 +2,7 @@
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/core/lifecycle.hpp"
 #include "sched/monitor/monitor.hpp"
 #include "sched/worker/hazard_guard.hpp"
 #include "sched/worker/search.hpp"
@@ -81,15 +81,15 @@ listed_outside::~listed_outside() { waiters.remove(*this); }
 
 void call_outside_drivers(pool_core const& c) noexcept { waiters.call_drivers(c); }
 
-bool is_driven_by_waiters(pool_core const* core) noexcept {
+bool is_driven_by_waiters(pool_core* core) noexcept {
   std::optional<hazard_guard> here;
-  return core != nullptr && guard_if_there(core, here) && core->size() == 0;
+  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0;
 }
 
 bool wants_driver(pool_core* core) noexcept {
   std::optional<hazard_guard> here;
-  return core != nullptr && guard_if_there(core, here) && core->size() == 0 &&
-         !core->life.turns_guests_away() && has_ready(*core);
+  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0 &&
+         !life_of(*core).turns_guests_away() && has_ready(*core);
 }
 
 void lock_outside_waiters() noexcept { waiters.lock(); }

@@ -40,7 +40,7 @@ public:
 void call_outside_drivers(pool_core const& c) noexcept;
 
 /// Is the pool one that only waiters drive? It may be gone, or null.
-[[nodiscard]] bool is_driven_by_waiters(pool_core const* core) noexcept;
+[[nodiscard]] bool is_driven_by_waiters(pool_core* core) noexcept;
 /// Is something ready in such a pool? It may be gone, or null.
 [[nodiscard]] bool wants_driver(pool_core* core) noexcept;
 

@@ -330,8 +330,7 @@ bool progress_monitor::stalled() noexcept {
   return false;
 }
 
-/// By one of the threads that wait.
-void progress_monitor::report_stall() noexcept {
+void progress_monitor::report() noexcept {
   try {
     tell_of_stall();
   } catch (std::bad_alloc const&) {

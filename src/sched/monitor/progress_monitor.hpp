@@ -45,7 +45,6 @@ class progress_monitor {
   [[nodiscard]] bool is_stuck() const noexcept;
   [[nodiscard]] bool stalled() noexcept;
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
-  void report_stall() noexcept;
   void tell_of_stall();
 
 public:
@@ -80,7 +79,7 @@ public:
   void tell_if_stuck() noexcept;
   /// By a waiting thread that was woken. True: it is the one that must report the stall.
   [[nodiscard]] bool takes_report() noexcept { return report_asked_.take(); }
-  void report() noexcept { report_stall(); }
+  void report() noexcept;
 
   // Relief
   /// Does the thread keep its seat in a blocking region, though work waits there that no other thread is

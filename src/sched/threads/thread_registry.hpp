@@ -96,10 +96,16 @@ public:
   /// By a thread that was told to end and is in no list. False: it goes on.
   [[nodiscard]] bool ends_now(pool_thread const& t) noexcept;
   [[nodiscard]] bool any_surplus() const noexcept { return surplus_.get() != 0; }
+  /// Those that sleep look again; a running thread looks anew before it waits.
+  void unpark_all() noexcept {
+    records.for_each([](pool_thread& t) { t.parker.unpark(); });
+  }
   /// Waits until all threads have ended. False: resize() has started the pool again.
   bool join_all() noexcept;
 };
 
+/// The part of that pool, for code that needs no other part of it.
+[[nodiscard]] thread_registry& threads_of(pool_core& c) noexcept;
 /// Pins the calling thread where its seat is, if it is a worker.
 void pin(pool_thread& t, seat& s) noexcept;
 /// Pins the calling worker to that CPU; negative: takes its pin back. False: the system refuses.

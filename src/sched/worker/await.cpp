@@ -8,6 +8,7 @@
 #include "sched/monitor/outside_waiters.hpp"
 #include "sched/worker/hazard_guard.hpp"
 #include "sched/worker/park.hpp"
+#include "sched/worker/search.hpp"
 
 #include <algorithm>
 #include <array>
@@ -98,38 +99,32 @@ bool claim_in_place(pool_core& core, pool_thread& t, future_state& s, bool stran
   return true;
 }
 
+/// `raised`: by its second entry, which run_task() has counted.
+void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) noexcept {
+  if (core.life.is_discarding() && !s.has_begun()) {
+    s.drop();
+  } else {
+    if (!raised) t.bump(counted::executed);
+    if (s.queued.was_low()) ++t.stale_low;
+    ++t.claims;
+    if (raised) s.displaced.set(true); // its entry is in a queue that is no longer its own: see offer()
+    s.begun_by.set(t.index + 1);
+    s.resume(t);
+    --t.claims;
+  }
+  sweep(core, t);
+}
+
 } // namespace
 
 bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
   if (!claim_in_place(core, t, s, stranded)) return false;
-  if (core.life.is_discarding() && !s.has_begun()) {
-    s.drop();
-    sweep(core, t);
-    return true;
-  }
-  t.bump(counted::executed);
-  if (s.queued.was_low()) ++t.stale_low;
-  ++t.claims;
-  s.begun_by.set(t.index + 1);
-  s.resume(t);
-  --t.claims;
-  sweep(core, t);
+  run_claimed(core, t, s, false);
   return true;
 }
 
 void run_raised(pool_core& core, pool_thread& t, future_state& s) noexcept {
-  if (!claim_in_place(core, t, s, false)) return;
-  if (core.life.is_discarding() && !s.has_begun()) {
-    s.drop();
-    sweep(core, t);
-    return;
-  }
-  if (s.queued.was_low()) ++t.stale_low;
-  // Its entry is in a queue that is no longer its own: see offer().
-  s.displaced.set(true);
-  s.begun_by.set(t.index + 1);
-  s.resume(t);
-  sweep(core, t);
+  if (claim_in_place(core, t, s, false)) run_claimed(core, t, s, true);
 }
 
 namespace {
@@ -199,8 +194,7 @@ class inside_waiter final : public thread_waiter {
   static void wake(future_waiter& base, completions& /*more*/) noexcept {
     auto& self = static_cast<inside_waiter&>(base);
     pool_thread& t = self.thread_; // lives as long as the pool, which is the caller's own or guarded
-    std::optional<hazard_guard> here;
-    if (current->core != t.core) here.emplace(*t.core);
+    outside_guard const here(*t.core);
     self.set_fired();
     t.parker.unpark();
   }
@@ -292,8 +286,7 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
   };
   while (!fired() && !over() && !looks_anew()) {
     park_until(
-        core, t, terms.why, runner, [&] { return fired() || over() || looks_anew() || is_mine(); },
-        terms.deadline);
+        t, terms.why, runner, [&] { return fired() || over() || looks_anew() || is_mine(); }, terms.deadline);
     if (!fired() && std::exchange(stranded, false)) static_cast<void>(run_in_place(core, t, s, true));
   }
   if (from_outside) core.progress.count_outside_wait(-1);

@@ -2,9 +2,11 @@
 // docs/design/lifecycle.md
 #pragma once
 
-namespace rubato::detail {
+#include "rubato/detail/sched/thread_context.hpp"
 
-class pool_core;
+#include <optional>
+
+namespace rubato::detail {
 
 /// Lives on the stack of an outside thread from before it does anything that other threads may notice (it
 /// queues a task) until it touches the pool no more. Costs two plain stores. No user code runs under it.
@@ -15,6 +17,17 @@ public:
   hazard_guard(hazard_guard const&) = delete;
   hazard_guard& operator=(hazard_guard const&) = delete;
   ~hazard_guard();
+};
+
+/// For a thread of that pool or another: the pool does not end before its own threads.
+class outside_guard {
+  std::optional<hazard_guard> guard_;
+
+public:
+  explicit outside_guard(pool_core const& core) noexcept {
+    if (current->core != &core) guard_.emplace(core);
+  }
+  void reset() noexcept { guard_.reset(); }
 };
 
 /// Waits until no thread guards the pool any more.

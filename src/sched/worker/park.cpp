@@ -2,13 +2,21 @@
 
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
+#include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
+#include "sched/worker/search.hpp"
 
 #include <utility>
 
 namespace rubato::detail {
 
 namespace {
+
+/// Leaves the seat for a wait, and counts that. Null: the thread has none. The caller calls after_vacating().
+seat* vacate_to_wait(pool_core& core, pool_thread& t) noexcept {
+  if (t.sits_on() != nullptr) t.bump(counted::vacated); // before: the next occupant counts there as well
+  return core.vacate(t, leaving::to_wait);
+}
 
 seat* leave_seat_in(pool_core& core, pool_thread& t) noexcept {
   seat* const s = vacate_to_wait(core, t);
@@ -28,31 +36,6 @@ void come_back_to_outer_seats(pool_thread& t) noexcept {
   }
 }
 
-} // namespace
-
-seat* vacate_to_wait(pool_core& core, pool_thread& t) noexcept {
-  if (t.sits_on() != nullptr) t.bump(counted::vacated); // before: the next occupant counts there as well
-  return core.vacate(t, leaving::to_wait);
-}
-
-void wait_for(thread_context& me, stolen_job& d) noexcept {
-  pool_thread& t = thread_of(me);
-  pool_core& core = *me.core;
-  os::ticks spin_until = os::now() + core.search_ticks();
-  while (!d.done()) {
-    // Leapfrogging: what the runner forks from here on descends from the stolen job.
-    auto& runner = thread_of(*d.runner);
-    if (steal_result const l = obtain(core, t, runner, {.descends_from = &d})) {
-      run_latent(t, l);
-      spin_until = os::now() + core.search_ticks();
-    } else if (os::now() < spin_until) {
-      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
-    } else if (d.await()) {
-      park_until(core, t, "join", d.runner, [&d] { return d.done(); });
-    }
-  }
-}
-
 /// The thread may hold a seat in each pool that it is a member of. `waits_elsewhere` counts, because a wait
 /// may begin within another: in on_stall, or in a task that a driver runs.
 void leave_outer_seats(pool_thread& t) noexcept {
@@ -60,17 +43,6 @@ void leave_outer_seats(pool_thread& t) noexcept {
     pool_thread& outer = thread_of(*m);
     if (outer.waits_elsewhere++ == 0) outer.left = leave_seat_in(*m->core, outer);
   }
-}
-
-seat* leave_seats(pool_thread& t) noexcept {
-  seat* const s = leave_seat_in(*t.core, t);
-  leave_outer_seats(t);
-  return s;
-}
-
-void return_to_seats(pool_thread& t, seat* s) noexcept {
-  come_back_in(*t.core, t, s);
-  come_back_to_outer_seats(t);
 }
 
 /// A seat on which a thread may drive a pool without workers. Null: there is no memory, try again.
@@ -86,6 +58,106 @@ seat* sit_temporarily(pool_core& core, pool_thread& t) noexcept {
   if (core.idle_threads.sit(t, t.own_seat, false)) return t.own_seat;
   core.idle_threads.close(t.own_seat);
   return nullptr;
+}
+
+/// For a pool without workers: the waiter runs ready tasks, in order, and in between sleeps beside a seat
+/// of its own. Returns when done or when the pool has workers again.
+void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<bool()> done,
+                 std::chrono::steady_clock::time_point deadline) noexcept {
+  seat* left = nullptr;
+  while (core.size() == 0 && !done()) {
+    if (run_one(core, t)) continue;
+    seat* const temporary = sit_temporarily(core, t);
+    if (temporary == nullptr) continue;
+    // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
+    core.vacate(t, leaving::to_drive);
+    if (core.queues.any_shared() || any_latent(core, &t)) core.call_worker(temporary, true);
+    t.waits_in.set(why);
+    core.progress.begin_wait(); // asleep, it counts as waiting
+    core.progress.tell_if_stuck();
+    while (t.sits_on() == nullptr && !done() && core.size() == 0) t.parker.park_until(deadline);
+    core.progress.end_wait();
+    t.waits_in.set(nullptr);
+    core.idle_threads.stop_driving(t);
+    core.idle_threads.close(temporary);
+    left = core.vacate(t, leaving::to_wait);
+  }
+  // A push may have called this thread, even after the pool got workers again; it has not run the work.
+  core.after_vacating(left);
+}
+
+} // namespace
+
+seat* leave_seats(pool_thread& t) noexcept {
+  seat* const s = leave_seat_in(*t.core, t);
+  leave_outer_seats(t);
+  return s;
+}
+
+void return_to_seats(pool_thread& t, seat* s) noexcept {
+  come_back_in(*t.core, t, s);
+  come_back_to_outer_seats(t);
+}
+
+void park_until(pool_thread& t, char const* why, thread_context const* waits_for, function_ref<bool()> done,
+                std::chrono::steady_clock::time_point deadline) noexcept {
+  if (done()) return;
+  pool_core& core = *t.core;
+  seat* const s = vacate_to_wait(core, t);
+  leave_outer_seats(t);
+  // on_stall, which report() calls below, may wait as well.
+  thread_context const* const outer_waits_for = t.waits_for.exchange(waits_for);
+  t.waits_since.set(os::now());
+  char const* const outer_why = t.waits_in.exchange(why);
+  core.progress.begin_wait();
+  core.after_vacating(s);
+  while (!done()) {
+    if (core.size() == 0) { // the waiter drives the pool, and does not count as waiting meanwhile
+      t.waits_in.set(nullptr);
+      core.progress.end_wait();
+      drive_until(core, t, why, done, deadline);
+      core.progress.begin_wait();
+      t.waits_in.set(why);
+      core.progress.tell_if_stuck();
+      continue;
+    }
+    t.parker.park_until(deadline);
+    // A thread that was woken and has not run yet still counts as waiting: that is no stall.
+    if (core.progress.takes_report() && !done()) core.progress.report();
+  }
+  core.progress.end_wait();
+  core.progress.wait_returned();
+  t.waits_for.set(outer_waits_for);
+  t.waits_in.set(outer_why);
+  return_to_seats(t, s);
+}
+
+void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_result()> steal,
+                 function_ref<void()> sleep) noexcept {
+  os::ticks const patience = t.core->search_ticks();
+  os::ticks spin_until = os::now() + patience;
+  while (!done()) {
+    if (steal_result const l = steal()) {
+      run_latent(t, l);
+      spin_until = os::now() + patience;
+    } else if (os::now() < spin_until) {
+      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+    } else {
+      sleep();
+    }
+  }
+}
+
+void wait_for(thread_context& me, stolen_job& d) noexcept {
+  pool_thread& t = thread_of(me);
+  auto& runner = thread_of(*d.runner);
+  auto const done = [&d] { return d.done(); };
+  // Leapfrogging: what the runner forks from here on descends from the stolen job.
+  steal_until(
+      t, done, [&] { return obtain(*me.core, t, runner, {.descends_from = &d}); },
+      [&] {
+        if (d.await()) park_until(t, "join", d.runner, done);
+      });
 }
 
 void run_stolen(latent_job& job, thread_context& runner,

@@ -97,10 +97,10 @@ bool any_chain(pool_core const& core, pool_thread const& but) noexcept {
          nullptr;
 }
 
-steal_result find_latent(pool_core& core, pool_thread& t) noexcept {
+steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w) noexcept {
   steal_result l;
   pool_thread const* const from = core.threads.records.find(t.next_victim, [&](pool_thread& victim) {
-    l = obtain(core, t, victim, {});
+    l = obtain(core, t, victim, w);
     return static_cast<bool>(l);
   });
   if (from != nullptr) t.next_victim = from->index; // where there was work, there is likely more

@@ -22,6 +22,8 @@ struct finding {
   }
 };
 
+/// Call after every event that leaves work queued: wakes a worker if one sleeps and none searches.
+void notify(pool_core& core) noexcept;
 /// Looks for work for about the time of a wake and runs what it finds. `searching`: the thread counts as a
 /// searcher; reset when it no longer does. False: there was none.
 [[nodiscard]] bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept;
@@ -38,8 +40,8 @@ void run_latent(pool_thread& t, steal_result const& l) noexcept;
 /// A child of any scope; null: there is none.
 [[nodiscard]] scope_child* take_child(pool_core& core, pool_thread& t) noexcept;
 
-/// A latent job of any other thread; none: there is none.
-[[nodiscard]] steal_result find_latent(pool_core& core, pool_thread& t) noexcept;
+/// A latent job of any other thread that fits the filter; none: there is none.
+[[nodiscard]] steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w = {}) noexcept;
 
 [[nodiscard]] bool any_child(pool_core const& core) noexcept;
 /// `but`: the chain of this thread does not count.
