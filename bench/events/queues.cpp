@@ -24,6 +24,9 @@ using rubato::detail::queue_node;
 
 constexpr std::size_t most_at_once = 32; // as task_queues::pop_batch()
 
+/// As far apart as serverbox's items, each an allocation of its own: 32 bytes.
+struct alignas(32) item : queue_node {};
+
 struct alignas(64) count {
   std::atomic<std::uint64_t> items{0};
 };
@@ -52,7 +55,7 @@ std::uint64_t pop_some(injector& q, std::size_t most) {
 double front(unsigned senders, std::size_t items) {
   injector queue;
   std::size_t const each = items / senders + 1;
-  std::vector<queue_node> nodes(each * senders);
+  std::vector<item> nodes(each * senders);
   std::vector<count> popped(1);
   alignas(64) std::atomic<std::uint64_t> pushed{0}; // as there, each push is counted
   std::atomic<bool> go{false};
@@ -82,7 +85,7 @@ double front(unsigned senders, std::size_t items) {
 
 double ready(unsigned consumers, std::size_t items) {
   injector queue;
-  std::vector<queue_node> nodes(items);
+  std::vector<item> nodes(items);
   std::vector<count> popped(consumers);
   std::vector<std::jthread> threads;
   for (unsigned i = 0; i != consumers; ++i)
@@ -93,7 +96,7 @@ double ready(unsigned consumers, std::size_t items) {
     });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   auto const begin = clock_type::now();
-  for (queue_node& n : nodes) queue.push(&n);
+  for (item& n : nodes) queue.push(&n);
   return rate(begin, popped, items);
 }
 
