@@ -144,6 +144,10 @@ TEST_F(allocations, of_a_routine_are_none) {
   });
 }
 
+TEST_F(allocations, regression_of_a_cancelled_timed_task_are_one) {
+  expect_blocks(1, [&] { EXPECT_TRUE(pool.enqueue_after(std::chrono::hours(1), [] {}).cancel()); });
+}
+
 /// Memory that another thread gives back is used again, too.
 TEST(allocations_of_workers, are_given_back) {
   rubato::pool pool(2);

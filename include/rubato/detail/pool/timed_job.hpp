@@ -65,9 +65,11 @@ public:
       : base(2U, nullptr, std::forward<G>(g)) {}
   [[nodiscard]] bool withdraw(owned_task const& /*as*/) noexcept override { return timer.take_back(); }
   bool call_off() noexcept override { return timer.call_off(); }
+  /// Without an exception, which would cost more than the timer: a timer_handle has no result to ask for.
   void drop() noexcept override {
     timer.not_counted();
-    base::drop();
+    this->f_.reset();
+    this->complete();
   }
   void dispose() noexcept override { dispose_state(this); }
 };
