@@ -108,11 +108,11 @@ public:
   }
   /// spawn() of a coroutine.
   template<class T>
-  future<T> spawn(task<T> t) {
+  future<T> spawn(task<T>&& t) {
     return add(priority::normal, detail::task_holder<T>(std::move(t)));
   }
   template<class T>
-  future<T> spawn(priority p, task<T> t) {
+  future<T> spawn(priority p, task<T>&& t) {
     return add(p, detail::task_holder<T>(std::move(t)));
   }
 
@@ -135,11 +135,11 @@ public:
     }
   }
   template<class T>
-  void enqueue(task<T> t) {
+  void enqueue(task<T>&& t) {
     enqueue(priority::normal, detail::task_holder<T>(std::move(t)));
   }
   template<class T>
-  void enqueue(priority p, task<T> t) {
+  void enqueue(priority p, task<T>&& t) {
     enqueue(p, detail::task_holder<T>(std::move(t)));
   }
 

@@ -179,7 +179,7 @@ public:
   }
   /// enqueue() of a coroutine.
   template<class T>
-  void enqueue(task<T> t);
+  void enqueue(task<T>&& t);
   /// enqueue(f) with a priority, which says which queued task begins first. max_queued() applies to all
   /// priorities.
   template<class F>
@@ -191,7 +191,7 @@ public:
     }
   }
   template<class T>
-  void enqueue(priority p, task<T> t);
+  void enqueue(priority p, task<T>&& t);
   /// enqueue(f), but does not wait: returns false and leaves f untouched if max_queued() tasks are queued, or
   /// if the pool refuses tasks because it ends.
   template<class F>
@@ -216,13 +216,13 @@ public:
   auto spawn(F&& f, Args&&... args);
   /// spawn() of a coroutine.
   template<class T>
-  future<T> spawn(task<T> t);
+  future<T> spawn(task<T>&& t);
   /// spawn() with a priority. Resumptions, and callables that then() appends, have that priority too. A
   /// thread that waits for the result may run the task at once, whatever its priority.
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args);
   template<class T>
-  future<T> spawn(priority p, task<T> t);
+  future<T> spawn(priority p, task<T>&& t);
   /// spawn(f) on one seat only. A coroutine is resumed there too. Throws std::out_of_range unless seat <
   /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats.
   template<class F>

@@ -33,6 +33,12 @@ void on_seat(rubato::task<int> t) {
   p.spawn_on(0, t).get();
   // error: rubato: spawn_on(seat, t): a task is passed as an rvalue: std::move it
 }
+void of_a_name(rubato::task<int> t) {
+  rubato::spawn(t).get();
+  // error: rubato: spawn(f, args...): f and the arguments are copied unless they are passed as rvalues
+  p.enqueue(t);
+  // error: rubato: enqueue(f): f is copied unless it is passed as an rvalue
+}
 int submitted() {
   return rubato::submit(p, [](int, int) { return 1; }, 1).get();
   // error: rubato: spawn(f, args...): f must be callable as f(args...), with copies of the arguments as

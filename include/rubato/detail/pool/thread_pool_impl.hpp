@@ -160,11 +160,11 @@ public:
 } // namespace detail
 
 template<class T>
-void pool::enqueue(task<T> t) {
+void pool::enqueue(task<T>&& t) {
   enqueue(detail::task_holder<T>(std::move(t)));
 }
 template<class T>
-void pool::enqueue(priority p, task<T> t) {
+void pool::enqueue(priority p, task<T>&& t) {
   enqueue(p, detail::task_holder<T>(std::move(t)));
 }
 
@@ -214,12 +214,12 @@ auto pool::spawn(priority p, F&& f, Args&&... args) {
 }
 
 template<class T>
-future<T> pool::spawn(task<T> t) {
+future<T> pool::spawn(task<T>&& t) {
   return spawn(priority::normal, std::move(t));
 }
 
 template<class T>
-future<T> pool::spawn(priority p, task<T> t) {
+future<T> pool::spawn(priority p, task<T>&& t) {
   return detail::spawn_on_core(core(), detail::future_state::any_seat, p,
                                detail::task_holder<T>(std::move(t)));
 }
