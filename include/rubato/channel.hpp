@@ -32,7 +32,6 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -50,9 +49,9 @@ template<class V>
 class channel_core {
   mutable mutex mutex_;
   std::size_t const capacity_;
-  bool closed_ = false; // guarded by mutex_, as is the rest
-  chunk_queue<channel_cell<V>> buffer_;
-  wait_list senders_, receivers_;
+  bool closed_ RUBATO_GUARDED_BY(mutex_) = false;
+  chunk_queue<channel_cell<V>> buffer_ RUBATO_GUARDED_BY(mutex_);
+  wait_list senders_ RUBATO_GUARDED_BY(mutex_), receivers_ RUBATO_GUARDED_BY(mutex_);
 
 public:
   struct sender : waiter {
@@ -83,7 +82,7 @@ public:
   [[nodiscard]] outcome put(auto& value, sender* who = nullptr) {
     {
       woken one;
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       auto* const r = static_cast<receiver*>(receivers_.front());
       if (!is_raced(r)) [[likely]] {
         if (closed_) return outcome::closed;
@@ -107,7 +106,7 @@ public:
   [[nodiscard]] outcome take(auto& value, receiver* who = nullptr) noexcept {
     {
       woken all;
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       if (buffer_.size() != 0) {
         value.emplace(std::move(buffer_.front()));
         buffer_.pop();
@@ -134,7 +133,7 @@ public:
   // so put() and take() keep their variables in registers.
   [[gnu::noinline]] outcome put_in_race(auto& value, sender* who) {
     woken one;
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     race_entry const own = entry_of(who);
     if (closed_) return answer(own, outcome::closed);
     for (wait_node* n = receivers_.front(); n != nullptr;) {
@@ -161,7 +160,7 @@ public:
   }
   [[gnu::noinline]] outcome take_in_race(auto& value, receiver* who) noexcept {
     woken all;
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     race_entry const own = entry_of(who);
     if (buffer_.size() != 0) {
       if (!take_buffered(value, own)) return outcome::lost;
@@ -188,28 +187,28 @@ public:
   }
   void close() noexcept {
     woken all;
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     closed_ = true;
     all.claim_all(receivers_);
     all.claim_all(senders_);
   }
   [[nodiscard]] bool is_closed() const noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return closed_;
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   /// False: put() would refuse a value now.
   [[nodiscard]] bool has_room() const noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return !closed_ && (buffer_.size() < capacity_ || !receivers_.empty());
   }
 
   [[nodiscard]] bool remove(sender& s) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return senders_.remove(s);
   }
   [[nodiscard]] bool remove(receiver& r) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return receivers_.remove(r);
   }
 

@@ -278,9 +278,9 @@ public:
 /// arrive_and_drop(). The other participants wait for it until then.
 class async_barrier {
   detail::mutex mutex_;
-  std::size_t expected_; // guarded by mutex_, as is the rest
-  std::size_t arrived_ = 0;
-  detail::wait_list waiting_;
+  std::size_t expected_ RUBATO_GUARDED_BY(mutex_);
+  std::size_t arrived_ RUBATO_GUARDED_BY(mutex_) = 0;
+  detail::wait_list waiting_ RUBATO_GUARDED_BY(mutex_);
 
   class [[nodiscard]] awaiter final : public detail::waiter {
     async_barrier* barrier_;
@@ -299,7 +299,7 @@ class async_barrier {
   };
 
   [[nodiscard]] bool arrive_last();
-  void end_phase(detail::woken& all) noexcept;
+  void end_phase(detail::woken& all) noexcept RUBATO_REQUIRES(mutex_);
 
 public:
   /// Throws std::invalid_argument if `participants` is 0.

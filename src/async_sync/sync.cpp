@@ -1,7 +1,6 @@
 // How a phase of a barrier ends. docs/design/async-sync.md
 #include "rubato/sync.hpp"
 
-#include <mutex>
 #include <stdexcept>
 
 namespace rubato {
@@ -26,7 +25,7 @@ void async_barrier::end_phase(detail::woken& all) noexcept {
 /// The last participant ends the phase without a wait. False: it is not the last, and has not arrived yet.
 bool async_barrier::arrive_last() {
   detail::woken all;
-  std::lock_guard const guard(mutex_);
+  detail::lock_guard const guard(mutex_);
   if (expected_ == 0) throw std::logic_error(all_left);
   if (arrived_ + 1 != expected_) return false;
   end_phase(all);
@@ -36,7 +35,7 @@ bool async_barrier::arrive_last() {
 bool async_barrier::awaiter::insert() noexcept {
   async_barrier& b = *barrier_;
   detail::woken all;
-  std::lock_guard const guard(b.mutex_);
+  detail::lock_guard const guard(b.mutex_);
   if (b.arrived_ + 1 >= b.expected_) { // other participants have arrived or left since
     b.end_phase(all);
     return false;
@@ -47,7 +46,7 @@ bool async_barrier::awaiter::insert() noexcept {
 }
 
 bool async_barrier::awaiter::remove() noexcept {
-  std::lock_guard const guard(barrier_->mutex_);
+  detail::lock_guard const guard(barrier_->mutex_);
   if (!barrier_->waiting_.remove(*this)) return false;
   --barrier_->arrived_;
   return true;
@@ -55,7 +54,7 @@ bool async_barrier::awaiter::remove() noexcept {
 
 void async_barrier::arrive_and_drop() {
   detail::woken all;
-  std::lock_guard const guard(mutex_);
+  detail::lock_guard const guard(mutex_);
   if (expected_ == 0) throw std::logic_error(all_left);
   if (--expected_ == arrived_) end_phase(all);
 }

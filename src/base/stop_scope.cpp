@@ -1,7 +1,6 @@
 #include "rubato/detail/base/stop_scope.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -28,7 +27,7 @@ struct call {
 
 } // namespace
 
-void stop_scope::end() noexcept {
+void stop_scope::end() noexcept RUBATO_NOT_ANALYSED { // no other thread uses it any more
   leave_parent();
   for (call* c = calls; c != nullptr; c = c->outer)
     if (c->scope == this) c->scope = nullptr;
@@ -54,7 +53,7 @@ void stop_scope::leave_parent() noexcept {
   if (up_ == nullptr) return;
   bool listens = false;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     listens = up_->listens_;
   }
   if (listens) up_->parent_->remove(*up_); // the parent may be about to stop it
@@ -66,7 +65,7 @@ void stop_link::stop_requested() noexcept { child_->request(parent_->level()); }
 void stop_scope::request(stop_level level) noexcept {
   std::optional<std::stop_source> tokens;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (requested_.get() < level) {
       requested_.set(level);
       // Under the lock: a link that add() refuses was refused after this.
@@ -80,7 +79,7 @@ void stop_scope::request(stop_level level) noexcept {
   while (now.scope != nullptr) {
     stop_listener* l = nullptr;
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       // Another thread may have requested more meanwhile, and left the listeners in a call to this thread.
       level = std::max(level, requested_.get());
       auto const is_next = [level](stop_listener const& x) {
@@ -121,7 +120,7 @@ bool stop_scope::add(stop_listener& l) noexcept {
 }
 
 bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   stop_level const now = level();
   if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.stays_)) return false;
   l.told_ = now;
@@ -134,7 +133,7 @@ bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
 void stop_scope::listen_to_parents() noexcept {
   for (stop_scope* s = this; s->parent() != nullptr; s = s->up_->parent_) {
     {
-      std::lock_guard const guard(s->mutex_);
+      lock_guard const guard(s->mutex_);
       if (s->up_->listens_) return;
       s->up_->listens_ = true;
     }
@@ -156,14 +155,14 @@ void stop_scope::remove(stop_listener& l) noexcept {
       for (call* c = calls; c != nullptr; c = c->outer)
         if (c->listener == &l) c->listener = nullptr, by_itself = true;
       if (by_itself) {
-        std::lock_guard const guard(mutex_);
+        lock_guard const guard(mutex_);
         if (l.stays_) unlink(l);
         l.phase_.publish(phase::out);
         return;
       }
     }
     if (now == phase::listed) {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       if (l.phase_.own() == phase::listed) {
         unlink(l);
         l.phase_.publish(phase::out);
@@ -177,7 +176,7 @@ void stop_scope::remove(stop_listener& l) noexcept {
 
 std::stop_token stop_scope::token(std::stop_token const& outermost) const {
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (token_state const* const t = tokens()) return t->source.get_token();
   }
   stop_scope const* const above = parent();
@@ -190,7 +189,7 @@ std::stop_token stop_scope::token(std::stop_token const& outermost) const {
   bool requested = false;
   token_state* state = nullptr;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (!has_tokens_) {
       insert(*made);
       has_tokens_ = made.release() != nullptr;

@@ -34,7 +34,7 @@ void loop_root::finish() {
 void loop_root::throw_first() {
   std::exception_ptr error;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     error = std::move(error_);
   }
   if (error != nullptr) std::rethrow_exception(std::move(error));

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -133,7 +132,7 @@ void call_copies::run_copy(task& base, thread_context* runner) noexcept {
 // The clocks
 
 void call_clock::begin(clock::time_point t) noexcept {
-  std::lock_guard const guard(changes_);
+  lock_guard const guard(changes_);
   if (state_ == state::over) return;
   state_ = state::armed;
   call_.hold();
@@ -144,7 +143,7 @@ void call_clock::begin(clock::time_point t) noexcept {
 
 void call_clock::stop() noexcept {
   {
-    std::lock_guard const guard(changes_);
+    lock_guard const guard(changes_);
     if (std::exchange(state_, state::over) != state::armed) return;
     if (!disarm(*this)) return; // it fires now, or has fired
   }

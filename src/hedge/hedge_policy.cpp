@@ -22,10 +22,10 @@ struct alignas(64) sample_buffer { // never in a coroutine
   static constexpr unsigned capacity = 32;
 
   detail::mutex lock; // tried, never waited for
-  unsigned filled = 0;
-  unsigned oldest = 0;                 // the next to be overwritten, once it is full
-  std::atomic<std::uint64_t> calls{0}; // written under the lock
-  std::array<std::uint16_t, capacity> samples{};
+  unsigned filled RUBATO_GUARDED_BY(lock) = 0;
+  unsigned oldest RUBATO_GUARDED_BY(lock) = 0; // the next to be overwritten, once it is full
+  std::atomic<std::uint64_t> calls{0};         // written under the lock
+  std::array<std::uint16_t, capacity> samples RUBATO_GUARDED_BY(lock){};
 };
 
 double half_life_for(double quantile) {
@@ -55,9 +55,9 @@ struct hedge_policy::parts {
   std::atomic<std::uint64_t> hedges{0};
   std::atomic<std::uint64_t> refused{0};
 
-  alignas(64) detail::mutex lock; // tried, never waited for; guards what follows
-  double missing;                 // samples, until there is a threshold
-  detail::latency_sketch sketch;
+  alignas(64) detail::mutex lock;         // tried, never waited for
+  double missing RUBATO_GUARDED_BY(lock); // samples, until there is a threshold
+  detail::latency_sketch sketch RUBATO_GUARDED_BY(lock);
 
   parts(double q, double share, unsigned burst)
       : quantile(q)
@@ -72,9 +72,9 @@ struct hedge_policy::parts {
 
   /// Under the buffer's lock. If another thread is at the sketch, the samples stay for the next time, and the
   /// oldest of them may be lost. Returns the threshold, or none.
-  [[nodiscard]] std::int64_t merge(sample_buffer& from) noexcept {
+  [[nodiscard]] std::int64_t merge(sample_buffer& from) noexcept RUBATO_REQUIRES(from.lock) {
     if (!lock.try_lock()) return none;
-    std::lock_guard const guard(lock, std::adopt_lock);
+    detail::lock_guard const guard(lock, std::adopt_lock);
     for (std::uint16_t const bucket : from.samples) sketch.add(bucket);
     from.filled = 0;
     from.oldest = 0;
@@ -102,7 +102,7 @@ void hedge_policy::record(std::chrono::nanoseconds duration) noexcept {
   for (unsigned k = 0; k != parts_->buffer_count; ++k) {
     sample_buffer& buffer = parts_->buffers[(own + k) % parts_->buffer_count];
     if (!buffer.lock.try_lock()) continue; // a thread of the same number, or one that was preempted there
-    std::lock_guard const guard(buffer.lock, std::adopt_lock);
+    detail::lock_guard const guard(buffer.lock, std::adopt_lock);
     buffer.calls.store(buffer.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (buffer.filled != capacity) {
       buffer.samples[buffer.filled++] = bucket;

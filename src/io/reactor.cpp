@@ -16,7 +16,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <mutex>
 #include <new>
 #include <span>
 #include <string>
@@ -240,13 +239,13 @@ void start() {
 void ensure_started() {
   reactor_state& r = reactor();
   if (r.started.is_raised()) return;
-  std::lock_guard const guard(r.guard);
+  lock_guard const guard(r.guard);
   if (!r.started.is_raised()) start();
 }
 
 descriptor_slot& make_chunk(int fd) {
   reactor_state& r = reactor();
-  std::lock_guard const guard(r.guard);
+  lock_guard const guard(r.guard);
   auto& where = r.chunks[static_cast<std::size_t>(fd) / slots_in_chunk];
   if (where.own() == nullptr) where.publish(new chunk);
   return *known_slot(fd);
@@ -321,7 +320,7 @@ void end_waits(descriptor_slot& slot, int fd) noexcept {
 int watch_signals(void (*arrived)() noexcept) {
   ensure_started();
   reactor_state& r = reactor();
-  std::lock_guard const guard(r.guard);
+  lock_guard const guard(r.guard);
   if (int const known = r.signals.get(); known >= 0) return known;
   int const fd = os::make_event_fd();
   r.signals_arrived = arrived; // before the kernel knows the descriptor
@@ -335,7 +334,7 @@ int watch_signals(void (*arrived)() noexcept) {
 
 bool refuse_connection(int listener) noexcept {
   reactor_state& r = reactor();
-  std::lock_guard const guard(r.guard);
+  lock_guard const guard(r.guard);
   if (r.reserve < 0) r.reserve = os::open_reserve();
   if (r.reserve < 0) return false;
   os::close_fd(r.reserve);

@@ -14,7 +14,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <mutex>
 #include <system_error>
 
 namespace rubato {
@@ -58,9 +57,9 @@ namespace {
 
 struct all_signals {
   mutex guard;
-  intrusive_list<signal_subscription> sets; // guarded by `guard`, as is the rest
-  std::array<unsigned, os::most_signals + 1> users{};
-  unsigned process = 0; ///< the number of forks that lie before this process
+  intrusive_list<signal_subscription> sets RUBATO_GUARDED_BY(guard);
+  std::array<unsigned, os::most_signals + 1> users RUBATO_GUARDED_BY(guard){};
+  unsigned process RUBATO_GUARDED_BY(guard) = 0; ///< the number of forks that lie before this process
 };
 union undying {
   all_signals state;
@@ -73,8 +72,9 @@ constinit undying storage;
 /// The child receives signals by sets of its own only: it shares the eventfds of the others with its parent.
 void register_fork_handler() {
   static bool const registered =
-      (os::register_fork_handlers([] { storage.state.guard.lock(); }, [] { storage.state.guard.unlock(); },
-                                  [] {
+      (os::register_fork_handlers([]() RUBATO_NOT_ANALYSED { storage.state.guard.lock(); },
+                                  []() RUBATO_NOT_ANALYSED { storage.state.guard.unlock(); },
+                                  []() RUBATO_NOT_ANALYSED {
                                     all_signals& all = storage.state;
                                     all.sets.clear();
                                     all.users.fill(0);
@@ -88,7 +88,7 @@ void register_fork_handler() {
 /// On any thread that takes the kernel's events.
 void signals_arrived() noexcept {
   all_signals& all = storage.state;
-  std::lock_guard const guard(all.guard); // a set that is made after a signal was taken is not to get it
+  lock_guard const guard(all.guard); // a set that is made after a signal was taken is not to get it
   std::uint64_t came = 0;
   for (int s = 1; s <= os::most_signals; ++s)
     if (os::take_signal(s)) came |= bit_of(s);
@@ -100,7 +100,7 @@ void signals_arrived() noexcept {
 void signal_subscription::add(int signal) {
   all_signals& all = storage.state;
   register_fork_handler();
-  std::lock_guard const guard(all.guard);
+  lock_guard const guard(all.guard);
   os::raise_at_signals(watch_signals(&signals_arrived)); // each time: the child of a fork() has its own
   if (signal > 0 && signal <= os::most_signals && (signals_ & bit_of(signal)) != 0) return;
   if (signal <= 0 || signal > os::most_signals || all.users[static_cast<std::size_t>(signal)] == 0)
@@ -116,7 +116,7 @@ void signal_subscription::add(int signal) {
 signal_subscription::~signal_subscription() {
   {
     all_signals& all = storage.state;
-    std::lock_guard const guard(all.guard);
+    lock_guard const guard(all.guard);
     bool const is_listed = signals_ != 0 && process_ == all.process;
     if (is_listed) all.sets.erase(*this);
     for (int s = 1; is_listed && s <= os::most_signals; ++s)
@@ -127,7 +127,7 @@ signal_subscription::~signal_subscription() {
 }
 
 int signal_subscription::take() noexcept {
-  std::lock_guard const guard(storage.state.guard);
+  lock_guard const guard(storage.state.guard);
   if (pending_ == 0) return 0;
   int const signal = std::countr_zero(pending_) + 1;
   pending_ &= pending_ - 1;

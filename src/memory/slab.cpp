@@ -12,7 +12,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -83,13 +82,13 @@ public:
     auto* const stored = static_cast<stored_magazine*>(m.top);
     stored->count = m.count;
     m = {};
-    std::lock_guard const guard(lock);
+    lock_guard const guard(lock);
     stored->below = top_.exchange(stored);
   }
   [[nodiscard]] bool get(magazine& m) noexcept {
     // Most often there is nothing, and a lock for each fresh block would cost more than the block.
     if (top_.get() == nullptr) return false;
-    std::lock_guard const guard(lock);
+    lock_guard const guard(lock);
     stored_magazine* const top = top_.get();
     if (top == nullptr) return false;
     m = {top, top->count};
@@ -248,10 +247,10 @@ void deallocate(void* memory, std::size_t bytes) noexcept {
     m.push(memory);
 }
 
-void lock_slabs() noexcept {
+void lock_slabs() noexcept RUBATO_NOT_ANALYSED {
   for (auto& d : depots) d.lock.lock();
 }
-void unlock_slabs() noexcept {
+void unlock_slabs() noexcept RUBATO_NOT_ANALYSED {
   for (auto& d : depots) d.lock.unlock();
 }
 

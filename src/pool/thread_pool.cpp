@@ -8,7 +8,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 
 namespace rubato {
 
@@ -88,7 +87,7 @@ detail::pool_core& pool::core() const {
   pool_options options =
       options_ != nullptr ? *options_ : pool_options(); // copies callbacks: without the lock
   std::unique_ptr<detail::pool_core> made;              // as is a core that cannot be started
-  std::lock_guard const guard(detail::starting);
+  detail::lock_guard const guard(detail::starting);
   c = core_.own();
   if (c != nullptr) return *c;
   auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use

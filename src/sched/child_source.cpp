@@ -3,12 +3,13 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "sched/threads/thread_registry.hpp"
 
-#include <mutex>
 #include <utility>
 
 namespace rubato::detail {
 
-void child_source::enlist() noexcept {
+// The analysis does not know that the lock of the home, which the caller holds under another name, is this
+// one.
+void child_source::enlist() noexcept RUBATO_NOT_ANALYSED {
   home_->scopes.push_back(*this);
   if (home_->departed) threads_of(*home_->core).records.list(*home_);
   // Pairs with any_child() of a thread that has announced its sleep: a spawn that is an event reads the
@@ -17,7 +18,7 @@ void child_source::enlist() noexcept {
   listed_.set(true); // decisions are made under the lock
 }
 
-void child_source::delist() noexcept {
+void child_source::delist() noexcept RUBATO_NOT_ANALYSED {
   home_->scopes.erase(*this);
   bool const last = home_->open_scopes.subtract(1) == 1;
   if (last && home_->departed) threads_of(*home_->core).records.unlist(*home_);
@@ -27,8 +28,8 @@ void child_source::delist() noexcept {
 void child_source::leave_list() noexcept {
   // If a spawn enlists it at this moment, then that is none of the caller's children.
   if (!listed_.get()) return;
-  std::lock_guard const list(home_->scopes_mutex);
-  std::lock_guard const guard(mutex_);
+  lock_guard const list(home_->scopes_mutex);
+  lock_guard const guard(mutex_);
   bool const stopped = stopped_.get();
   if (listed_.get() && (first_ == nullptr || stopped)) delist();
 }
@@ -43,17 +44,17 @@ scope_child* child_source::take_locked() noexcept {
 }
 
 scope_child* child_source::take_child() noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   return take_locked();
 }
 
 bool child_source::any_child(pool_thread const& t) noexcept {
   if (t.open_scopes.get() == 0) return false; // see enlist()
   auto& home = const_cast<pool_thread&>(t);   // NOLINT(cppcoreguidelines-pro-type-const-cast): only its lock
-  std::lock_guard const list(home.scopes_mutex);
+  lock_guard const list(home.scopes_mutex);
   // Nearly always the first has one. Those that have none leave, or every search would come across them.
   while (child_source* const s = home.scopes.front()) {
-    std::lock_guard const guard(s->mutex_);
+    lock_guard const guard(s->mutex_);
     if (s->first_ != nullptr && !s->stopped_.get()) return true;
     s->delist();
   }
@@ -62,9 +63,9 @@ bool child_source::any_child(pool_thread const& t) noexcept {
 
 scope_child* child_source::take_child_of(pool_thread& t) noexcept {
   if (t.open_scopes.peek() == 0) return nullptr;
-  std::lock_guard const list(t.scopes_mutex);
+  lock_guard const list(t.scopes_mutex);
   while (child_source* const s = t.scopes.front()) {
-    std::lock_guard const guard(s->mutex_);
+    lock_guard const guard(s->mutex_);
     scope_child* const c = s->take_locked();
     if (s->first_ == nullptr || c == nullptr) s->delist();
     if (c != nullptr) return c;

@@ -10,7 +10,6 @@
 #include "sched/worker/park.hpp"
 
 #include <chrono>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -48,7 +47,7 @@ scope_core::scope_core(pool_core& core, coroutine_task& opener) noexcept
 
 scope_core::~scope_core() {
   leave_list();
-  std::lock_guard const guard(
+  lock_guard const guard(
       mutex_); // the last child has released it, and so has a searcher that has just delisted this
 }
 
@@ -77,12 +76,12 @@ void scope_core::spawn(scope_child* c) noexcept {
   c->source = this;
   enum { added, refused, to_be_listed } result = to_be_listed;
   if (listed_.get()) { // mostly it still is under the lock
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (listed_.get()) result = add_locked(*c) ? added : refused;
   }
   if (result == to_be_listed) {
-    std::lock_guard const list(home.scopes_mutex);
-    std::lock_guard const guard(mutex_);
+    lock_guard const list(home.scopes_mutex);
+    lock_guard const guard(mutex_);
     result = add_locked(*c) ? added : refused;
     if (result == added && !listed_.get()) enlist();
   }
@@ -117,7 +116,7 @@ void scope_core::end_one() noexcept {
   coroutine_task* const opener = opener_;
   bool last = false;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (--running_ == 0) last = tell_waiters();
   }
   if (last) opener->destroy();
@@ -140,7 +139,7 @@ bool scope_core::tell_waiters() noexcept {
 }
 
 bool scope_core::admit(scope_member& m) noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   if (stopped_.get()) return false;
   count_child();
   ++running_;
@@ -154,7 +153,7 @@ void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept 
   if (std::exception_ptr e = m.job->take_error(); e != nullptr && !(is_cancelled(e) && s.expects_cancelled()))
     s.fail(std::move(e));
   {
-    std::lock_guard const guard(s.mutex_);
+    lock_guard const guard(s.mutex_);
     s.members_.erase(m);
   }
   s.end_one();
@@ -164,7 +163,7 @@ void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept 
 bool scope_core::run_member(pool_thread& t, bool stranded) noexcept {
   state_ref ready;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     for (scope_member* m = members_.front(); m != nullptr && !ready; m = members_.after(*m))
       if (may_run_in_place(*core_, t, *m->job, stranded)) {
         m->job->hold();
@@ -175,7 +174,7 @@ bool scope_core::run_member(pool_thread& t, bool stranded) noexcept {
 }
 
 bool scope_joiner::insert() noexcept {
-  std::lock_guard const guard(scope_.mutex_);
+  lock_guard const guard(scope_.mutex_);
   if (scope_.running_ == 0 && scope_.first_ == nullptr) return false;
   next_ = scope_.joiners_;
   scope_.joiners_ = this;
@@ -185,7 +184,7 @@ bool scope_joiner::insert() noexcept {
 void scope_joiner::await_resume() {
   static_cast<void>(retire());
   { // the thread that ended the wait has released the lock before the scope ends
-    std::lock_guard const guard(scope_.mutex_);
+    lock_guard const guard(scope_.mutex_);
   }
   if (!throws) return;
   if (std::exception_ptr e = scope_.take_error()) std::rethrow_exception(std::move(e));
@@ -193,7 +192,7 @@ void scope_joiner::await_resume() {
 
 void scope_core::fail(std::exception_ptr e) noexcept {
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (error_ == nullptr) error_ = std::move(e);
   }
   request_stop();
@@ -214,7 +213,7 @@ void scope_core::request_stop() noexcept {
     return;
   }
   { // counted as a running child, so that no waiter is told before the end
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     count_child();
     ++running_;
   }
@@ -226,14 +225,14 @@ void scope_core::request_stop() noexcept {
 std::stop_token scope_core::token() const { return stop_.token(core_->life.stop_token()); }
 
 std::exception_ptr scope_core::take_error() noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   return std::exchange(error_, nullptr);
 }
 
 void scope_core::drop_children() noexcept {
   scope_child* c = nullptr;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     c = std::exchange(first_, nullptr);
     last_ = nullptr;
   }
@@ -245,22 +244,22 @@ void scope_core::drop_children() noexcept {
 }
 
 bool scope_core::idle() const noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   return running_ == 0 && first_ == nullptr;
 }
 
 bool scope_core::must_poll() const noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   return running_ == 0 || first_ != nullptr;
 }
 
 bool scope_core::has_members() const noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   return !members_.empty();
 }
 
 bool scope_core::member_ready(pool_thread const& t) const noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   for (scope_member* m = members_.front(); m != nullptr; m = members_.after(*m))
     if (may_run_in_place(*core_, t, *m->job, true)) return true;
   return false;
@@ -295,7 +294,7 @@ void scope_core::wait(thread_context& m) noexcept {
     }
     waiter self{&t, nullptr};
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       self.next = waiters_;
       waiters_ = &self;
     }
@@ -306,7 +305,7 @@ void scope_core::wait(thread_context& m) noexcept {
              (stranded = member_ready(t) && core_->progress.is_stranded());
     });
     if (from_outside) core_->progress.count_outside_wait(-1);
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     waiter** link = &waiters_;
     while (*link != &self) link = &(*link)->next;
     *link = self.next;

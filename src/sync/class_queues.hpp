@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace rubato::detail {
 
@@ -71,7 +70,7 @@ public:
   [[nodiscard]] node* pop(priority c, class_lane l) noexcept {
     lane& from = at(c, l);
     if (from.queue.empty()) return nullptr;
-    std::lock_guard const guard(from.queue);
+    lock_guard const guard(from.queue);
     node* const n = from.queue.pop();
     if (n == nullptr) return nullptr;
     from.popped.store(from.popped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

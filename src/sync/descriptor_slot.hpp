@@ -15,7 +15,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 
 namespace rubato::detail {
@@ -90,13 +89,13 @@ public:
   };
 
   [[nodiscard]] std::uint32_t generation() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return generation_.get();
   }
 
   /// A wait is listed. It may have ended by the time that the caller knows.
   [[nodiscard]] bool is_awaited(direction d) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return at(d).get() != nullptr;
   }
 
@@ -118,7 +117,7 @@ public:
   /// edge for what is ready by then follows.
   template<class Arm>
   [[nodiscard]] listing await_edge(direction d, Wait& w, slot_seen seen, Arm arm) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (generation_.get() != seen.generation) return listing::closed;
     if (events(d).load(std::memory_order_relaxed) != seen.events) return listing::ready;
     if (at(d).get() != nullptr) return listing::busy;
@@ -137,7 +136,7 @@ public:
   /// for edges, for an edge of what is ready now. False: that failed.
   template<class Arm>
   [[nodiscard]] listing await_level(direction d, Wait& w, Arm arm) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (at(d).get() != nullptr) return listing::busy;
     at(d).set(&w);
     if (rearm(arm)) return listing::waits;
@@ -151,7 +150,7 @@ public:
   /// awaited.
   template<class Arm>
   [[nodiscard]] taken deliver(std::uint32_t generation, directions events, Arm arm) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (generation_.get() != generation) return {};
     taken all;
     if ((events & bit(direction::reading)) != 0) all.reader = take(direction::reading);
@@ -168,7 +167,7 @@ public:
 
   /// False: an event, close() or a deadline has taken it out.
   [[nodiscard]] bool remove(direction d, Wait& w) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (at(d).get() != &w) return false;
     at(d).set(nullptr);
     return true;
@@ -177,7 +176,7 @@ public:
   /// The descriptor is about to be closed. disarm(): ends its registration, if there is one.
   template<class Disarm>
   [[nodiscard]] taken close(Disarm disarm) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     generation_.set(generation_.get() + 1);
     if (registered_.get()) disarm();
     registered_.set(false);

@@ -21,7 +21,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace rubato::detail {
 
@@ -82,12 +81,12 @@ private:
   alignas(64) typename Policy::template atomic<std::uint64_t> state_{0};
   typename Policy::template atomic<std::uint32_t> unseated_count_{0};
   alignas(64) basic_mutex<Policy> mutex_;
-  intrusive_list<seat> vacant_;
-  intrusive_list<thread> idle_;
-  intrusive_list<thread> unseated_;
+  intrusive_list<seat> vacant_ RUBATO_GUARDED_BY(mutex_);
+  intrusive_list<thread> idle_ RUBATO_GUARDED_BY(mutex_);
+  intrusive_list<thread> unseated_ RUBATO_GUARDED_BY(mutex_);
   // The lengths of the lists.
-  std::size_t vacant_count_ = 0;
-  std::size_t idle_count_ = 0;
+  std::size_t vacant_count_ RUBATO_GUARDED_BY(mutex_) = 0;
+  std::size_t idle_count_ RUBATO_GUARDED_BY(mutex_) = 0;
 
   static std::uint32_t field(std::uint64_t s, std::uint64_t unit) noexcept {
     return static_cast<std::uint32_t>(s / unit) & ((1U << width) - 1);
@@ -151,7 +150,7 @@ public:
                             thread* caller = nullptr) noexcept {
     call c;
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       if (!always && searching_of(state_.load(std::memory_order_relaxed)) != 0) return c;
       c.where = wanted != nullptr && may_be_called(*wanted) ? wanted : nullptr;
       for (seat* s = wanted == nullptr ? vacant_.front() : nullptr; s != nullptr && c.where == nullptr;
@@ -177,7 +176,7 @@ public:
   }
   /// The same for any vacant seat, but without an idle thread: one is to be made.
   [[nodiscard]] call claim() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     call c;
     c.where = free_seat();
     if (c.where != nullptr) {
@@ -188,13 +187,13 @@ public:
   }
   /// A thread is being made for a call.
   void settle(call const& c, thread& made) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     c.where->reserved = false;
     made.active = true;
     assign(c.where, &made);
   }
   void unsettle(call const& c, thread& made) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     c.where->reserved = true;
     c.where->occupant.store(nullptr, std::memory_order_relaxed);
     made.place.store(nullptr, std::memory_order_relaxed);
@@ -202,7 +201,7 @@ public:
   }
   /// No thread could be made.
   void give_up(call const& c) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     c.where->reserved = false;
     leave_seat(c.where, one_active);
   }
@@ -212,14 +211,14 @@ public:
   /// A thread from outside comes in and sits down if a seat is vacant; else it goes on without, and is given
   /// the seat of the next worker that ends a task or finds none.
   void enter(thread& t) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     activate(t);
     static_cast<void>(seat_or_list(t, free_seat()));
   }
 
   /// Leaves the seat, if there is one, and returns it. `searching`: the thread searched until now.
   seat* vacate(thread& t, leaving how, bool searching = false) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     seat* const s = t.place.load(std::memory_order_relaxed);
     forget_unseated(t);
     std::uint64_t minus = searching ? one_searching : 0;
@@ -242,7 +241,7 @@ public:
   /// Sits down: on `wanted` if it is vacant, else on any vacant seat. False: there is none; with `unseated`,
   /// the thread will be given the seat of the next worker that ends a task.
   bool sit(thread& t, seat* wanted, bool unseated) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     seat* const s = wanted != nullptr && wanted->vacant ? wanted : free_seat();
     if (s == nullptr && !unseated) return false;
     return seat_or_list(t, s);
@@ -250,7 +249,7 @@ public:
 
   /// At the end of a task: gives the seat to an unseated thread and goes idle. False: there is none.
   bool step_down(thread& t) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     thread* const heir = unseated_.front();
     if (heir == nullptr) return false;
     forget_unseated(*heir);
@@ -264,14 +263,14 @@ public:
   }
 
   [[nodiscard]] bool has_idle() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return idle_.front() != nullptr;
   }
 
   /// Takes an idle thread for something other than a seat; null: there is none. It counts as active from here
   /// on, and the caller wakes it. `cpu`: a thread that ran there last is preferred.
   [[nodiscard]] thread* take_idle(int cpu = -1) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     thread* t = idle_.front();
     while (t != nullptr && t->active) t = idle_.after(*t); // it drives
     if (t == nullptr) return nullptr;
@@ -282,14 +281,14 @@ public:
   }
   /// Counts a thread that was made for something other than a seat.
   void count_in(thread& t) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     activate(t);
   }
 
   /// A driver leaves the idle list. If it was called meanwhile, what summon() counted is undone: the driver
   /// has been active all the time, and does not search.
   void stop_driving(thread& t) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (t.idle)
       delist(t);
     else if (t.place.load(std::memory_order_relaxed) != nullptr)
@@ -298,14 +297,14 @@ public:
 
   /// A new thread, or one that was struck from the list, waits to be called. The caller looks at the queues.
   void await_call(thread& t) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     enlist(t);
   }
   enum class struck : unsigned char { yes, called, needed };
   /// An idle thread is not to be called any more, unless it was already, or, with `if_spare`, there is a
   /// vacant seat for each idle thread.
   struck strike(thread& t, bool if_spare = false) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (t.active) return struck::called;
     if (if_spare && idle_count_ <= vacant_count_) return struck::needed;
     if (t.idle) delist(t);
@@ -316,27 +315,27 @@ public:
 
   /// The seat may be used; it is vacant unless its occupant has not noticed that it was closed.
   void open(seat* s) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (!s->closed.load(std::memory_order_relaxed)) return;
     s->closed.store(false, std::memory_order_relaxed); // relaxed, everywhere: an occupant's look is a hint
     if (s->occupant.load(std::memory_order_relaxed) == nullptr && !s->reserved) leave_seat(s, 0);
   }
   /// No thread may sit down any more. An occupant leaves at its next task boundary.
   void close(seat* s) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (s->closed.load(std::memory_order_relaxed)) return;
     s->closed.store(true, std::memory_order_relaxed);
     if (s->vacant) take_seat(s, 0);
   }
 
   [[nodiscard]] bool is_active(thread const& t) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return t.active;
   }
 
   template<class F>
   void for_each_idle(F f) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     idle_.for_each(f);
   }
 
@@ -351,7 +350,7 @@ private:
     return (t.parker.polls() ? 2U : 0U) + (behind ? 1U : 0U);
   }
   /// The given idle thread, unless another one is cheaper to call.
-  [[nodiscard]] thread* cheapest(thread* t, int busy_cpu) const noexcept {
+  [[nodiscard]] thread* cheapest(thread* t, int busy_cpu) const noexcept RUBATO_REQUIRES(mutex_) {
     constexpr unsigned most = 8;
     unsigned least = cost(*t, busy_cpu);
     if (least == 0 || t->active) return t;
@@ -361,19 +360,19 @@ private:
     return t;
   }
   /// The given idle thread, unless another one ran last on that CPU.
-  [[nodiscard]] thread* nearest(thread* t, int cpu) const noexcept {
+  [[nodiscard]] thread* nearest(thread* t, int cpu) const noexcept RUBATO_REQUIRES(mutex_) {
     constexpr unsigned most = 8;
     thread* other = t;
     for (unsigned i = 0; i != most && other != nullptr; ++i, other = idle_.after(*other))
       if (!other->active && other->last_cpu.load(std::memory_order_relaxed) == cpu) return other;
     return t;
   }
-  [[nodiscard]] seat* free_seat() const noexcept {
+  [[nodiscard]] seat* free_seat() const noexcept RUBATO_REQUIRES(mutex_) {
     seat* s = vacant_.front();
     while (s != nullptr && s->personal) s = vacant_.after(*s);
     return s;
   }
-  bool seat_or_list(thread& t, seat* s) noexcept {
+  bool seat_or_list(thread& t, seat* s) noexcept RUBATO_REQUIRES(mutex_) {
     if (s != nullptr) {
       take_seat(s, 0);
       assign(s, &t);
@@ -384,12 +383,12 @@ private:
     unseated_count_.store(unseated_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return false;
   }
-  void enlist(thread& t) noexcept {
+  void enlist(thread& t) noexcept RUBATO_REQUIRES(mutex_) {
     t.idle = true;
     idle_.push_front(t);
     ++idle_count_;
   }
-  void delist(thread& t) noexcept {
+  void delist(thread& t) noexcept RUBATO_REQUIRES(mutex_) {
     t.idle = false;
     idle_.erase(t);
     --idle_count_;
@@ -398,14 +397,14 @@ private:
     t.active = true;
     state_.fetch_add(one_active, std::memory_order_seq_cst);
   }
-  void take_seat(seat* s, std::uint64_t plus) noexcept {
+  void take_seat(seat* s, std::uint64_t plus) noexcept RUBATO_REQUIRES(mutex_) {
     vacant_.erase(*s);
     --vacant_count_;
     s->vacant = false;
     // seq_cst, as every change of state_: pairs with wanted().
     state_.fetch_add(plus - one_vacant, std::memory_order_seq_cst);
   }
-  void leave_seat(seat* s, std::uint64_t minus) noexcept {
+  void leave_seat(seat* s, std::uint64_t minus) noexcept RUBATO_REQUIRES(mutex_) {
     if (s->closed.load(std::memory_order_relaxed)) {
       if (minus != 0) state_.fetch_sub(minus, std::memory_order_seq_cst);
       return;
@@ -421,7 +420,7 @@ private:
     // release: pairs with pool_thread::sits_on(), because an idle thread finds its seat there.
     t->place.store(s, std::memory_order_release);
   }
-  void forget_unseated(thread& t) noexcept {
+  void forget_unseated(thread& t) noexcept RUBATO_REQUIRES(mutex_) {
     if (!t.unseated) return;
     t.unseated = false;
     unseated_.erase(t);

@@ -13,7 +13,7 @@ namespace rubato::detail {
 
 /// Unbounded. push() is one exchange and two stores, from any thread; pop() needs the lock.
 template<class Policy>
-class basic_injector {
+class RUBATO_CAPABILITY basic_injector {
 public:
   using node = basic_queue_node<Policy>;
 
@@ -46,9 +46,12 @@ public:
     return tail_.load(std::memory_order_seq_cst) == &stub_;
   }
 
-  [[nodiscard]] bool try_lock() noexcept { return consumer_.try_lock(); }
-  void lock() noexcept { consumer_.lock(); }
-  void unlock() noexcept { consumer_.unlock(); }
+  // The lock of the popping thread: to the analysis, the injector itself.
+  [[nodiscard]] bool try_lock() noexcept RUBATO_TRY_ACQUIRE(true) RUBATO_NOT_ANALYSED {
+    return consumer_.try_lock();
+  }
+  void lock() noexcept RUBATO_ACQUIRE() RUBATO_NOT_ANALYSED { consumer_.lock(); }
+  void unlock() noexcept RUBATO_RELEASE() RUBATO_NOT_ANALYSED { consumer_.unlock(); }
 
   /// Under the lock: the oldest node, or null. Waits for a producer that is between its two steps.
   [[nodiscard]] node* pop() noexcept {

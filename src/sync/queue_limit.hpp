@@ -17,7 +17,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <mutex>
 #include <optional>
 
 namespace rubato::detail {
@@ -90,12 +89,12 @@ public:
 
   /// The caller waits: from now on its parker is told of each release, and it tries again before it sleeps.
   void enter(waiter& w) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     waiters_.push_back(w);
     waiting_.fetch_add(1, std::memory_order_seq_cst); // pairs with release()
   }
   void leave(waiter& w) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     waiting_.fetch_sub(1, std::memory_order_relaxed); // relaxed: it only looks longer than it is
     waiters_.erase(w);
     // relaxed: the release that woke this caller for a second task comes before, by the lock.
@@ -104,13 +103,13 @@ public:
   }
   /// Callers that wait try again: the pool ends, or its size has changed.
   void wake_all() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     waiters_.for_each([](waiter& w) { w.parker.unpark(); });
   }
 
 private:
   [[gnu::noinline]] void wake_first() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (waiter* const w = waiters_.front()) w->parker.unpark();
   }
 };

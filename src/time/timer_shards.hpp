@@ -14,14 +14,13 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <span>
 
 namespace rubato::detail {
 
 template<class Policy, unsigned Shards>
 class basic_timer_shards {
-  using lock = std::lock_guard<basic_mutex<Policy>>;
+  using lock = lock_guard<basic_mutex<Policy>>;
   using atomic_due = typename Policy::template atomic<clock_ns>; // flipped
   /// Zero stands for never: in static storage the shards take no room in the program's file.
   static constexpr clock_ns flip(clock_ns due) noexcept { return due ^ never_ns; }
@@ -130,11 +129,11 @@ public:
   }
 
   // Around fork(): the child has no timers.
-  void lock_all() noexcept {
+  void lock_all() noexcept RUBATO_NOT_ANALYSED {
     for (shard& s : shards_) s.guard.lock();
     alarm_guard_.lock();
   }
-  void unlock_all() noexcept {
+  void unlock_all() noexcept RUBATO_NOT_ANALYSED {
     alarm_guard_.unlock();
     for (shard& s : shards_) s.guard.unlock();
   }

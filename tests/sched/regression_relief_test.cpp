@@ -34,23 +34,31 @@ INSTANTIATE_TEST_SUITE_P(workers, regression_backlog, testing::Values(1u, 2u),
 // The tasks take no lock and share nothing. A task that queues another, or counts in an atomic, may be
 // blocked in a lock of the allocator or of ThreadSanitizer whose holder is preempted: relief is right to
 // answer that.
+//
+// A hypervisor that stops a CPU charges the time to the thread that runs there: 30 ms for a task of 500 us
+// were seen. Relief is right then, too, so such a round is repeated.
 TEST_P(regression_backlog, adds_no_thread_to_workers_that_make_progress) {
   hang_guard const guard;
-  rubato::pool pool(rubato::no_workers);
-  // 500 us of CPU time each: many times the 10 ms after which relief looks.
-  constexpr std::size_t many = 1'200;
-  for (std::size_t i = 0; i != many; ++i)
-    pool.enqueue([] {
-      auto const me = rubato::os::this_thread_id();
-      auto const end = rubato::os::cpu_time(me) + 500us;
-      while (rubato::os::cpu_time(me) < end) {
-      }
-    });
-  pool.resize(GetParam());
-  EXPECT_TRUE(pool.wait_idle());
-  EXPECT_EQ(pool.stats().executed, many);
-  EXPECT_EQ(pool.stats().relieved, 0u);
-  EXPECT_EQ(pool.stats().spares, 0u);
+  constexpr std::size_t many = 1'200; // of 500 us of CPU time: many times the 10 ms after which relief looks
+  std::atomic<bool> was_long = false;
+  do {
+    was_long = false;
+    rubato::pool pool(rubato::no_workers);
+    for (std::size_t i = 0; i != many; ++i)
+      pool.enqueue([&was_long] {
+        auto const me = rubato::os::this_thread_id();
+        auto const begin = rubato::os::cpu_time(me);
+        auto now = begin;
+        while (now < begin + 500us) now = rubato::os::cpu_time(me);
+        if (now > begin + 5ms) was_long = true;
+      });
+    pool.resize(GetParam());
+    EXPECT_TRUE(pool.wait_idle());
+    EXPECT_EQ(pool.stats().executed, many);
+    if (was_long) continue;
+    EXPECT_EQ(pool.stats().relieved, 0u);
+    EXPECT_EQ(pool.stats().spares, 0u);
+  } while (was_long);
 }
 
 TEST_P(regression_relief, sends_one_substitute_for_each_blocked_worker_and_takes_it_back) {

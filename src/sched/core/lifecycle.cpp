@@ -49,7 +49,7 @@ unsigned lifecycle::set_target(unsigned n) noexcept {
 void lifecycle::start(unsigned workers) {
   checked_workers(workers);
   try {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     open_seats(workers);
   } catch (...) {
     static_cast<void>(shutdown(ending::discard, true));
@@ -88,12 +88,12 @@ void lifecycle::open_seats(unsigned n) {
 
 unsigned lifecycle::resize(unsigned workers) {
   checked_workers(workers);
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   unsigned const before = target_.peek();
   if (closed_.peek() || ending_.peek() != ending::none) {
     ending_.set(ending::none);
     closed_.set(false);
-    std::lock_guard const stop(stop_mutex_);
+    lock_guard const stop(stop_mutex_);
     stop_ = std::stop_source();
   }
   if (workers >= before) {
@@ -217,7 +217,7 @@ bool lifecycle::drop_queued(std::unique_lock<mutex>& life) noexcept {
 
 void lifecycle::request_shutdown(ending how) {
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (closed_.peek()) return;
     ending const before = ending_.peek();
     if (before == ending::none) {
@@ -229,7 +229,7 @@ void lifecycle::request_shutdown(ending how) {
   }
   std::stop_source stop(std::nostopstate); // a destructor may come here: it allocates nothing
   {
-    std::lock_guard const guard(stop_mutex_);
+    lock_guard const guard(stop_mutex_);
     stop = stop_;
   }
   stop.request_stop(); // outside the locks: callbacks are user code
@@ -351,7 +351,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
       continue;
     }
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       if (restarted() && !destroying) return drained;
       if (!closed_.peek() && !close_pool()) continue;
     }
@@ -412,7 +412,7 @@ void lifecycle::abandon() noexcept {
 }
 
 std::stop_token lifecycle::stop_token() const noexcept {
-  std::lock_guard const guard(stop_mutex_);
+  lock_guard const guard(stop_mutex_);
   return stop_.get_token();
 }
 

@@ -32,12 +32,13 @@ class lifecycle {
   // Written while the pool runs.
   alignas(64) mutex mutex_;      // resize and shutdown take turns; never held while user code runs
   announced<unsigned> arriving_; // coroutines that come from other pools at this moment
-  bool was_discarded_ = false;   // guarded by mutex_: since the pool began to end
+  bool was_discarded_ =
+      false; // guarded by mutex_, as a std::unique_lock, which is not analysed; since the pool began to end
   relaxed<bool> abandoned_;
   relaxed<bool> program_ends_;
   announced<unsigned> end_checks_; // calls of end_if_quiet() that have not been served
-  mutable std::mutex stop_mutex_;
-  std::stop_source stop_; // guarded by stop_mutex_
+  mutable mutex stop_mutex_;
+  std::stop_source stop_ RUBATO_GUARDED_BY(stop_mutex_);
 
   unsigned set_target(unsigned n) noexcept;
   void open_seats(unsigned n);

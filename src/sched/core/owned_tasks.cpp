@@ -4,21 +4,20 @@
 
 #include <array>
 #include <cstddef>
-#include <mutex>
 #include <utility>
 
 namespace rubato::detail {
 
 void owned_tasks::add(owned_task& r) noexcept {
   stripe& s = stripe_of(r);
-  std::lock_guard const guard(s.guard);
+  lock_guard const guard(s.guard);
   s.tasks.push_front(r);
   r.listed_ = 1;
 }
 
 void owned_tasks::remove(owned_task& r) noexcept {
   stripe& s = stripe_of(r);
-  std::lock_guard const guard(s.guard);
+  lock_guard const guard(s.guard);
   if (r.is_listed()) unlink(s, r);
 }
 
@@ -41,7 +40,7 @@ void owned_tasks::request(stop_level level) noexcept {
       std::array<state_ref, 256> some;
       std::size_t n = 0;
       {
-        std::lock_guard const guard(s.guard);
+        lock_guard const guard(s.guard);
         for (owned_task* r = s.tasks.front(); r != nullptr && n != some.size(); r = s.tasks.after(*r)) {
           future_state& work = r->work();
           if (!wanted(work)) continue;
@@ -71,8 +70,8 @@ bool owned_tasks::drop_stuck() noexcept {
     for (stripe& s : stripes_) {
       intrusive_list<owned_task> withdrawn; // ours alone
       {
-        std::lock_guard const guard(s.guard);
-        s.tasks.for_each([&](owned_task& r) {
+        lock_guard const guard(s.guard);
+        s.tasks.for_each([&](owned_task& r) RUBATO_NOT_ANALYSED { // under s.guard
           if (!r.work().withdraw(r)) return;
           unlink(s, r);
           withdrawn.push_front(r);
@@ -92,7 +91,7 @@ bool owned_tasks::drop_stuck() noexcept {
 std::size_t owned_tasks::count() const noexcept {
   std::size_t n = 0;
   for (stripe const& s : stripes_) {
-    std::lock_guard const guard(s.guard);
+    lock_guard const guard(s.guard);
     s.tasks.for_each([&n](owned_task&) { ++n; });
   }
   return n;

@@ -18,7 +18,7 @@ class pool_core;
 class owned_tasks {
   struct alignas(64) stripe {
     mutable mutex guard;
-    intrusive_list<owned_task> tasks;
+    intrusive_list<owned_task> tasks RUBATO_GUARDED_BY(guard);
   };
   std::array<stripe, 8> stripes_;
 
@@ -26,7 +26,7 @@ class owned_tasks {
     return stripes_[reinterpret_cast<std::uintptr_t>(&r) / 64 % stripes_.size()];
   }
 
-  static void unlink(stripe& s, owned_task& r) noexcept;
+  static void unlink(stripe& s, owned_task& r) noexcept RUBATO_REQUIRES(s.guard);
   void request(stop_level level) noexcept;
 
 public:

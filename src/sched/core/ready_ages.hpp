@@ -21,15 +21,15 @@ class ready_ages {
   };
 
   mutable mutex mutex_;
-  std::array<note, notes_per_age + 2> notes_; // the oldest first; guarded by mutex_
-  std::size_t count_ = 0;                     // of them; guarded by mutex_
+  std::array<note, notes_per_age + 2> notes_ RUBATO_GUARDED_BY(mutex_); // the oldest first
+  std::size_t count_ RUBATO_GUARDED_BY(mutex_) = 0;                     // of them
 
 public:
   /// `pushed` tasks had entered the queue at the time `now`. `age`: the one that is asked for; always the
   /// same.
   void take_note(std::int64_t now, std::uint64_t pushed, std::int64_t age) noexcept {
-    std::unique_lock const guard(mutex_, std::try_to_lock);
-    if (!guard) return; // another thread takes one
+    if (!mutex_.try_lock()) return; // another thread takes one
+    lock_guard const guard(mutex_, std::adopt_lock);
     if (count_ != 0 && now - notes_[count_ - 1].at < age / notes_per_age) return;
     if (count_ == notes_.size()) {
       for (std::size_t i = 1; i != count_; ++i) notes_[i - 1] = notes_[i];
@@ -40,8 +40,8 @@ public:
 
   /// That many tasks, from the first one ever pushed on, entered the queue at least `age` before `now`.
   [[nodiscard]] std::uint64_t older_than(std::int64_t age, std::int64_t now) const noexcept {
-    std::unique_lock const guard(mutex_, std::try_to_lock);
-    if (!guard) return 0; // a thread that looks again soon knows more
+    if (!mutex_.try_lock()) return 0; // a thread that looks again soon knows more
+    lock_guard const guard(mutex_, std::adopt_lock);
     for (std::size_t i = count_; i != 0; --i)
       if (now - notes_[i - 1].at >= age) return notes_[i - 1].pushed;
     return 0;

@@ -22,7 +22,7 @@ void task_queues::add_seat(int cpu) {
   made->cpu = cpu;
   seat* const s = made.get();
   {
-    std::lock_guard const guard(storage_mutex_);
+    lock_guard const guard(storage_mutex_);
     storage_.push_back(std::move(made));
   }
   seats_[i].publish(s);
@@ -32,7 +32,7 @@ void task_queues::add_seat(int cpu) {
 seat& task_queues::add_personal_seat() {
   auto made = std::make_unique<seat>();
   made->personal = true;
-  std::lock_guard const guard(storage_mutex_);
+  lock_guard const guard(storage_mutex_);
   storage_.push_back(std::move(made));
   return *storage_.back();
 }
@@ -85,7 +85,7 @@ task* task_queues::pop_aged(os::ticks now) noexcept {
 
 task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
   if (from.empty()) return {};
-  std::lock_guard const guard(from);
+  lock_guard const guard(from);
   auto* const first = static_cast<task*>(from.pop());
   if (first == nullptr) return {};
   std::size_t count = 1;

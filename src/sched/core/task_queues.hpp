@@ -130,8 +130,8 @@ private:
 
   alignas(64) published<unsigned> known_; // read by every search; not on the line that every pop changes
   std::unique_ptr<published<seat*>[]> seats_;
-  std::mutex storage_mutex_;
-  std::vector<std::unique_ptr<seat>> storage_; // guarded by storage_mutex_
+  mutex storage_mutex_;
+  std::vector<std::unique_ptr<seat>> storage_ RUBATO_GUARDED_BY(storage_mutex_);
 };
 
 } // namespace rubato::detail

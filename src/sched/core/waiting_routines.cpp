@@ -1,13 +1,12 @@
 #include "sched/core/waiting_routines.hpp"
 
 #include <algorithm>
-#include <mutex>
 
 namespace rubato::detail {
 
 void waiting_routines::add(waiting_routine& r) noexcept {
   stripe& s = stripe_of(&r);
-  std::lock_guard const guard(s.guard);
+  lock_guard const guard(s.guard);
   // Pairs with lifecycle::close_pool(): the caller asks afterwards whether the pool is closed.
   s.count.add(1);
   s.routines.push_back(r);
@@ -16,7 +15,7 @@ void waiting_routines::add(waiting_routine& r) noexcept {
 
 void waiting_routines::remove(waiting_routine& r) noexcept {
   stripe& s = stripe_of(&r);
-  std::lock_guard const guard(s.guard);
+  lock_guard const guard(s.guard);
   if (!r.listed_) return;
   s.routines.erase(r);
   r.listed_ = false;
@@ -35,8 +34,8 @@ bool waiting_routines::for_each(Move move, Then then) noexcept {
   for (stripe& s : stripes_) {
     intrusive_list<waiting_routine> moved; // ours alone
     {
-      std::lock_guard const guard(s.guard);
-      s.routines.for_each([&](waiting_routine& r) {
+      lock_guard const guard(s.guard);
+      s.routines.for_each([&](waiting_routine& r) RUBATO_NOT_ANALYSED { // under s.guard
         if (!move(r)) return;
         s.routines.erase(r);
         r.listed_ = false;

@@ -15,8 +15,8 @@ namespace rubato::detail {
 class waiting_routines {
   struct alignas(64) stripe {
     mutex guard;
-    intrusive_list<waiting_routine> routines; // guarded by `guard`
-    announced<std::size_t> count;             // of those, and of those that are being queued
+    intrusive_list<waiting_routine> routines RUBATO_GUARDED_BY(guard);
+    announced<std::size_t> count; // of those, and of those that are being queued
   };
   std::array<stripe, 8> stripes_;
 

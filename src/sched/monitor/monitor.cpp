@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <utility>
 
 namespace rubato::detail {
@@ -30,12 +29,13 @@ constexpr std::chrono::nanoseconds first_look = 100us, longest_look = 500us, rel
 // Never destroyed: pools with static storage end after everything else.
 struct monitor_state {
   mutex pools_mutex;
-  intrusive_list<pool_core> pools;  // guarded by pools_mutex, as is the rest
-  intrusive_list<pool_core> behind; // those that fork() has left in the parent; never destroyed here
-  bool started = false;
+  intrusive_list<pool_core> pools RUBATO_GUARDED_BY(pools_mutex);
+  intrusive_list<pool_core>
+      behind RUBATO_GUARDED_BY(pools_mutex); // those that fork() has left in the parent; never destroyed here
+  bool started RUBATO_GUARDED_BY(pools_mutex) = false;
   int nice = 0; // the monitor's; not guarded: written before the first pool is there
   mutex to_make_mutex;
-  pool_thread* to_make = nullptr; // guarded by to_make_mutex
+  pool_thread* to_make RUBATO_GUARDED_BY(to_make_mutex) = nullptr;
 };
 constinit monitor_state state;
 
@@ -49,7 +49,7 @@ bool is_in(intrusive_list<pool_core> const& pools, pool_core const* core) noexce
 /// After the monitor has announced its sleep: is there anything for which it must stay awake? If it only
 /// dozes it ignores queued tasks.
 bool anything_to_see(monitor_rest depth) noexcept {
-  std::lock_guard const guard(state.pools_mutex);
+  lock_guard const guard(state.pools_mutex);
   state.pools.for_each([](pool_core& p) { p.progress.arm_poll_all(); });
   for (pool_core* p = state.pools.front(); p != nullptr; p = state.pools.after(*p))
     if (p->progress.wants_attention(depth == monitor_rest::asleep)) return true;
@@ -58,7 +58,7 @@ bool anything_to_see(monitor_rest depth) noexcept {
 
 progress_monitor::attention look_at_all(os::ticks now) noexcept {
   progress_monitor::attention all;
-  std::lock_guard const guard(state.pools_mutex);
+  lock_guard const guard(state.pools_mutex);
   state.pools.for_each([&](pool_core& p) {
     progress_monitor::attention const a = p.progress.inspect(now);
     all.latent |= a.latent;
@@ -71,7 +71,7 @@ void make_threads() noexcept {
   for (;;) {
     pool_thread* t = nullptr;
     {
-      std::lock_guard const guard(state.to_make_mutex);
+      lock_guard const guard(state.to_make_mutex);
       t = state.to_make;
       if (t == nullptr) return;
       state.to_make = t->next_to_make;
@@ -138,7 +138,7 @@ void monitor_main(void*) {
 }
 
 // fork() copies the registry but not the thread.
-void before_fork() {
+void before_fork() RUBATO_NOT_ANALYSED {
   start_mutex().lock();
   state.pools_mutex.lock();
   state.to_make_mutex.lock();
@@ -147,7 +147,7 @@ void before_fork() {
   lock_timers();
   lock_outside_waiters();
 }
-void after_fork_in_parent() {
+void after_fork_in_parent() RUBATO_NOT_ANALYSED {
   unlock_outside_waiters();
   unlock_timers();
   unlock_hazards();
@@ -156,7 +156,7 @@ void after_fork_in_parent() {
   state.pools_mutex.unlock();
   start_mutex().unlock();
 }
-void after_fork_in_child() {
+void after_fork_in_child() RUBATO_NOT_ANALYSED {
   forget_outside_waiters();
   unlock_outside_waiters();
   forget_timers();
@@ -185,7 +185,7 @@ bool schedules_like_monitor() noexcept {
 
 void make_on_monitor(pool_thread& t) noexcept {
   {
-    std::lock_guard const guard(state.to_make_mutex);
+    lock_guard const guard(state.to_make_mutex);
     t.next_to_make = std::exchange(state.to_make, &t);
   }
   sleep_of_monitor.ring();
@@ -200,7 +200,7 @@ void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept {
 }
 
 void add_to_monitor(pool_core& core) {
-  std::lock_guard const guard(state.pools_mutex);
+  lock_guard const guard(state.pools_mutex);
   if (!state.started) {
     static bool const handlers =
         (os::register_fork_handlers(before_fork, after_fork_in_parent, after_fork_in_child), true);
@@ -217,25 +217,25 @@ void add_to_monitor(pool_core& core) {
 }
 
 void wake_all_waiters() noexcept {
-  std::lock_guard const guard(state.pools_mutex);
+  lock_guard const guard(state.pools_mutex);
   state.pools.for_each([](pool_core& p) { p.threads.unpark_all(); });
 }
 
 bool guard_if_there(pool_core const* core, std::optional<hazard_guard>& here) noexcept {
   if (core == nullptr) return false;
-  std::lock_guard const guard(state.pools_mutex);
+  lock_guard const guard(state.pools_mutex);
   if (!is_in(state.pools, core)) return false;
   here.emplace(*core); // before it can leave the registry: its destructor waits for this guard
   return true;
 }
 
 bool was_left_behind(pool_core const* core) noexcept {
-  std::lock_guard const guard(state.pools_mutex);
+  lock_guard const guard(state.pools_mutex);
   return is_in(state.behind, core);
 }
 
 void remove_from_monitor(pool_core& core) noexcept {
-  std::lock_guard const guard(state.pools_mutex);
+  lock_guard const guard(state.pools_mutex);
   state.pools.erase(core);
 }
 

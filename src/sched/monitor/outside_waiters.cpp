@@ -7,25 +7,24 @@
 #include "sched/worker/hazard_guard.hpp"
 #include "sched/worker/search.hpp"
 
-#include <mutex>
 #include <optional>
 
 namespace rubato::detail {
 
 class outside_list {
   mutex guard_;
-  intrusive_list<listed_outside> waiting_; // guarded by guard_
+  intrusive_list<listed_outside> waiting_ RUBATO_GUARDED_BY(guard_);
   announced<unsigned> drivers_;
 
 public:
   void add(listed_outside& w) noexcept {
     // Pairs with call_drivers(): the waiter counts itself before it looks whether something is ready.
     if (w.driven_ != nullptr) drivers_.add(1);
-    std::lock_guard const guard(guard_);
+    lock_guard const guard(guard_);
     waiting_.push_front(w);
   }
   void remove(listed_outside& w) noexcept {
-    std::lock_guard const guard(guard_);
+    lock_guard const guard(guard_);
     waiting_.erase(w);
     if (w.driven_ != nullptr) drivers_.subtract(1);
   }
@@ -37,9 +36,9 @@ public:
     call([](listed_outside const&) { return true; });
   }
 
-  void lock() noexcept { guard_.lock(); }
-  void unlock() noexcept { guard_.unlock(); }
-  void forget_all() noexcept {
+  void lock() noexcept RUBATO_ACQUIRE(guard_) { guard_.lock(); }
+  void unlock() noexcept RUBATO_RELEASE(guard_) { guard_.unlock(); }
+  void forget_all() noexcept RUBATO_REQUIRES(guard_) {
     waiting_.clear();
     drivers_.set(0);
   }
@@ -47,7 +46,7 @@ public:
 private:
   template<class Wanted>
   void call(Wanted wanted) noexcept {
-    std::lock_guard const guard(guard_);
+    lock_guard const guard(guard_);
     waiting_.for_each([&](listed_outside& w) {
       if (wanted(w)) w.bell_.unpark();
     });
@@ -92,8 +91,8 @@ bool wants_driver(pool_core* core) noexcept {
          !life_of(*core).turns_guests_away() && has_ready(*core);
 }
 
-void lock_outside_waiters() noexcept { waiters.lock(); }
-void unlock_outside_waiters() noexcept { waiters.unlock(); }
-void forget_outside_waiters() noexcept { waiters.forget_all(); }
+void lock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.lock(); }
+void unlock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.unlock(); }
+void forget_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.forget_all(); }
 
 } // namespace rubato::detail

@@ -1,7 +1,5 @@
 #include "sched/threads/record_table.hpp"
 
-#include <mutex>
-
 namespace rubato::detail {
 
 void record_table::insert(unsigned i) noexcept {
@@ -19,13 +17,13 @@ void record_table::publish(pool_thread& t) noexcept {
 }
 
 void record_table::enter(pool_thread& t) noexcept {
-  std::lock_guard const guard(t.scopes_mutex);
+  lock_guard const guard(t.scopes_mutex);
   t.departed = false;
   insert(t.index);
 }
 
 void record_table::leave(pool_thread& t) noexcept {
-  std::lock_guard const guard(t.scopes_mutex);
+  lock_guard const guard(t.scopes_mutex);
   t.departed = true;
   if (t.open_scopes.peek() == 0) erase(t.index);
 }

@@ -55,14 +55,14 @@ void thread_registry::await_guests() const noexcept {
 }
 
 void thread_registry::open() noexcept {
-  std::lock_guard const guard(mutex_); // a thread that is about to end decides under it: ends_now()
+  lock_guard const guard(mutex_); // a thread that is about to end decides under it: ends_now()
   winding_up_ = false;
   surplus_.publish(0);
   records.for_each([](pool_thread& t) { t.exiting.lower(); });
 }
 
 void thread_registry::wind_up() noexcept {
-  std::lock_guard const guard(mutex_); // no thread is made in between
+  lock_guard const guard(mutex_); // no thread is made in between
   winding_up_ = true;
   records.for_each([](pool_thread& t) {
     if (!t.worker.load(std::memory_order_relaxed)) return;
@@ -102,7 +102,7 @@ bool thread_registry::may_make(bool for_seat) noexcept {
 
 /// A record for a thread that joins: a free one, or a new one. Null: no number is left, or none may join.
 pool_thread* thread_registry::take_record(bool guest, bool for_seat) {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   if (guest ? guests_ >= pool_core::max_guests : !may_make(for_seat)) return nullptr;
   pool_thread* t = nullptr;
   if (free_.empty()) {
@@ -138,7 +138,7 @@ void thread_registry::give_back(pool_thread& t) noexcept {
 }
 
 void thread_registry::free_number(pool_thread& t) noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   if (t.worker.load(std::memory_order_relaxed))
     made_.subtract(1);
   else
@@ -181,7 +181,7 @@ bool thread_registry::create(pool_thread& t) noexcept {
                                     .blocks_signals = !core_.options().inherit_scheduling_,
                                     .cpus = core_.options().inherit_scheduling_ ? nullptr : &cpus_};
     // Under the lock, which the thread takes at its end: the thread that joins it finds the handle.
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     t.handle = os::thread(wanted, &thread_registry::thread_main, &t);
     refused_.set(false);
     return true;
@@ -200,7 +200,7 @@ void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexc
   else
     core_.vacate(t, leaving::for_good);
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     --unjoined_;
   }
   free_number(t);
@@ -270,7 +270,7 @@ void thread_registry::thread_main(void* arg) {
 void thread_registry::thread_ended(pool_thread& t) noexcept {
   join_ended(); // a thread that ended before, so that few of their stacks are kept
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     exited_.push_back(&t);
   }
   core_.quiescence.wake_all();
@@ -278,7 +278,7 @@ void thread_registry::thread_ended(pool_thread& t) noexcept {
 
 void thread_registry::reclaim(pool_thread& t) noexcept {
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     --unjoined_;
     give_back(t);
   }
@@ -286,7 +286,7 @@ void thread_registry::reclaim(pool_thread& t) noexcept {
 }
 
 pool_thread* thread_registry::take_exited() noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   if (exited_.empty()) return nullptr;
   pool_thread* const t = exited_.back();
   exited_.pop_back();
@@ -301,7 +301,7 @@ void thread_registry::join_ended() noexcept {
   if (t->handle.try_join()) {
     reclaim(*t);
   } else {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     exited_.push_back(t);
   }
 }
@@ -315,10 +315,10 @@ bool thread_registry::join_all() noexcept {
       continue;
     }
     core_.quiescence.await([&] {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       return unjoined_ == 0 || !winding_up_ || !exited_.empty();
     });
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (unjoined_ == 0) return true;
     if (!winding_up_) return false;
   }
@@ -356,7 +356,7 @@ bool thread_registry::no_thread_to_call() noexcept {
 void thread_registry::end_surplus(unsigned workers) noexcept {
   unsigned surplus = 0;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     unsigned const made = made_.get();
     surplus = made - std::min(made, workers);
     surplus_.publish(surplus);
@@ -370,7 +370,7 @@ void thread_registry::end_surplus(unsigned workers) noexcept {
 
 /// The caller is in no list. False: resize() wants it after all, or another thread has ended in its stead.
 bool thread_registry::ends_now(pool_thread const& t) noexcept {
-  std::lock_guard const guard(mutex_);
+  lock_guard const guard(mutex_);
   unsigned const surplus = surplus_.own();
   bool const is_surplus = surplus != 0 && made_.get() > core_.size();
   surplus_.publish(is_surplus ? surplus - 1 : 0);

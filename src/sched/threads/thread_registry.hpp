@@ -28,23 +28,23 @@ class thread_registry {
   std::once_flag places_made_;
   std::vector<os::cpu> places_[2]; // written once
 
-  std::mutex mutex_; // guards the next three, and all changes of the others
-  std::vector<std::unique_ptr<pool_thread>> storage_;
-  std::vector<pool_thread*> free_;
-  std::vector<pool_thread*> exited_; // to be joined
-  relaxed<unsigned> made_;           // the pool's own threads, without those that end
-  published<unsigned> surplus_;      // how many of them resize() has told to end
-  unsigned unjoined_ = 0;            // the pool's own threads, with those that end
-  unsigned guests_ = 0;              // guests that are in
-  bool winding_up_ = false;          // no thread is made any more
-  countdown<unsigned> to_make_;      // threads that the monitor is to make
-  relaxed<bool> refused_;            // the system refused the last one
-  countdown<unsigned> inside_;       // guests that still touch this object
+  mutex mutex_; // guards all changes of the others, too
+  std::vector<std::unique_ptr<pool_thread>> storage_ RUBATO_GUARDED_BY(mutex_);
+  std::vector<pool_thread*> free_ RUBATO_GUARDED_BY(mutex_);
+  std::vector<pool_thread*> exited_ RUBATO_GUARDED_BY(mutex_); // to be joined
+  relaxed<unsigned> made_;                            // the pool's own threads, without those that end
+  published<unsigned> surplus_;                       // how many of them resize() has told to end
+  unsigned unjoined_ RUBATO_GUARDED_BY(mutex_) = 0;   // the pool's own threads, with those that end
+  unsigned guests_ RUBATO_GUARDED_BY(mutex_) = 0;     // guests that are in
+  bool winding_up_ RUBATO_GUARDED_BY(mutex_) = false; // no thread is made any more
+  countdown<unsigned> to_make_;                       // threads that the monitor is to make
+  relaxed<bool> refused_;                             // the system refused the last one
+  countdown<unsigned> inside_;                        // guests that still touch this object
 
-  [[nodiscard]] bool may_make(bool for_seat) noexcept;
+  [[nodiscard]] bool may_make(bool for_seat) noexcept RUBATO_REQUIRES(mutex_);
   [[nodiscard]] pool_thread* take_record(bool guest, bool for_seat);
-  [[nodiscard]] pool_thread* add_record();
-  void give_back(pool_thread& t) noexcept;
+  [[nodiscard]] pool_thread* add_record() RUBATO_REQUIRES(mutex_);
+  void give_back(pool_thread& t) noexcept RUBATO_REQUIRES(mutex_);
   void free_number(pool_thread& t) noexcept;
   [[nodiscard]] bool launch(idle_set::call const& c, bool relief, pool_thread* blocked,
                             task* aside = nullptr) noexcept;

@@ -6,7 +6,6 @@
 #include "rubato/detail/base/mutex.hpp"
 
 #include <array>
-#include <mutex>
 #include <thread>
 
 namespace rubato::detail {
@@ -23,13 +22,13 @@ struct hazard_record : list_node<hazard_record> {
 };
 
 constinit mutex list_mutex;
-constinit intrusive_list<hazard_record> records; // guarded by list_mutex
+constinit intrusive_list<hazard_record> records RUBATO_GUARDED_BY(list_mutex);
 
 // Part of its thread, without a destructor: it can be used until the very end.
 [[gnu::tls_model("initial-exec")]] thread_local constinit hazard_record mine;
 
 void unlist(hazard_record& v) noexcept {
-  std::lock_guard const guard(list_mutex);
+  lock_guard const guard(list_mutex);
   records.erase(v);
   v.listed = false;
 }
@@ -48,7 +47,7 @@ thread_local at_end_of_thread const here;
 
 void list(hazard_record& v) noexcept {
   if (!v.ending) here.arm();
-  std::lock_guard const guard(list_mutex);
+  lock_guard const guard(list_mutex);
   records.push_front(v);
   v.listed = true;
 }
@@ -69,7 +68,7 @@ hazard_guard::~hazard_guard() {
 
 void await_hazards(pool_core const& core) noexcept {
   auto const is_guarded = [&core] {
-    std::lock_guard const guard(list_mutex);
+    lock_guard const guard(list_mutex);
     for (hazard_record* v = records.front(); v != nullptr; v = records.after(*v))
       for (auto const& where : v->guarded)
         if (where.get() == &core) return true;
@@ -78,9 +77,9 @@ void await_hazards(pool_core const& core) noexcept {
   while (is_guarded()) std::this_thread::yield(); // for an instant: nothing under a guard waits
 }
 
-void lock_hazards() noexcept { list_mutex.lock(); }
-void unlock_hazards() noexcept { list_mutex.unlock(); }
-void forget_other_hazards() noexcept {
+void lock_hazards() noexcept RUBATO_NOT_ANALYSED { list_mutex.lock(); }
+void unlock_hazards() noexcept RUBATO_NOT_ANALYSED { list_mutex.unlock(); }
+void forget_other_hazards() noexcept RUBATO_NOT_ANALYSED {
   records.clear();
   if (mine.listed) records.push_front(mine);
 }

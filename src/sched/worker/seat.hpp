@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace rubato::detail {
 
@@ -30,7 +29,7 @@ public:
   /// The oldest, or null.
   [[nodiscard]] task* pop() noexcept {
     if (queue_.empty()) return nullptr;
-    std::lock_guard const guard(queue_);
+    lock_guard const guard(queue_);
     auto* const t = static_cast<task*>(queue_.pop());
     if (t != nullptr) popped_.set(popped_.get() + 1);
     return t;

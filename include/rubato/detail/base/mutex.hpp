@@ -4,16 +4,19 @@
 #pragma once
 
 #include "rubato/detail/base/policy.hpp"
+#include "rubato/detail/base/thread_safety.hpp"
+
+#include <mutex>
 
 namespace rubato::detail {
 
-/// Lockable, as std::lock_guard needs. No user code runs under it.
+/// Lockable, as std::unique_lock needs. No user code runs under it.
 template<class Policy>
-class basic_mutex {
+class RUBATO_CAPABILITY basic_mutex {
   static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
   typename Policy::template atomic<std::uint32_t> word_{unlocked};
 
-  void lock_slow() noexcept {
+  void lock_slow() noexcept RUBATO_NOT_ANALYSED { // returns with the lock
     for (unsigned i = 0; i != Policy::spins; ++i) {
       if (try_lock()) return;
       Policy::pause();
@@ -27,19 +30,19 @@ class basic_mutex {
 public:
   constexpr basic_mutex() noexcept = default;
 
-  [[nodiscard]] bool try_lock() noexcept {
+  [[nodiscard]] bool try_lock() noexcept RUBATO_TRY_ACQUIRE(true) {
     std::uint32_t expected = unlocked;
     // acquire: pairs with the exchange in unlock().
     return word_.compare_exchange_strong(expected, locked, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
 
-  void lock() noexcept {
+  void lock() noexcept RUBATO_ACQUIRE() RUBATO_NOT_ANALYSED { // lock_slow() has it too
     if (!try_lock()) lock_slow();
   }
 
   /// Accesses the lock's memory with one exchange only: the next owner may destroy it right afterwards.
-  void unlock() noexcept {
+  void unlock() noexcept RUBATO_RELEASE() {
     // release: pairs with the acquires in lock() and try_lock(), because the next owner reads the guarded
     // data.
     if (word_.exchange(unlocked, std::memory_order_release) == contended) Policy::futex_wake(word_, 1);
@@ -47,5 +50,23 @@ public:
 };
 
 using mutex = basic_mutex<std_policy>;
+
+/// std::lock_guard, which Clang's analysis does not know in every standard library.
+template<class Mutex>
+class RUBATO_SCOPED_CAPABILITY lock_guard {
+  Mutex& mutex_;
+
+public:
+  explicit lock_guard(Mutex& m) noexcept RUBATO_ACQUIRE(m)
+      : mutex_(m) {
+    m.lock();
+  }
+  /// The caller has locked it.
+  lock_guard(Mutex& m, std::adopt_lock_t /*locked*/) noexcept RUBATO_REQUIRES(m)
+      : mutex_(m) {}
+  lock_guard(lock_guard const&) = delete;
+  lock_guard& operator=(lock_guard const&) = delete;
+  ~lock_guard() RUBATO_RELEASE() { mutex_.unlock(); }
+};
 
 } // namespace rubato::detail

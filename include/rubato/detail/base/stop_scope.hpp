@@ -98,28 +98,29 @@ class stop_scope {
   // A part of every future's state: as small as possible. mutable: the first caller that asks for a token
   // makes them.
   stop_link* up_ = nullptr;
-  mutable stop_listener* first_ = nullptr; // guarded by mutex_
+  mutable stop_listener* first_ RUBATO_GUARDED_BY(mutex_) = nullptr;
   mutable mutex mutex_;
-  relaxed<stop_level> requested_;   // changes under mutex_
-  mutable bool has_tokens_ = false; // guarded by mutex_: the first listener is a token_state, from now on
+  relaxed<stop_level> requested_; // changes under mutex_
+  mutable bool
+      has_tokens_ RUBATO_GUARDED_BY(mutex_) = false; // the first listener is a token_state, from now on
   bool const shielded_;
   bool const owned_ = true;
 
-  [[nodiscard]] token_state* tokens() const noexcept {
+  [[nodiscard]] token_state* tokens() const noexcept RUBATO_REQUIRES(mutex_) {
     return has_tokens_ ? static_cast<token_state*>(first_) : nullptr;
   }
-  void insert(stop_listener& l) const noexcept;
+  void insert(stop_listener& l) const noexcept RUBATO_REQUIRES(mutex_);
   void request(stop_level level) noexcept;
   [[nodiscard]] stop_level look_upwards(std::uint64_t now) const noexcept;
   /// For its owner, once no other thread uses it: true if a request or a listener has reached it.
-  [[nodiscard]] bool is_used() const noexcept {
+  [[nodiscard]] bool is_used() const noexcept RUBATO_NOT_ANALYSED {
     return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->listens_);
   }
   void end() noexcept;
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
   void listen_to_parents() noexcept;
   [[nodiscard]] bool insert_unless_stopped(stop_listener& l) noexcept;
-  void unlink(stop_listener& l) noexcept;
+  void unlink(stop_listener& l) noexcept RUBATO_REQUIRES(mutex_);
 
 public:
   struct shield {};

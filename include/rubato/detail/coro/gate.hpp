@@ -13,7 +13,7 @@ namespace rubato::detail {
 class gate {
   mutable mutex mutex_;
   relaxed<bool> open_; // changes under mutex_
-  wait_list waiting_;  // guarded by mutex_
+  wait_list waiting_ RUBATO_GUARDED_BY(mutex_);
 
   class [[nodiscard("rubato: nothing waits before it is awaited, with co_await")]] awaiter final
       : public waiter {

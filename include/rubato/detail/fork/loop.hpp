@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <mutex>
 
 namespace rubato::detail {
 
@@ -97,7 +96,7 @@ class loop_root {
   countdown<std::uint32_t> elsewhere_; // pieces that other threads run
   relaxed<bool> ended_early_;
   mutex mutex_;
-  std::exception_ptr error_; // guarded by mutex_
+  std::exception_ptr error_ RUBATO_GUARDED_BY(mutex_);
 
 public:
   explicit loop_root(thread_context& owner) noexcept
@@ -114,7 +113,7 @@ public:
   /// For a thread that runs a part of the loop, outside its handler: stop callbacks run here.
   void fail(std::exception_ptr e) noexcept {
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       if (error_ != nullptr) return;
       error_ = std::move(e);
       ended_early_.set(true);

@@ -5,7 +5,6 @@
 #include "rubato/future.hpp"
 
 #include <cstdint>
-#include <mutex>
 
 namespace rubato::detail {
 
@@ -42,7 +41,7 @@ void future_job<F>::resume(thread_context& runner) noexcept {
   bool const listens = this->stop.add(*this);
   bool waits = false;
   {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     inner_ = inner;
     waits = inner->waiters.add(relay_);
   }

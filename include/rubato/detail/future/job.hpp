@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -142,7 +141,7 @@ class future_job : public closure_job<F>, stop_listener {
   using result = typename closure_job<F>::result;
   using closure_job<F>::f_;
   mutex mutex_;
-  state_ref inner_; // guarded by mutex_
+  state_ref inner_ RUBATO_GUARDED_BY(mutex_);
   future_state* next_to_ask_ = nullptr;
   relay_waiter relay_{&deliver, this};
 
@@ -153,7 +152,7 @@ class future_job : public closure_job<F>, stop_listener {
   }
 
   [[nodiscard]] state_ref inner_now() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return inner_;
   }
   /// Called for a stop of an outer scope. A thread that cancels the future stops its inputs itself, however
@@ -173,7 +172,7 @@ class future_job : public closure_job<F>, stop_listener {
     if (!ends_without(inner, true) || !inner.waiters.remove(relay_)) return;
     this->stop.remove(*this);
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       inner_ = {};
     }
     end_later(*this, [](future_state& s) noexcept {
@@ -187,7 +186,7 @@ class future_job : public closure_job<F>, stop_listener {
     this->stop.remove(*this);
     state_ref inner;
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       inner = std::move(inner_);
     }
     this->slot().take_over(result_of<result>(*inner.get()));

@@ -71,7 +71,7 @@ class call_clock final : timer {
   /// While it is held the timer is armed or disarmed: those must not meet, because the firer arms it again on
   /// another shard of the timers than the thread that armed it first.
   mutex changes_;
-  state state_ = state::idle; // guarded by changes_
+  state state_ RUBATO_GUARDED_BY(changes_) = state::idle;
   call_copies& call_;
   void (*rings_)(call_copies&) noexcept;
   void fire() noexcept override;

@@ -30,10 +30,10 @@ struct scope_child {
 /// threads find it, from the first child on until no child is left that may begin.
 class child_source : public list_node<child_source> {
 protected:
-  mutable mutex mutex_; // guards the next three fields
-  scope_child* first_ = nullptr;
-  scope_child* last_ = nullptr;
-  std::size_t running_ = 0;
+  mutable mutex mutex_;
+  scope_child* first_ RUBATO_GUARDED_BY(mutex_) = nullptr;
+  scope_child* last_ RUBATO_GUARDED_BY(mutex_) = nullptr;
+  std::size_t running_ RUBATO_GUARDED_BY(mutex_) = 0;
 
   relaxed<bool> stopped_; // no child begins any more
   pool_thread* home_;     // the thread whose latent work the children are
@@ -47,12 +47,12 @@ protected:
   ~child_source() = default;
 
   /// Takes the oldest child and counts it as running. Null: no child may begin. Under the lock.
-  [[nodiscard]] scope_child* take_locked() noexcept;
+  [[nodiscard]] scope_child* take_locked() noexcept RUBATO_REQUIRES(mutex_);
   /// The same, but takes the lock itself; for the waiting thread. The source stays in the list.
   [[nodiscard]] scope_child* take_child() noexcept;
   /// Under both locks.
-  void enlist() noexcept;
-  void delist() noexcept;
+  void enlist() noexcept RUBATO_REQUIRES(mutex_);
+  void delist() noexcept RUBATO_REQUIRES(mutex_);
   /// Takes the source out of the list unless a child may begin.
   void leave_list() noexcept;
 

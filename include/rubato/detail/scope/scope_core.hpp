@@ -122,16 +122,16 @@ private:
   static void member_ended(future_waiter& w, completions& more) noexcept;
   // Both under the lock.
   /// Counts a new child.
-  void count_child() noexcept;
+  void count_child() noexcept RUBATO_REQUIRES(mutex_);
   /// No child runs any more: wakes the waiters. True: the caller destroys the opener, without the lock.
-  [[nodiscard]] bool tell_waiters() noexcept;
+  [[nodiscard]] bool tell_waiters() noexcept RUBATO_REQUIRES(mutex_);
   void end_one() noexcept;
   [[nodiscard]] bool run_member(pool_thread& t, bool stranded) noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
   [[nodiscard]] bool has_members() const noexcept;
   [[nodiscard]] bool member_ready(pool_thread const& t) const noexcept;
   void drop_children() noexcept;
-  [[nodiscard]] bool add_locked(scope_child& c) noexcept;
+  [[nodiscard]] bool add_locked(scope_child& c) noexcept RUBATO_REQUIRES(mutex_);
 };
 
 /// Stops a scope with the coroutine that opened it.

@@ -230,7 +230,7 @@ public:
   /// After pop() was false: decides under the lock whether the job has left. True: the owner has it after
   /// all.
   bool pop_slow() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     bool const mine = head_.load(std::memory_order_relaxed) <= top_;
     // relaxed: every thief that acts on it holds the lock.
     if (!mine) head_.store(top_, std::memory_order_relaxed);
@@ -262,12 +262,12 @@ public:
   /// Puts the frame's token in force until leave().
   void enter(token_frame& frame) noexcept {
     frame.mark = mark();
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     frame.outer = tokens_;
     tokens_ = &frame;
   }
   void leave() noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     tokens_ = tokens_->outer;
   }
   /// The same without a lock, for a task that runs on an empty stack. False: a token is in force or the chain
@@ -288,7 +288,7 @@ public:
       base_token_.store(token, std::memory_order_relaxed); // relaxed: as in enter_base()
       return;
     }
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     tokens_->token = token;
   }
   /// For the owner: the token in force; null: the pool's.
@@ -310,7 +310,7 @@ public:
     steal_request* const box = asker_.exchange(nullptr, std::memory_order_acq_rel);
     if (box == nullptr) return false;
     {
-      std::lock_guard const guard(mutex_);
+      lock_guard const guard(mutex_);
       box->result_ = {};
       for (cell* h = head_.load(std::memory_order_relaxed);; ++h) {
         std::uintptr_t const word = h->load(std::memory_order_relaxed); // own store
@@ -371,7 +371,7 @@ public:
                                   steal_filter const& w) noexcept {
     steal_result result;
     if (!has_latent() || !mutex_.try_lock()) return result;
-    std::lock_guard const guard(mutex_, std::adopt_lock);
+    lock_guard const guard(mutex_, std::adopt_lock);
     cell* h = head_.load(std::memory_order_relaxed);
     // More than one round only to skip loops without a part left.
     for (unsigned round = 0; round != 4; ++round, ++h) {

@@ -15,7 +15,6 @@
 #include "rubato/detail/sync/wait_list.hpp"
 
 #include <cstdint>
-#include <mutex>
 
 namespace rubato::detail {
 
@@ -70,7 +69,7 @@ public:
 
   /// Adds n to the list. False: it has taken a free permit instead, or n has lost its race.
   [[nodiscard]] bool add(wait_node& n) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (now >= one) {
@@ -91,7 +90,7 @@ public:
   /// The called waiter n retries. True: it has a permit. False: it is at the head of the list again. Waiters
   /// that are called or served in turn are put into `next`, and the caller wakes them.
   [[nodiscard]] bool retry(wait_node& n, wait_chain& next) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (now < one) {
@@ -109,13 +108,13 @@ public:
 
   /// For a called waiter that will not retry.
   void abandon(wait_chain& next) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     pass_on(next);
   }
 
   /// False: n is not in the list.
   [[nodiscard]] bool remove(wait_node& n) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     bool const removed = waiting_.remove(n);
     if (removed) settle_list();
     return removed;
@@ -146,7 +145,7 @@ public:
 private:
   /// Gives permits to waiters, which keep this object alive. Returns the number left over.
   [[gnu::noinline]] std::uint64_t serve(std::uint64_t n, std::uint64_t limit, wait_chain& taken) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     for (std::uint64_t now = word_.load(std::memory_order_relaxed);
          n != 0 && !is_plain(now) && now / one <= limit - n;) {
       if (wait_node& first = *waiting_.front(); first.entry().race != nullptr) {

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
 namespace rubato::detail {
 
@@ -32,13 +31,13 @@ public:
 
   /// True for one caller: the race was open. That caller ends the wait, if it has begun.
   [[nodiscard]] bool claim(std::uint32_t index) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     if (winner_.get() != none) return false;
     winner_.set(index);
     return true;
   }
   [[nodiscard]] bool is_claimed_by(std::uint32_t index) noexcept {
-    std::lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_);
     return winner_.get() == index;
   }
   /// For the race's owner, after the decision: the end of the wait, or a failed claim, comes before.
@@ -70,7 +69,8 @@ private:
   found const found_;
 
   // Out of line, and by value: most operations are in no race, and their claims stay in registers.
-  [[gnu::noinline, gnu::cold]] static found lock(entry own, entry other) noexcept {
+  [[gnu::noinline, gnu::cold]] static found
+  lock(entry own, entry other) noexcept RUBATO_NOT_ANALYSED { // which locks depends on the entries
     if (own.race == other.race) return found::same_race;
     // In order of address: two claims of the same two races, on two objects, do not deadlock.
     bool const own_first = std::less<>()(own.race, other.race);
@@ -80,7 +80,7 @@ private:
     if (other.race != nullptr && other.race->winner_.get() != race::none) return found::other_decided;
     return found::open;
   }
-  [[gnu::noinline, gnu::cold]] static void unlock(race* own, race* other) noexcept {
+  [[gnu::noinline, gnu::cold]] static void unlock(race* own, race* other) noexcept RUBATO_NOT_ANALYSED {
     if (own == other) return;
     if (own != nullptr) own->mutex_.unlock();
     if (other != nullptr) other->mutex_.unlock();
