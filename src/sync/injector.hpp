@@ -55,9 +55,14 @@ public:
 
   /// Under the lock: the oldest node, or null. Waits for a producer that is between its two steps.
   [[nodiscard]] node* pop() noexcept {
-    if (empty()) return nullptr;
     node* head = head_;
-    if (head == &stub_) head_ = head = linked_after(head);
+    if (head == &stub_) {
+      // The tail is read only if the link says that it may be the stub: producers change the tail at each
+      // push, so every look at it costs both sides a cache miss. relaxed: linked_after() reads the link
+      // again.
+      if (head->next.load(std::memory_order_relaxed) == nullptr && empty()) return nullptr;
+      head_ = head = linked_after(head);
+    }
     node* next = head->next.load(std::memory_order_acquire);
     if (next == nullptr) {
       // The last node. The stub takes its place, but only if no push has come since: otherwise the queue

@@ -133,9 +133,7 @@ TEST(injector_protocol, keeps_order_and_loses_nothing) {
 TEST(injector_protocol, needs_every_order) {
   explore::expect_every_weakening_fails(
       {.max_executions = 20'000}, all,
-      {// What the lock alone guards is no shared access here, but a plain member: mutex_protocol_test.cpp.
-       "mutex.hpp",
-       // The stub is no event: a push after it is read instead by all that are to see that push.
+      {// The stub is no event: a push after it is read instead by all that are to see that push.
        "[seq_cst -> acq_rel] pop",
        // linked_after() acquires what the failed compare has seen.
        "[failure acquire -> relaxed] pop"});

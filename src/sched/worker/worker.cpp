@@ -35,11 +35,12 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
 
 /// The next task of a pool without classes.
 [[gnu::always_inline]] inline task* next_normal(pool_core& core, pool_thread& t, seat& s) noexcept {
-  bool const others_wait = !core.queues.injector_empty();
   if (++t.schedule_tick % fair_every == 0) look_for_events();
   if (!core.queues.events_empty())
     if (task* k = event_in_turn(core, t)) return k;
-  if (others_wait && t.local_since != 0 && core.size() > 1 && // with one worker, its own tasks are older
+  // The injector last: every post from outside changes what injector_empty() reads. With one worker, its own
+  // tasks are older.
+  if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty() &&
       (t.schedule_tick % fair_every == 0 || os::now() - t.local_since > fair_us * ticks_per_us())) {
     t.local_since = os::now();
     if (task* k = core.queues.pop()) return k;
