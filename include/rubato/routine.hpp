@@ -26,8 +26,7 @@
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/coro/gate.hpp"
 #include "rubato/detail/routine/routine_callback.hpp"
-#include "rubato/detail/routine/routine_state.hpp"
-#include "rubato/detail/sched/task.hpp"
+#include "rubato/detail/routine/routine_task.hpp"
 #include "rubato/detail/sched/waiting_routine.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
@@ -60,15 +59,10 @@ namespace rubato {
 /// When the pool drains, a routine that waits for a deadline runs once more, not expired, and deadlines of
 /// later posts never pass. Routines that still wait when nothing else is left to do become idle, without a
 /// run. When the pool discards, routines that are queued or wait become idle at once. A signal is kept.
-class routine final : detail::task, detail::waiting_routine {
+class routine final : detail::routine_task, detail::waiting_routine {
   using time_point = std::chrono::steady_clock::time_point;
-  static constexpr time_point at_once = time_point::min(), // no deadline
-      first_deadline = at_once + time_point::duration(1);
 
-  // `due` is the deadline of the next post, until that is armed.
-  detail::routine_state state_;
-  detail::pool_core* core_ = nullptr; ///< where it is posted
-  detail::routine_callback callback_;
+  // If it has a deadline, `due` is that of the next post, until that is armed.
 
   static void run(detail::task& base, detail::thread_context* runner) noexcept;
   [[nodiscard]] bool place() noexcept;
@@ -99,11 +93,8 @@ public:
   template<class F>
     requires(!std::same_as<std::remove_cvref_t<F>, routine>)
   explicit routine(F&& callback)
-      : task(&run)
-      , callback_(std::forward<F>(callback)) {
+      : routine_task(&run, detail::routine_callback(std::forward<F>(callback))) {
     check<std::decay_t<F>>();
-    holds_capacity = false;
-    due = at_once;
   }
   routine(routine const&) = delete;
   routine& operator=(routine const&) = delete;
@@ -137,18 +128,21 @@ public:
   void post_wait(pool& p) { post_at(p, never); }
 
   /// Sets the deadline of the next post. Each run begins without a deadline.
-  void set_deadline(time_point t) noexcept { due = t > at_once ? t : first_deadline; }
+  void set_deadline(time_point t) noexcept {
+    due = t;
+    has_deadline_ = true;
+  }
   /// set_deadline() a duration from now. A d beyond the clock's range means never.
   template<class Rep, class Period>
   void set_delay(std::chrono::duration<Rep, Period> d) noexcept {
     set_deadline(detail::deadline_after(d));
   }
   /// No deadline: the next post runs it when it is woken or signalled.
-  void set_wait() noexcept { due = never; }
+  void set_wait() noexcept { set_deadline(never); }
   /// Sets the deadline of the next post to t if that is earlier. Without a deadline a post runs at once,
   /// which counts as earlier.
   void tighten_deadline(time_point t) noexcept {
-    if (t < due) set_deadline(t);
+    if (has_deadline_ && t < due) set_deadline(t);
   }
 
   /// In the callback: true if the deadline has passed. It may have been woken or signalled too.

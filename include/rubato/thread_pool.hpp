@@ -284,7 +284,12 @@ private:
       : immortal_(true) {}
   bool wait_idle_until(std::chrono::steady_clock::time_point deadline);
   bool shutdown_until(std::chrono::steady_clock::time_point discard_at);
-  detail::pool_core& core() const;
+  /// Starts the pool at its first use.
+  detail::pool_core& core() const {
+    detail::pool_core* const c = core_.get();
+    return c != nullptr ? *c : start();
+  }
+  detail::pool_core& start() const;
   void end_of_program();
 };
 

@@ -72,7 +72,7 @@ pool::pool(pool_options options)
 }
 
 pool::~pool() {
-  // acquire: pairs with the release in core().
+  // acquire: pairs with the release in start().
   if (detail::pool_core* c = core_.get()) {
     static_cast<void>(c->life.shutdown(detail::ending::drain, true));
     delete c;
@@ -80,16 +80,12 @@ pool::~pool() {
   delete options_;
 }
 
-detail::pool_core& pool::core() const {
-  detail::pool_core* c = core_.get();
-  if (c != nullptr) [[likely]]
-    return *c;
+detail::pool_core& pool::start() const {
   pool_options options =
       options_ != nullptr ? *options_ : pool_options(); // copies callbacks: without the lock
   std::unique_ptr<detail::pool_core> made;              // as is a core that cannot be started
   detail::lock_guard const guard(detail::starting);
-  c = core_.own();
-  if (c != nullptr) return *c;
+  if (detail::pool_core* const c = core_.own()) return *c;
   auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use
   made = std::make_unique<detail::pool_core>(self, std::move(options));
   made->life.start(workers_ == by_machine ? usable_cpus() : workers_);

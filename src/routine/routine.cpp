@@ -53,7 +53,7 @@ void routine::run(task& base, thread_context* runner) noexcept {
     return;
   }
   self.state_.start();
-  self.due = at_once;
+  self.has_deadline_ = false;
   routine_run here{.of = &self, .post_to = nullptr, .next = {}, .outer = innermost};
   innermost = &here;
   try {
@@ -85,6 +85,12 @@ void routine::post(pool& p) {
     if (std::exchange(here->post_to, &core) != nullptr) die_posted_twice();
     return;
   }
+  if (!has_deadline_) {
+    if (!state_.begin_queued()) die_posted_twice();
+    core_ = &core;
+    core.enqueue(this);
+    return;
+  }
   if (!state_.begin_post()) die_posted_twice();
   core_ = &core;
   if (place()) return;
@@ -95,8 +101,8 @@ void routine::post(pool& p) {
 /// For the thread that has it. False: it would wait in a pool where nothing waits any more.
 bool routine::place() noexcept {
   pool_core& core = *core_;
-  if (due == at_once || (due != never && due <= std::chrono::steady_clock::now())) {
-    state_.queue(due != at_once);
+  if (!has_deadline_ || (due != never && due <= std::chrono::steady_clock::now())) {
+    state_.queue(has_deadline_);
     core.enqueue(this);
     return true;
   }

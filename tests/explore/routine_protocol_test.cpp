@@ -228,8 +228,8 @@ void ending(execution& e) {
   });
 }
 
-/// Posted anew by another thread as soon as it is idle.
-template<bool Dropped>
+/// Posted anew by another thread as soon as it is idle, with a deadline or without.
+template<bool Dropped, bool Timed>
 void posting_again(execution& e) {
   struct shared {
     rubato::detail::basic_routine_state<policy> state;
@@ -245,7 +245,7 @@ void posting_again(execution& e) {
     s->state.finish();
   });
   e.thread([s] {
-    while (!s->state.begin_post()) policy::pause();
+    while (!(Timed ? s->state.begin_post() : s->state.begin_queued())) policy::pause();
     s->field.set(2);
   });
 }
@@ -262,8 +262,10 @@ explore::tests const all{signalling<mutant::none, 1, true, false>,
                          dropping,
                          ending<false>,
                          ending<true>,
-                         posting_again<false>,
-                         posting_again<true>};
+                         posting_again<false, false>,
+                         posting_again<false, true>,
+                         posting_again<true, false>,
+                         posting_again<true, true>};
 
 TEST(routine_protocol, runs_once_at_a_time_and_receives_its_signal) {
   explore::expect_all_pass({.max_executions = 30'000, .random = 5'000}, all);

@@ -416,10 +416,7 @@ std::stop_token lifecycle::stop_token() const noexcept {
   return stop_.get_token();
 }
 
-bool lifecycle::is_late() const noexcept {
-  // A caller that comes at the same time as the request counts as one that came before.
-  return ending_.peek() != ending::none && !is_member(core_);
-}
+bool lifecycle::is_inside() const noexcept { return is_member(core_); }
 
 bool is_member(pool_core const& core) noexcept {
   thread_context const* m = current;

@@ -52,6 +52,7 @@ class lifecycle {
   void discard_queued() noexcept;
   [[nodiscard]] bool drop_queued(std::unique_lock<mutex>& life) noexcept;
   [[nodiscard]] bool has_work() const noexcept;
+  [[nodiscard]] bool is_inside() const noexcept; ///< the calling thread
 
 public:
   lifecycle(pool_core& core, std::vector<int> cpu_order);
@@ -93,7 +94,10 @@ public:
   [[nodiscard]] bool turns_guests_away() const noexcept;
 
   /// Does the pool end, and is the caller outside?
-  [[nodiscard]] bool is_late() const noexcept;
+  [[nodiscard]] bool is_late() const noexcept {
+    // A caller that comes at the same time as the request counts as one that came before.
+    return ending_.peek() != ending::none && !is_inside();
+  }
 
   /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
   void retire_seat(seat& s) noexcept;

@@ -146,12 +146,12 @@ void pool_core::enqueue(task* t) noexcept {
   seat* const s = me.sits_on();
   // With one worker everything runs in the order in which it was queued. With more, the injector is shared
   // and the seat's own queue is not; guarantee F keeps either from starving.
-  bool const own = s != nullptr && !s->personal && (size() > 1 || queues.injector_empty());
-  if (own && s->queue.push(t)) {
-    if (me.local_since == 0) me.local_since = os::now();
-  } else {
+  if (s == nullptr || s->personal)
     queues.push(t);
-  }
+  else if ((size() <= 1 && !queues.injector_empty()) || !s->queue.push(t))
+    queues.push_from(*s, t);
+  else if (me.local_since == 0)
+    me.local_since = os::now();
   notify();
 }
 

@@ -42,6 +42,11 @@ void task_queues::push(task* t) noexcept {
   injector_.push(t);
 }
 
+void task_queues::push_from(seat& s, task* t) noexcept {
+  s.injected.set(s.injected.get() + 1);
+  injector_.push(t);
+}
+
 void task_queues::push_event(task* t) noexcept {
   pushed_[thread_number() % pushed_.size()].pushed.add(1);
   events_.push(t);
@@ -99,6 +104,7 @@ task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
 std::uint64_t task_queues::pushed() const noexcept {
   std::uint64_t n = 0;
   for (auto const& s : pushed_) n += s.pushed.get();
+  for (unsigned i = 0, k = seats(); i != k; ++i) n += seat_at(i).injected.get();
   return n;
 }
 

@@ -38,6 +38,8 @@ public:
 
   // The injector
   void push(task* t) noexcept;
+  /// The same, by the occupant of that seat, which has an index: one read-modify-write less.
+  void push_from(seat& s, task* t) noexcept;
   /// The oldest of the injector, or null.
   [[nodiscard]] task* pop() noexcept { return pop_batch(nullptr).first; }
   struct batch {

@@ -50,6 +50,8 @@ struct seat : idle_set_seat {
   run_queue queue;             ///< pushed by the occupant, popped by any thread
   seat_inbox inbox;            ///< tasks that must run here
   counters counts;             ///< written by the occupant: pool_thread::bump()
+  relaxed<std::uint64_t>
+      injected; ///< how many tasks the occupants have pushed to the injector; written by them
 };
 
 } // namespace rubato::detail

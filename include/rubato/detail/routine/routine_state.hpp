@@ -41,6 +41,16 @@ public:
     return true;
   }
 
+  /// idle -> queued, for a thread that posts it without a deadline, and pushes it. False: it is not idle.
+  [[nodiscard]] bool begin_queued() noexcept {
+    word w = word_.load(std::memory_order_relaxed);
+    // acquire: as in begin_post().
+    do
+      if ((w & phases) != idle) return false;
+    while (!word_.compare_exchange_weak(w, w | queued, std::memory_order_acquire, std::memory_order_relaxed));
+    return true;
+  }
+
   /// running -> queued; the caller pushes it. `has_expired`: its deadline had passed when it was posted.
   void queue(bool has_expired) noexcept {
     word w = word_.load(std::memory_order_relaxed);
