@@ -67,11 +67,15 @@ TEST_P(regression_relief, sends_one_substitute_for_each_blocked_worker_and_takes
   rubato::pool pool(workers);
   gate opened;
   std::atomic<unsigned> begun = 0, blocked = 0;
+  // On the workers' own seats: a substitute that takes one of these tasks, or finds it taken and is on its
+  // way to rest when the next one is needed, would make one thread more.
   for (unsigned i = 0; i != workers; ++i)
-    pool.enqueue([&] {
-      ++blocked;
-      opened.wait();
-    });
+    pool.spawn_on(i,
+                  [&] {
+                    ++blocked;
+                    opened.wait();
+                  })
+        .detach();
   ASSERT_TRUE(eventually([&] { return blocked == workers; }));
   // Each of them waits for all: there are as many substitutes as workers.
   for (unsigned i = 0; i != workers; ++i)
