@@ -102,6 +102,8 @@ public:
     if (!entered_) errors.report(std::errc::bad_file_descriptor);
     return entered_;
   }
+  /// The descriptor was closed after the operation had begun.
+  [[nodiscard]] bool is_closing() const noexcept { return of_->is_closed(); }
   [[nodiscard]] int fd() const noexcept { return of_->fd_; }
   /// To be called before the operation is tried.
   [[nodiscard]] slot_seen before_try(direction d) const noexcept {

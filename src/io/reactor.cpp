@@ -13,6 +13,7 @@
 #include "sched/worker/event_source.hpp"
 #include "sync/event_key.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -160,13 +161,14 @@ constinit workers_events for_workers;
 
 /// The standby has met busy workers, which look for events between their tasks. To be woken for each event
 /// would cost them time, and to have their events delivered from another CPU does too. So it stays away for a
-/// millisecond, and for as long as they have looked within the last one.
+/// millisecond, and for as long as they have looked within the last one. A worker that has slept among the
+/// events since was not busy: then the standby comes back at once.
 void leave_to_workers() noexcept {
   constexpr std::int64_t most_us = 1'000;
   for (std::int64_t us = most_us; us > 0;) {
     std::this_thread::sleep_for(std::chrono::microseconds(us));
-    reactor().key.stand_back(false);
-    us = most_us - (os::now() - reactor().looked_at.get()) / ticks_per_us();
+    if (reactor().key.stand_back(false)) return;
+    us = std::min(most_us, most_us - (os::now() - reactor().looked_at.get()) / ticks_per_us());
   }
 }
 
@@ -176,7 +178,7 @@ void standby_main(void*) {
     harvest h;
     h.size = reactor().events.wait(h.events);
     h.deliver_all();
-    reactor().key.stand_back(h.poked);
+    static_cast<void>(reactor().key.stand_back(h.poked));
     if (h.is_late) leave_to_workers();
   }
 }

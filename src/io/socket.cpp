@@ -196,8 +196,10 @@ rubato::task<typename Operation::result> carry_out(descriptor_ref of, Operation 
       auto const n = static_cast<std::size_t>(r.value);
       if constexpr (reads_stream) op.note_read(before, what.into.size(), n);
       begins = !what.is_complete(n);
-      if (begins) continue;
-      co_return what.take(n);
+      if (!begins) co_return what.take(n);
+      if (!op.is_closing()) continue;
+      errors.report(std::errc::bad_file_descriptor);
+      co_return result();
     }
     auto e = static_cast<std::errc>(r.error);
     if (r.would_wait()) {

@@ -41,7 +41,7 @@ enum class listing : unsigned char {
 /// What a task knew of a slot before it tried an operation.
 struct slot_seen {
   std::uint32_t generation; ///< of the descriptor
-  std::uint32_t events;     ///< the state of the direction's events; it may wrap around
+  std::uint64_t events;     ///< the state of the direction's events
 };
 
 template<class Policy, class Wait>
@@ -50,12 +50,13 @@ class basic_descriptor_slot {
   using plain = typename Policy::template plain<T>;
   basic_mutex<Policy> mutex_;
   plain<std::uint32_t> generation_{0};
-  static constexpr std::uint32_t one_event = 2, had_unusual = 1, never_empty = had_unusual;
+  static constexpr std::uint64_t one_event = 2, had_unusual = 1, never_empty = had_unusual;
   // For each direction: twice the number of events, plus had_unusual. Changed under the lock.
-  std::array<typename Policy::template atomic<std::uint32_t>, 2> events_{};
+  // 64 bits: it never comes back to a number that a reader has noted.
+  std::array<typename Policy::template atomic<std::uint64_t>, 2> events_{};
   // What a reader had seen before it emptied the stream. relaxed: it is compared with what the same task
   // reads of events_, and await_edge() compares that under the lock. So an old value costs a try, no event.
-  typename Policy::template atomic<std::uint32_t> empty_after_{never_empty};
+  typename Policy::template atomic<std::uint64_t> empty_after_{never_empty};
   plain<bool> registered_{false}; ///< the kernel knows the descriptor, in this generation
   plain<bool> edges_{false};      ///< and tells of each change once
   std::array<plain<Wait*>, 2> waits_{};
@@ -63,10 +64,10 @@ class basic_descriptor_slot {
   [[nodiscard]] plain<Wait*>& at(direction d) noexcept { return waits_[static_cast<std::size_t>(d)]; }
   [[nodiscard]] auto& events(direction d) noexcept { return events_[static_cast<std::size_t>(d)]; }
   void count_event(direction d, bool is_unusual = false) noexcept {
-    std::uint32_t const before = events(d).load(std::memory_order_relaxed);
+    std::uint64_t const before = events(d).load(std::memory_order_relaxed);
     // release: pairs with events_before(), because a task that reads this number finds in the kernel what the
     // event told of.
-    events(d).store((before + one_event) | (is_unusual ? had_unusual : 0U), std::memory_order_release);
+    events(d).store((before + one_event) | (is_unusual ? had_unusual : 0), std::memory_order_release);
   }
   [[nodiscard]] Wait* take(direction d) noexcept {
     Wait* const w = at(d).get();
@@ -102,7 +103,7 @@ public:
   // A descriptor of the library: registered once, for edges.
 
   /// To be read before an operation is tried: await_edge() sees the events that have come since.
-  [[nodiscard]] std::uint32_t events_before(direction d) noexcept {
+  [[nodiscard]] std::uint64_t events_before(direction d) noexcept {
     return events(d).load(std::memory_order_acquire); // pairs with count_event()
   }
   /// After a read that returned some bytes, but fewer than asked for, and had seen that before: the stream

@@ -55,14 +55,15 @@ public:
 
   /// For the standby, after each sleep among the events. While a thread holds the key, it stays away: the
   /// kernel wakes the thread first that came last, and that is to be the holder. `poked`: the events had a
-  /// poke among them.
-  void stand_back(bool poked) noexcept {
+  /// poke among them. True: it stayed away.
+  bool stand_back(bool poked) noexcept {
     std::uint32_t expected = held;
     if (!word_.compare_exchange_strong(expected, awaited, std::memory_order_relaxed,
                                        std::memory_order_relaxed))
-      return;
+      return false;
     if (poked) Policy::poke();
     while (word_.load(std::memory_order_relaxed) == awaited) Policy::futex_wait(word_, awaited);
+    return true;
   }
 
   /// In the child of fork(), where no thread holds it.

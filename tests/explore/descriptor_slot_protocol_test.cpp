@@ -119,7 +119,7 @@ struct shared {
   int read_all(int all, int at_once = 2) {
     int got = 0;
     for (;;) {
-      std::uint32_t before = place.events_before(direction::reading);
+      std::uint64_t before = place.events_before(direction::reading);
       int const n = system.read(at_once);
       if (LooksLate) before = place.events_before(direction::reading);
       got += n;
@@ -296,7 +296,7 @@ void sharing_short(execution& e) {
     s->finish();
   });
   e.thread([s] {
-    std::uint32_t const before = s->place.events_before(direction::reading);
+    std::uint64_t const before = s->place.events_before(direction::reading);
     int const n = s->system.read_or_end(shared::all_at_once);
     if (n <= 0) return;
     s->place.note_empty({.generation = 0, .events = before});
@@ -347,7 +347,7 @@ void reusing(execution& e) {
   e.thread([s] {
     end_all(s->place.close([&] { s->system.forget(); }));
     std::uint32_t const fresh = s->place.generation();
-    std::uint32_t const before = s->place.events_before(direction::reading);
+    std::uint64_t const before = s->place.events_before(direction::reading);
     listing const l =
         s->place.await_edge(direction::reading, s->second, {.generation = fresh, .events = before},
                             [&](std::uint32_t) { return true; }); // it stays quiet

@@ -88,11 +88,11 @@ void standby(world& w) {
     events::harvest const h = w.set.wait();
     deliver(w, h);
     if constexpr (Mutant == mutant::no_relay)
-      w.key.stand_back(false);
+      static_cast<void>(w.key.stand_back(false));
     else if constexpr (Mutant == mutant::stays) {
       if (h.poked && !w.over.load()) w.set.poke();
     } else
-      w.key.stand_back(h.poked);
+      static_cast<void>(w.key.stand_back(h.poked));
   }
 }
 
