@@ -227,7 +227,7 @@ private:
     return o;
   }
 
-  [[nodiscard]] bool take_buffered(auto& value, race_entry own) noexcept {
+  [[nodiscard]] bool take_buffered(auto& value, race_entry own) noexcept RUBATO_REQUIRES(mutex_) {
     claim c(own);
     if (!c.is_open()) return false;
     value.emplace(std::move(buffer_.front()));
@@ -237,7 +237,7 @@ private:
   }
   /// Moves waiting senders' values into the buffer while it is not full. std::bad_alloc goes to the sender,
   /// not to the receiver.
-  void admit(woken& all) noexcept {
+  void admit(woken& all) noexcept RUBATO_REQUIRES(mutex_) {
     while (!senders_.empty() && buffer_.size() < capacity_) {
       auto& s = static_cast<sender&>(*senders_.front());
       if (!is_raced(&s) || wins_race(s)) [[likely]] {
