@@ -248,36 +248,20 @@ void sharing(execution& e) {
   e.thread([s] { s->harvest(); });
 }
 
-/// A byte, then another one with the end of the stream: each read is short. The end is no event of its own.
-template<short_reads How, bool TellsOfTheEnd = true>
+/// A byte, then the end of the stream, in one event with that many bytes: each read is short.
+template<short_reads How, int WithTheEnd = 1, bool TellsOfTheEnd = true>
 void reading_short(execution& e) {
   auto const s = std::make_shared<shared>();
   s->register_it();
   e.thread([s] {
     s->system.put();
-    s->system.put_last(1);
+    s->system.put_last(WithTheEnd);
   });
   e.thread([s] {
-    EXPLORE_ASSERT(s->read_to_end<How>() == 2);
+    EXPLORE_ASSERT(s->read_to_end<How>() == 1 + WithTheEnd);
     s->finish();
   });
   e.thread([s] { s->harvest<TellsOfTheEnd>(); });
-}
-
-/// The same, without the end of the stream in the last event's place: it comes on its own.
-template<short_reads How>
-void reading_short_before_the_end(execution& e) {
-  auto const s = std::make_shared<shared>();
-  s->register_it();
-  e.thread([s] {
-    s->system.put();
-    s->system.put_last(0);
-  });
-  e.thread([s] {
-    EXPLORE_ASSERT(s->read_to_end<How>() == 1);
-    s->finish();
-  });
-  e.thread([s] { s->harvest(); });
 }
 
 /// A second task makes one short read beside the reader.
@@ -420,7 +404,7 @@ explore::tests const all{reading<false>,
                          trying_again<false>,
                          sharing,
                          reading_short<short_reads::noted>,
-                         reading_short_before_the_end<short_reads::noted>,
+                         reading_short<short_reads::noted, 0>,
                          sharing_short,
                          ending,
                          reusing<true>,
@@ -439,7 +423,7 @@ explore::options const few{.preemptions = 1, .stale = 0, .spurious = 0};
 
 TEST(descriptor_slot_protocol, keeps_every_byte_and_the_end_after_short_reads) {
   EXPECT_TRUE(explore::run(few, reading_short<short_reads::noted>).exhausted);
-  EXPECT_TRUE(explore::run(few, reading_short_before_the_end<short_reads::noted>).exhausted);
+  EXPECT_TRUE(explore::run(few, reading_short<short_reads::noted, 0>).exhausted);
 }
 TEST(descriptor_slot_protocol, would_lose_bytes_if_a_short_read_were_noted_for_later_events) {
   EXPECT_FALSE(explore::run(few, reading_short<short_reads::noted_late>).ok);
@@ -448,7 +432,7 @@ TEST(descriptor_slot_protocol, would_lose_bytes_that_come_between_the_look_and_t
   EXPECT_FALSE(explore::run(few, reading_short<short_reads::compared_late>).ok);
 }
 TEST(descriptor_slot_protocol, would_lose_the_end_that_came_with_the_last_bytes) {
-  EXPECT_FALSE(explore::run(few, reading_short<short_reads::noted, false>).ok);
+  EXPECT_FALSE(explore::run(few, reading_short<short_reads::noted, 1, false>).ok);
 }
 TEST(descriptor_slot_protocol, would_deliver_a_stale_event_without_its_generation) {
   EXPECT_FALSE(explore::run({.max_executions = 100'000}, reusing<false>).ok);

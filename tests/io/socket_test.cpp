@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <poll.h>
 #include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -340,6 +342,27 @@ TEST_P(sockets, may_be_closed_while_other_threads_use_them) {
     ::close(fresh[0]);
     ::close(fresh[1]);
   }
+}
+
+// The peer reads on, so that the writer may find room at each of its steps.
+TEST_P(sockets, regression_write_all_notices_a_close_between_its_steps) {
+  connection c = connect(pool);
+  std::string const much(std::size_t{64} << 20U, 'x'); // more than the kernel keeps
+  std::thread reader([&] {
+    std::vector<char> bytes(std::size_t{1} << 20U);
+    pollfd awaited{.fd = c.server.native_handle(), .events = POLLIN, .revents = 0};
+    for (std::size_t all = 0;;) {
+      ::poll(&awaited, 1, -1);
+      ssize_t const n = ::recv(awaited.fd, bytes.data(), bytes.size(), 0);
+      if (n == 0 || (n < 0 && errno != EAGAIN)) return;
+      if (n < 0) continue;
+      all += static_cast<std::size_t>(n);
+      if (all >= bytes.size() && c.client.is_open()) c.client.close();
+    }
+  });
+  auto const e = error_of([&] { pool.block_on(c.client.write_all(much)); });
+  EXPECT_TRUE(e == std::errc::bad_file_descriptor || e == std::errc::operation_canceled);
+  reader.join();
 }
 
 #if defined(__has_feature)

@@ -71,11 +71,12 @@ bool owned_tasks::drop_stuck() noexcept {
       intrusive_list<owned_task> withdrawn; // ours alone
       {
         lock_guard const guard(s.guard);
-        s.tasks.for_each([&](owned_task& r) RUBATO_NOT_ANALYSED { // under s.guard
-          if (!r.work().withdraw(r)) return;
-          unlink(s, r);
-          withdrawn.push_front(r);
-        });
+        s.tasks.for_each([&](owned_task& r)
+                             RUBATO_NOT_ANALYSED { // under s.guard, which a lambda is not known to hold
+                               if (!r.work().withdraw(r)) return;
+                               unlink(s, r);
+                               withdrawn.push_front(r);
+                             });
       }
       while (owned_task* const r = withdrawn.pop_front()) {
         future_state& stuck = r->work();

@@ -35,12 +35,13 @@ bool waiting_routines::for_each(Move move, Then then) noexcept {
     intrusive_list<waiting_routine> moved; // ours alone
     {
       lock_guard const guard(s.guard);
-      s.routines.for_each([&](waiting_routine& r) RUBATO_NOT_ANALYSED { // under s.guard
-        if (!move(r)) return;
-        s.routines.erase(r);
-        r.listed_ = false;
-        moved.push_back(r);
-      });
+      s.routines.for_each([&](waiting_routine& r)
+                              RUBATO_NOT_ANALYSED { // under s.guard, which a lambda is not known to hold
+                                if (!move(r)) return;
+                                s.routines.erase(r);
+                                r.listed_ = false;
+                                moved.push_back(r);
+                              });
     }
     while (waiting_routine* const r = moved.pop_front()) {
       then(*r);

@@ -113,7 +113,8 @@ class stop_scope {
   void request(stop_level level) noexcept;
   [[nodiscard]] stop_level look_upwards(std::uint64_t now) const noexcept;
   /// For its owner, once no other thread uses it: true if a request or a listener has reached it.
-  [[nodiscard]] bool is_used() const noexcept RUBATO_NOT_ANALYSED {
+  [[nodiscard]] bool
+  is_used() const noexcept RUBATO_NOT_ANALYSED { // without the lock: there is no other thread
     return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->listens_);
   }
   void end() noexcept;

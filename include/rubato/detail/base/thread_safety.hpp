@@ -20,5 +20,6 @@
 #define RUBATO_ACQUIRE(...) RUBATO_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
 #define RUBATO_RELEASE(...) RUBATO_THREAD_SAFETY(release_capability(__VA_ARGS__))
 #define RUBATO_TRY_ACQUIRE(...) RUBATO_THREAD_SAFETY(try_acquire_capability(__VA_ARGS__))
-/// For a function whose locking the analysis cannot follow. The reason stands beside it.
+/// For a function whose locking the analysis cannot follow. The reason stands beside it, unless the function
+/// holds locks around fork(): it takes them in one function and releases them in another.
 #define RUBATO_NOT_ANALYSED RUBATO_THREAD_SAFETY(no_thread_safety_analysis)

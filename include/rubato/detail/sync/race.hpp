@@ -80,7 +80,8 @@ private:
     if (other.race != nullptr && other.race->winner_.get() != race::none) return found::other_decided;
     return found::open;
   }
-  [[gnu::noinline, gnu::cold]] static void unlock(race* own, race* other) noexcept RUBATO_NOT_ANALYSED {
+  [[gnu::noinline, gnu::cold]] static void unlock(race* own,
+                                                  race* other) noexcept RUBATO_NOT_ANALYSED { // as in lock()
     if (own == other) return;
     if (own != nullptr) own->mutex_.unlock();
     if (other != nullptr) other->mutex_.unlock();
