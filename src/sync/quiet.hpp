@@ -9,22 +9,26 @@
 //   in a queue or in one of the two counts, if these are read before and after the queues.
 // - A thread may begin and end between the two reads, and queue more behind the look. It has counted that in
 //   began_, or in a count that the caller adds: a changed sum makes the thread ask anew.
-// - A timer is armed until what it makes ready is queued.
+// - A timer is armed until what it makes ready is queued. Threads count the timers that they arm, and those
+// that
+//   they disarm, by stripes. The asker reads all counts of the disarmed, then all of the armed. A count of
+//   the disarmed that shows the end of a timer makes its beginning visible too, and that of each timer armed
+//   before. So the sums are equal only if no timer was armed between the two reads.
 //
 // Must not occur: a thread sleeps, and all others have gone. It announces itself, reads changed_, asks, and
 // sleeps while changed_ has that value. A thread that ends a run changes the running count, then looks for
-// announcements; so does the thread that disarms the last timer. All are seq_cst: it sees the announcement,
+// announcements; so does a thread that disarms a timer. All are seq_cst: it sees the announcement,
 // or the asker sees the change (Dekker).
 #pragma once
 
 #include "rubato/detail/base/policy.hpp"
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 
 namespace rubato::detail {
 
-template<class Policy>
+template<class Policy, unsigned Stripes = 8>
 class basic_quiet {
   template<class T>
   using atomic = typename Policy::template atomic<T>;
@@ -33,7 +37,11 @@ class basic_quiet {
   atomic<std::uint32_t> changed_{0}; // counts the wakes
   atomic<unsigned> moving_{0};       // threads that move tasks
   atomic<std::uint64_t> began_{0};   // runs and moves that have begun
-  atomic<std::size_t> armed_{0};     // timers
+
+  struct alignas(64) timer_counts {
+    atomic<std::uint64_t> armed{0}, disarmed{0}; // since the beginning
+  };
+  std::array<timer_counts, Stripes> timers_; // by the numbers of threads
 
 public:
   /// A thread waits while this lives.
@@ -73,12 +81,22 @@ public:
   void began() noexcept { began_.fetch_add(1, std::memory_order_release); }
 
   /// A timer is running that will make work ready. relaxed: by a thread that runs, or before its caller asks.
-  void arm() noexcept { armed_.fetch_add(1, std::memory_order_relaxed); }
-  /// After that work was queued, or the timer was cancelled. True: it was the last one, and the caller looks
-  /// for announcements. seq_cst, as the end of a run: pairs with announcement and any_armed().
-  [[nodiscard]] bool disarm() noexcept { return armed_.fetch_sub(1, std::memory_order_seq_cst) == 1; }
+  void arm(unsigned thread) noexcept {
+    timers_[thread % Stripes].armed.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// After that work was queued, or the timer was cancelled. seq_cst, as the end of a run: pairs with
+  /// announcement, because the caller looks for announcements next, and with any_armed().
+  void disarm(unsigned thread) noexcept {
+    timers_[thread % Stripes].disarmed.fetch_add(1, std::memory_order_seq_cst);
+  }
+  /// The thread that disarms the last timer, then asks, is told no.
   [[nodiscard]] bool any_armed() const noexcept {
-    return armed_.load(std::memory_order_seq_cst) != 0; // pairs with disarm(): what it made ready is queued
+    std::uint64_t left = 0;
+    // seq_cst: pairs with disarm(), because what the timer made ready is queued, and its arm() is counted.
+    for (timer_counts const& c : timers_) left -= c.disarmed.load(std::memory_order_seq_cst);
+    // relaxed: the loads above order these.
+    for (timer_counts const& c : timers_) left += c.armed.load(std::memory_order_relaxed);
+    return left != 0;
   }
 
   /// `begun()`: a sum that each run changes; `runs()` and `queued()` read seq_cst. False: a thread runs, or

@@ -12,7 +12,7 @@ namespace {
 
 using explore::execution;
 using explore::policy;
-using quiet = rubato::detail::basic_quiet<policy>;
+using quiet = rubato::detail::basic_quiet<policy, 2>;
 
 constexpr auto seq_cst = std::memory_order_seq_cst;
 
@@ -26,6 +26,7 @@ enum class mutant {
   asks_early,    ///< a thread asks, then announces that it waits
   reads_late,    ///< it asks, then reads the number of changes
   silent_timer,  ///< the last timer tells no thread
+  arms_late,     ///< a timer is disarmed, then the next one is armed
 };
 
 struct pool {
@@ -40,6 +41,10 @@ struct pool {
   /// As quiescence::tell_waiters() does.
   void tell() {
     if (running.load(seq_cst) == 0 && idle.is_awaited()) idle.wake_all();
+  }
+  /// As quiescence::disarmed() does.
+  void tell_of_timer() {
+    if (idle.is_awaited() && !idle.any_armed()) tell();
   }
   /// Runs a task of that queue when there is one. The task queues `more` in the first.
   template<mutant Mutant>
@@ -71,9 +76,9 @@ struct pool {
   template<mutant Mutant>
   void fire() {
     if (Mutant != mutant::disarms_early) first.fetch_add(1, seq_cst);
-    bool const last = idle.disarm();
+    idle.disarm(1);
     if (Mutant == mutant::disarms_early) first.fetch_add(1, seq_cst);
-    if (last && Mutant != mutant::silent_timer) tell();
+    if (Mutant != mutant::silent_timer) tell_of_timer();
   }
   /// As quiescence::wait() does.
   template<mutant Mutant>
@@ -124,7 +129,7 @@ void moving(execution& e) {
 template<mutant Mutant = mutant::none>
 void timer(execution& e) {
   auto const p = std::make_shared<pool>();
-  p->idle.arm();
+  p->idle.arm(0);
   e.thread([p] { p->fire<Mutant>(); });
   e.thread([p] { p->run<Mutant>(p->first, 0); });
   e.thread([p] {
@@ -136,11 +141,47 @@ void timer(execution& e) {
 template<mutant Mutant = mutant::none>
 void cancelled_timer(execution& e) {
   auto const p = std::make_shared<pool>();
-  p->idle.arm();
+  p->idle.arm(0);
   e.thread([p] {
-    if (p->idle.disarm() && Mutant != mutant::silent_timer) p->tell();
+    p->idle.disarm(1);
+    if (Mutant != mutant::silent_timer) p->tell_of_timer();
   });
   e.thread([p] { p->wait<Mutant>(); });
+}
+/// Two threads cancel one each.
+void two_cancelled_timers(execution& e) {
+  auto const p = std::make_shared<pool>();
+  p->idle.arm(0);
+  p->idle.arm(1);
+  for (unsigned thread : {0U, 1U})
+    e.thread([p, thread] {
+      p->idle.disarm(thread);
+      p->tell_of_timer();
+    });
+  e.thread([p] { p->wait<mutant::none>(); });
+}
+/// A thread arms one in each stripe in turn, and disarms the one before it: at each moment one is armed.
+struct pool_with_timers : pool {
+  policy::plain<bool> over{false};
+};
+template<mutant Mutant = mutant::none>
+void timers_in_turn(execution& e) {
+  auto const p = std::make_shared<pool_with_timers>();
+  p->idle.arm(0);
+  e.thread([p] {
+    for (unsigned i = 0; i != 2; ++i) {
+      if (Mutant == mutant::arms_late) p->idle.disarm(i);
+      p->idle.arm(1 - i);
+      if (Mutant != mutant::arms_late) p->idle.disarm(i);
+    }
+    p->over.set(true);
+    p->idle.disarm(0);
+    p->tell_of_timer();
+  });
+  e.thread([p] {
+    p->wait<mutant::none>();
+    EXPLORE_ASSERT(p->over.get());
+  });
 }
 
 /// A thread waits for something else that changes, as for the last owned task.
@@ -163,7 +204,9 @@ void waiting_for_a_change(execution& e) {
   });
 }
 
-explore::tests const all{running<>, moving<>, timer<>, cancelled_timer<>, waiting_for_a_change};
+explore::tests const all{
+    running<>,           moving<>, timer<>, cancelled_timer<>, two_cancelled_timers, timers_in_turn<>,
+    waiting_for_a_change};
 
 TEST(quiet_protocol, answers_after_everything_has_run_and_wakes) {
   explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
@@ -172,7 +215,7 @@ TEST(quiet_protocol, needs_every_step) {
   explore::expect_all_fail({moving<mutant::moves_unseen>, running<mutant::takes_early>,
                             timer<mutant::disarms_early>, running<mutant::not_counted>,
                             running<mutant::asks_early>, running<mutant::reads_late>,
-                            cancelled_timer<mutant::silent_timer>});
+                            cancelled_timer<mutant::silent_timer>, timers_in_turn<mutant::arms_late>});
 }
 TEST(quiet_protocol, needs_every_order) {
   explore::expect_every_weakening_fails(

@@ -32,7 +32,7 @@ unsigned enter(rubato::pool& a, rubato::pool& b, unsigned depth, rubato::per_wor
 
 TEST(guests, regression_more_than_1024_are_in_one_pool) {
   rubato_test::hang_guard const guard;
-  constexpr unsigned many = 3'000;
+  constexpr unsigned many = 1'100;
   rubato::pool a(1), b(1);
   rubato::per_worker<unsigned> numbers(a);
   EXPECT_EQ(enter(a, b, many, numbers), many);

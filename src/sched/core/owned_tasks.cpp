@@ -1,5 +1,6 @@
 #include "sched/core/owned_tasks.hpp"
 
+#include "base/thread_number.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 
 #include <array>
@@ -9,21 +10,22 @@
 namespace rubato::detail {
 
 void owned_tasks::add(owned_task& r) noexcept {
-  stripe& s = stripe_of(r);
+  r.stripe_ = static_cast<std::uint8_t>(thread_number() % stripes_.size());
+  stripe& s = stripes_[r.stripe_];
   lock_guard const guard(s.guard);
   s.tasks.push_front(r);
-  r.listed_ = 1;
+  r.listed_ = true;
 }
 
 void owned_tasks::remove(owned_task& r) noexcept {
-  stripe& s = stripe_of(r);
+  stripe& s = stripes_[r.stripe_];
   lock_guard const guard(s.guard);
   if (r.is_listed()) unlink(s, r);
 }
 
 void owned_tasks::unlink(stripe& s, owned_task& r) noexcept {
   s.tasks.erase(r);
-  r.listed_ = 0;
+  r.listed_ = false;
 }
 
 /// Asks each task that lives here for that, until there are none. Not under the lock: a task that resumes may

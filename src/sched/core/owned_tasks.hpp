@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <mutex>
 
 namespace rubato::detail {
@@ -16,15 +15,12 @@ namespace rubato::detail {
 class pool_core;
 
 class owned_tasks {
+  /// Holds the tasks that its threads have added: a thread that adds and removes meets few others.
   struct alignas(64) stripe {
     mutable mutex guard;
     intrusive_list<owned_task> tasks RUBATO_GUARDED_BY(guard);
   };
   std::array<stripe, 8> stripes_;
-
-  [[nodiscard]] stripe& stripe_of(owned_task const& r) noexcept {
-    return stripes_[reinterpret_cast<std::uintptr_t>(&r) / 64 % stripes_.size()];
-  }
 
   static void unlink(stripe& s, owned_task& r) noexcept RUBATO_REQUIRES(s.guard);
   void request(stop_level level) noexcept;

@@ -38,6 +38,12 @@ void quiescence::tell_waiters() noexcept {
   if (ends) core_.life.end_if_quiet();
 }
 
+void quiescence::disarmed() noexcept {
+  state_.disarm(thread_number());
+  // Mostly no thread waits, and the counts of other threads need not be read.
+  if ((is_awaited() || core_.life.has_begun_to_end()) && !any_armed()) tell_waiters();
+}
+
 bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_closed) {
   if (is_member(core_))
     throw std::system_error(

@@ -2,6 +2,7 @@
 // sync/quiet.hpp.
 #pragma once
 
+#include "base/thread_number.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "sync/quiet.hpp"
 
@@ -53,12 +54,10 @@ public:
 
   // Timers
   /// A timer is running whose end makes work ready; until disarmed() the pool is not idle.
-  void armed() noexcept { state_.arm(); }
+  void armed() noexcept { state_.arm(thread_number()); }
   /// After the work that the timer's end made ready was queued. By a thread of the pool, or the one that
   /// ended it.
-  void disarmed() noexcept {
-    if (state_.disarm()) tell_waiters(); // unless a thread runs, which will
-  }
+  void disarmed() noexcept;
   /// A timer is due. By the monitor.
   void fired() noexcept { timers_fired_.add(1); }
   [[nodiscard]] bool any_armed() const noexcept { return state_.any_armed(); }

@@ -221,22 +221,21 @@ public:
 class owned_task : list_node<owned_task> {
   friend class owned_tasks;
   friend class intrusive_list<owned_task>;
-  std::uint32_t const offset_ : 31; ///< of this part in the work
-  std::uint32_t listed_ : 1;
+  std::uint32_t const offset_; ///< of this part in the work
+  std::uint8_t stripe_ = 0;    ///< of the list; written before the work is listed
+  bool listed_ = false;        ///< guarded by the lock of the stripe
 
 public:
   explicit owned_task(future_state& work) noexcept
       : offset_(static_cast<std::uint32_t>(reinterpret_cast<std::byte*>(this) -
-                                           reinterpret_cast<std::byte*>(&work)) &
-                0x7fff'ffffU)
-      , listed_(0) {}
+                                           reinterpret_cast<std::byte*>(&work))) {}
   owned_task(owned_task const&) = delete;
   owned_task& operator=(owned_task const&) = delete;
 
   [[nodiscard]] future_state& work() noexcept {
     return *reinterpret_cast<future_state*>(reinterpret_cast<std::byte*>(this) - offset_);
   }
-  [[nodiscard]] bool is_listed() const noexcept { return listed_ != 0; }
+  [[nodiscard]] bool is_listed() const noexcept { return listed_; }
 };
 
 /// For the thread that has taken an entry out of a queue: frees the entry and returns true if its work was
