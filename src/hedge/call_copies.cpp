@@ -152,13 +152,19 @@ void call_clock::stop() noexcept {
 }
 
 void call_clock::fire() noexcept {
-  pool_core& core = *call_.home();
-  hazard_guard const here(core); // alive as long as it counts this timer
-  core.quiescence.fired();
-  rings_(call_);
-  // begin()'s reference. The last one destroys the user's function, and the firer is no place for that.
-  if (!call_.release_unless_last()) call_.send_bell(); // it has nothing to stop, and releases the call
-  core.quiescence.disarmed();
+  call_copies& call = call_; // the clock is a part of it
+  pool_core& core = *call.home();
+  bool is_last = false;
+  {
+    hazard_guard const here(core); // alive as long as it counts this timer
+    core.quiescence.fired();
+    rings_(call);
+    // begin()'s reference. The last one destroys the user's function, and the firer is no place for that: a
+    // thread of the pool does, if one ever comes. The task has nothing to stop, and releases the call.
+    if (!call.release_unless_last()) is_last = !call.send_bell();
+    core.quiescence.disarmed();
+  }
+  if (is_last) call.release();
 }
 
 call_copies::bell::bell(call_copies& c) noexcept
@@ -170,15 +176,16 @@ call_copies::bell::bell(call_copies& c) noexcept
 /// By the firer. A stop runs users' callbacks, so another thread requests it.
 void call_copies::ring(call_copies& c) noexcept {
   c.hold(); // for the bell
-  if (c.home()->send_aside(c.bell_)) return;
-  if (is_async(c.kind_) || c.has_workers())
-    c.home()->enqueue_event(&c.bell_);
-  else
-    c.release(); // each copy looks at the deadline when it ends, and the caller while it waits
+  // Without a thread for it each copy looks at the deadline when it ends, and the caller while it waits.
+  if (!c.send_bell()) c.release();
 }
 
-void call_copies::send_bell() noexcept {
-  if (!home()->send_aside(bell_)) home()->enqueue_event(&bell_);
+/// False: no thread comes for it.
+bool call_copies::send_bell() noexcept {
+  if (home()->send_aside(bell_)) return true;
+  if (!is_async(kind_) && !has_workers()) return false;
+  home()->enqueue_event(&bell_);
+  return true;
 }
 
 void call_copies::run_bell(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {

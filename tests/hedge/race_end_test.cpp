@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -355,6 +356,29 @@ TEST(ends_of_pools_with_hedged_calls,
       EXPECT_EQ(pool.pending(), 0U);
     });
   });
+}
+TEST(ends_of_pools_with_hedged_calls,
+     regression_a_deadline_that_passes_beside_the_end_of_a_closed_pool_leaves_nothing) {
+  hang_guard const guard;
+  auto const round = [] {
+    auto held = std::make_shared<int>(0);
+    std::weak_ptr<int> const left = held;
+    {
+      rubato::pool pool(1);
+      pool.shutdown();
+      EXPECT_THROW(rubato::hedge(pool, unpinned(2).deadline(steady_clock::now() + 200us),
+                                 [held = std::move(held), &pool] {
+                                   EXPECT_TRUE(eventually([&] { return pool.stats().timers != 0; }));
+                                 }),
+                   cancelled);
+    } // perhaps before the thread that has fired the timer has left it
+    EXPECT_TRUE(eventually([&] { return left.expired(); }));
+  };
+  std::vector<std::jthread> threads; // more than CPUs: the firer is interrupted now and then
+  for (int t = 0; t != 8; ++t)
+    threads.emplace_back([&] {
+      for (std::size_t i = 0; i != scaled(100); ++i) round();
+    });
 }
 TEST(ends_of_pools_with_hedged_calls, a_caller_that_waits_for_losers_looks_at_the_deadline_itself) {
   hang_guard const guard;

@@ -201,8 +201,8 @@ TEST_P(scope_bodies, regression_see_the_stop_in_their_token) {
                                     std::stop_token const mine = rubato::this_task_stop_token();
                                     std::stop_token inner;
                                     rubato::join([&] { inner = rubato::this_task_stop_token(); }, [] {});
-                                    s.spawn([] { throw first_failure(); });
                                     EXPECT_FALSE(mine.stop_requested());
+                                    s.spawn([] { throw first_failure(); });
                                     EXPECT_THROW(s.wait(), first_failure);
                                     EXPECT_TRUE(given.stop_requested());
                                     EXPECT_TRUE(mine.stop_requested());

@@ -57,13 +57,15 @@ bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_cl
   };
   if (now()) return true;
   seats_left const left; // of other pools
-  // Tasks queued in a closed pool are for its next life.
-  auto const is_over = [&] { return or_closed && core_.life.is_closed(); };
-  auto const to_drive = [&] { return core_.size() == 0 && !is_over() && has_ready(core_) && has_time(); };
+  // Tasks queued in a closed pool are for its next life. A timer may be firing there: that of a call that
+  // began when the pool was closed.
+  auto const closed = [&] { return or_closed && core_.life.is_closed(); };
+  auto const is_over = [&] { return closed() && !any_armed(); };
+  auto const to_drive = [&] { return core_.size() == 0 && !closed() && has_ready(core_) && has_time(); };
   for (;;) {
     if (to_drive())
       on_pool(&core_.handle(), [&](thread_context& me) {
-        while (core_.size() == 0 && !is_over() && has_time() && run_one(core_, thread_of(me))) {
+        while (core_.size() == 0 && !closed() && has_time() && run_one(core_, thread_of(me))) {
         }
       });
     std::uint32_t const changes = state_.changes();

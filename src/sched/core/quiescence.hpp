@@ -38,8 +38,9 @@ public:
   void wake_all() noexcept { state_.wake_all(); }
   [[nodiscard]] bool is_awaited() const noexcept { return state_.is_awaited(); }
 
-  /// False: the deadline has passed. `or_closed`: or until the pool is closed. In a pool without workers the
-  /// caller runs ready tasks. Throws std::system_error from a task of the pool.
+  /// False: the deadline has passed. `or_closed`: or until the pool is closed and none of its timers is
+  /// armed. In a pool without workers the caller runs ready tasks. Throws std::system_error from a task of
+  /// the pool.
   bool wait(std::chrono::steady_clock::time_point deadline, bool or_closed = false);
   /// Sleeps until `done()` or the deadline. wake_all() follows what makes it true.
   template<class Done>

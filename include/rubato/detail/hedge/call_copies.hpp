@@ -115,7 +115,7 @@ private:
 
   static void send_next(call_copies& c) noexcept;
   static void ring(call_copies& c) noexcept;
-  void send_bell() noexcept;
+  [[nodiscard]] bool send_bell() noexcept;
   static void run_bell(task& base, thread_context* runner) noexcept;
   void place(pool_core& core, race_options const& o);
   [[nodiscard]] bool send(call_copy& c) noexcept;
