@@ -65,6 +65,24 @@ def dynamic(value):
         return value
 
 
+def virtual_functions(pointer):
+    """The symbol of the table that an object refers to, which names its class."""
+    return symbol_at(pointer_at(int(pointer))) or ""
+
+
+def as_class(pointer, kind):
+    """A copy of an object. To dereference the pointer, gdb looks up the object's class, and warns if that has the name of a
+    lambda in it."""
+    return gdb.Value(bytes(gdb.selected_inferior().read_memory(int(pointer), kind.sizeof)), kind)
+
+
+def as_its_class(pointer):
+    """The object as what it is, if the debugger knows that: not if a lambda is a part of the class's name."""
+    if re.search(r"lambda|\$_", virtual_functions(pointer)):
+        return as_class(pointer, pointer.type.strip_typedefs().target().unqualified())
+    return dynamic(pointer.dereference())
+
+
 def described_exception(pointer):
     """The type and, if it can be read, the text of an exception."""
     thrown = int(pointer["_M_exception_object"])
@@ -110,13 +128,24 @@ def is_done(state):
     return int(atomic(state["waiters"]["word_"])) == DONE
 
 
-def described_state(pointer):
+def with_result(pointer, result):
+    """The state as the class that has the storage of the result, by the future's own type if the debugger knows that."""
+    base = "future_state" if as_coroutine_task(pointer) is None else "coroutine_task"
+    try:
+        name = "rubato::detail::state_of<%s, rubato::detail::%s>" % (result.strip_typedefs(), base)
+        return as_class(pointer, gdb.lookup_type(name))
+    except gdb.error:
+        return as_its_class(pointer)
+
+
+def described_state(pointer, result=None):
+    """`result`: the type of the result, if it is known."""
     if int(pointer) == 0:
         return "no state"
-    state = pointer.dereference()
+    state = as_class(pointer, gdb.lookup_type("rubato::detail::future_state"))
     if is_done(state):
         holds = str(state["holds"]).split("::")[-1]
-        whole = dynamic(state)
+        whole = as_its_class(pointer) if result is None else with_result(pointer, result)
         try:
             if holds == "error":
                 return "failed with " + described_exception(whole["storage_"]["error"])
@@ -152,7 +181,8 @@ class FuturePrinter:
         self.value = value
 
     def to_string(self):
-        return "%s: %s" % (short(self.value.type), described_state(state_of(self.value)))
+        return "%s: %s" % (short(self.value.type),
+                           described_state(state_of(self.value), self.value.type.strip_typedefs().template_argument(0)))
 
 
 def short(kind):
@@ -189,13 +219,12 @@ def as_coroutine_task(state):
     """The line of execution that brings a result, if a coroutine does; else null."""
     if int(state) == 0:
         return None
-    whole = dynamic(state.dereference())
+    whole = as_its_class(state)
     if has_field(whole, "leaf_"):
         return whole
     # What it is may be known to the library alone. That is not so of its first base classes.
-    virtual_functions = symbol_at(pointer_at(int(state))) or ""
-    if re.search(r"group_member_task|coroutine_job|child_job", virtual_functions):
-        return state.cast(gdb.lookup_type("rubato::detail::coroutine_task").pointer()).dereference()
+    if re.search(r"group_member_task|coroutine_job|child_job", virtual_functions(state)):
+        return as_class(state, gdb.lookup_type("rubato::detail::coroutine_task"))
     return None
 
 
@@ -227,9 +256,8 @@ def described_wait(coroutine_task):
     return "awaits " + name.replace("detail::", ""), None
 
 
-def print_coroutine(coroutine_task, seen, indent=""):
-    """The coroutines of one line of execution, innermost first; then those of what it awaits."""
-    address = int(coroutine_task.address)
+def print_coroutine(address, coroutine_task, seen, indent=""):
+    """The coroutines of one line of execution, whose state is there, innermost first; then those of what it awaits."""
     if address in seen:
         print(indent + "  ... the line of execution at %#x, printed above" % address)
         return
@@ -260,9 +288,9 @@ def print_coroutine(coroutine_task, seen, indent=""):
 
 def print_state(state, seen, indent):
     coroutine_task = as_coroutine_task(state)
-    if coroutine_task is not None and not is_done(state.dereference()):
+    if coroutine_task is not None and not is_done(coroutine_task):
         print("%sof the coroutine at %#x:" % (indent, int(state)))
-        print_coroutine(coroutine_task, seen, indent)
+        print_coroutine(int(state), coroutine_task, seen, indent)
     else:
         print(indent + described_state(state))
 
@@ -425,10 +453,10 @@ result of another coroutine, that one."""
             print(described_pool(core))
             for state in owned_tasks(core):
                 coroutine_task = as_coroutine_task(state)
-                if coroutine_task is None or is_done(state.dereference()) or int(coroutine_task.address) in seen:
+                if coroutine_task is None or is_done(coroutine_task) or int(state) in seen:
                     continue
                 print("coroutine at %#x:" % int(state))
-                print_coroutine(coroutine_task, seen)
+                print_coroutine(int(state), coroutine_task, seen)
 
 
 def printers():

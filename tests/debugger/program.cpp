@@ -47,9 +47,16 @@ int main() {
       rubato::make_exceptional_future<int>(std::runtime_error("no such thing"));
   rubato::future<int> const none;
   rubato::task<int> const unbegun = outermost(pending);
+  rubato::future<int> const of_closure = pool.spawn([] { return 43; });
+  rubato::future<int> const of_failure =
+      pool.spawn([]() -> int { throw std::runtime_error("no such luck"); });
+  rubato::future<int> const of_coroutine =
+      pool.spawn([]() -> rubato::task<int> { return []() -> rubato::task<int> { co_return 44; }(); });
   rubato::future<int> last = pool.spawn(onlooker(pool.spawn(outermost(pending))));
   rubato::future<int> received = pool.spawn(receiver(empty));
   rubato::future<int> sum = pool.spawn(gatherer(pending));
+  rubato::future<int> const waiting_closure =
+      pool.spawn([](rubato::shared_future<int> f) -> rubato::task<int> { return innermost(f); }, pending);
   pool.wait_idle();
   stop_here();
   promise.set_value(1);

@@ -116,7 +116,9 @@ TEST(stop_gate_protocol, would_touch_what_has_gone_without_waiting) {
   EXPECT_FALSE(explore::run({}, failing<does_not_wait>).ok);
 }
 TEST(stop_gate_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "stop_gate.hpp"}, all);
+  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "stop_gate.hpp"}, all,
+                                        {// For g++ 12, see there.
+                                         "[acquire -> relaxed] close: if (word_.compare_exchange_strong"});
 }
 
 } // namespace

@@ -34,8 +34,9 @@ public:
   void close() noexcept {
     std::uint32_t seen = opened;
     // acquire on failure: pairs with the release in call(), because the thief then destroys the called
-    // object. Success means that call() has not run.
-    if (word_.compare_exchange_strong(seen, closed, std::memory_order_relaxed, std::memory_order_acquire))
+    // object. Success means that call() has not run; relaxed would do, but g++ 12 warns of less than on
+    // failure.
+    if (word_.compare_exchange_strong(seen, closed, std::memory_order_acquire, std::memory_order_acquire))
       return;
     for (unsigned i = 0; seen != closed && i != Policy::spins; ++i) {
       Policy::pause();
