@@ -310,6 +310,15 @@ public:
     if (t.idle) delist(t);
     return struck::yes;
   }
+  /// Wakes an idle thread for which no seat is vacant, if there is one: it may be struck now. A thread that
+  /// was needed is one, if another one was called to the seat.
+  void unpark_spare() noexcept {
+    lock_guard const guard(mutex_);
+    if (idle_count_ <= vacant_count_) return;
+    thread* t = idle_.front();
+    while (t != nullptr && t->active) t = idle_.after(*t); // active: it drives
+    if (t != nullptr) t->parker.unpark();
+  }
 
   // The pool's size
 

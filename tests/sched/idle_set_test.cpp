@@ -35,6 +35,20 @@ TEST_F(idle_sets, call_a_parked_thread_before_one_that_sleeps_among_the_events) 
   second.parker.poll([&] { EXPECT_EQ(set.summon().sleeper, &first); });
 }
 
+/// While a pool shrinks.
+TEST_F(idle_sets, regression_wake_a_thread_that_was_needed_until_another_was_called) {
+  using struck = idle_set::struck;
+  set.await_call(first);
+  EXPECT_EQ(set.strike(first, true), struck::needed);
+  set.unpark_spare();
+  EXPECT_FALSE(first.parker.is_notified());
+  set.await_call(second);
+  EXPECT_EQ(set.summon(nullptr, false, -1, &second).sleeper, &second);
+  set.unpark_spare();
+  EXPECT_TRUE(first.parker.is_notified());
+  EXPECT_EQ(set.strike(first, true), struck::yes);
+}
+
 /// A worker that goes to sleep calls a thread for what is queued, but a seat that only a driver uses goes to
 /// the driver.
 TEST_F(idle_sets, regression_give_the_seat_of_a_driver_to_no_other_thread) {

@@ -229,6 +229,7 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept {
       searching = true; // idle_set::summon() has counted it so
       t.bump(counted::woken);
       pin(t, *s);
+      if (core.threads.any_surplus()) core.idle_threads.unpark_spare(); // in whose stead this one was called
     }
     if (s->closed.load(std::memory_order_relaxed)) {
       rest(core, t, std::exchange(searching, false));
