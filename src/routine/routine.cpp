@@ -1,6 +1,6 @@
 // How a routine is posted, run and let go. docs/design/routines.md
 //
-// Rules: (1) the thread that moves a routine from waiting to queued pushes it; (2) before the push that
+// Rules: (1) the thread that moves a routine from waiting to busy pushes it; (2) before the push that
 // thread disarms the timer and leaves the pool's list, so it has held the shard's and the stripe's lock after
 // the firer or the pool's end could last have found the routine there; (3) the push is its last touch; (4)
 // what a callback asks for itself is noted in its run, on the worker's stack, and done after the callback.
@@ -49,7 +49,7 @@ routine_run* run_of(routine const& r) noexcept {
 void routine::run(task& base, thread_context* runner) noexcept {
   auto& self = static_cast<routine&>(base);
   if (runner == nullptr) {
-    self.state_.drop();
+    self.state_.finish();
     return;
   }
   self.state_.start();
@@ -85,14 +85,12 @@ void routine::post(pool& p) {
     if (std::exchange(here->post_to, &core) != nullptr) die_posted_twice();
     return;
   }
+  if (!state_.begin_post()) die_posted_twice();
+  core_ = &core;
   if (!has_deadline_) {
-    if (!state_.begin_queued()) die_posted_twice();
-    core_ = &core;
     core.enqueue(this);
     return;
   }
-  if (!state_.begin_post()) die_posted_twice();
-  core_ = &core;
   if (place()) return;
   state_.finish();
   throw cancelled();
@@ -127,7 +125,7 @@ bool routine::place() noexcept {
   return true;
 }
 
-/// For the thread that has moved it to queued.
+/// For the thread that has moved it from waiting to busy.
 void routine::leave_queued(made_ready_by cause) noexcept {
   pool_core& core = *core_;
   std::optional<hazard_guard> here;
@@ -173,7 +171,7 @@ void routine::end_of_life() noexcept {
     here->of = nullptr;
     return;
   }
-  while (state_.is_running() && !was_left_behind(core_)) std::this_thread::yield();
+  while (!state_.is_idle() && state_.is_running() && !was_left_behind(core_)) std::this_thread::yield();
   if (!state_.is_idle() && !was_left_behind(core_))
     os::die(
         "a routine was destroyed while it was posted; destroy it in its callback, or when that has returned "
