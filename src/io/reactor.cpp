@@ -115,6 +115,7 @@ struct harvest {
   std::array<os::epoll::event, 256> events;
   std::size_t size = 0;
   bool poked = false;   ///< a poke was among the events
+  bool alarmed = false; ///< the alarm of the timers was
   bool is_late = false; ///< an event gave no free worker anything to do
 
   void deliver_all() noexcept {
@@ -123,6 +124,7 @@ struct harvest {
       if (data == of_poke) {
         poked = true;
       } else if (data == of_alarm) {
+        alarmed = true;
         fire_timers();
       } else if (data == of_signals) {
         os::lower_event_fd(reactor().signals.get()); // before the look at the signals: a later one raises it
@@ -159,27 +161,36 @@ public:
 };
 constinit workers_events for_workers;
 
+constexpr std::int64_t stays_away_us = 1'000;
+
+std::int64_t since_workers_looked_us() noexcept {
+  return (os::now() - reactor().looked_at.get()) / ticks_per_us();
+}
+
 /// The standby has met busy workers, which look for events between their tasks. To be woken for each event
 /// would cost them time, and to have their events delivered from another CPU does too. So it stays away for a
 /// millisecond, and for as long as they have looked within the last one. A worker that has slept among the
 /// events since was not busy: then the standby comes back at once.
 void leave_to_workers() noexcept {
-  constexpr std::int64_t most_us = 1'000;
-  for (std::int64_t us = most_us; us > 0;) {
+  for (std::int64_t us = stays_away_us; us > 0;) {
     std::this_thread::sleep_for(std::chrono::microseconds(us));
     if (reactor().key.stand_back(false)) return;
-    us = std::min(most_us, most_us - (os::now() - reactor().looked_at.get()) / ticks_per_us());
+    us = std::min(stays_away_us, stays_away_us - since_workers_looked_us());
   }
 }
 
 /// The standby: it takes the events while no idle worker sleeps among them. It runs no user code.
 void standby_main(void*) {
+  os::ticks last_alarm = 0;
   for (;;) {
     harvest h;
     h.size = reactor().events.wait(h.events);
     h.deliver_all();
     static_cast<void>(reactor().key.stand_back(h.poked));
-    if (h.is_late) leave_to_workers();
+    // Timers in a row that no idle worker took: workers that look often fire them, too.
+    os::ticks const now = os::now();
+    bool const in_a_row = h.alarmed && now - std::exchange(last_alarm, now) < stays_away_us * ticks_per_us();
+    if (h.is_late || (in_a_row && since_workers_looked_us() < stays_away_us)) leave_to_workers();
   }
 }
 
