@@ -101,7 +101,7 @@ task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
         [&from] {
           auto* const k = static_cast<task*>(from.pop());
           // pop() has read the first line of the task. The rest comes while other tasks run.
-          __builtin_prefetch(reinterpret_cast<char const*>(k) + cache_line);
+          if (k != nullptr) __builtin_prefetch(reinterpret_cast<char const*>(k) + cache_line);
           return k;
         },
         most_at_once - 1);
