@@ -62,8 +62,12 @@ rubato::task<int> send(server& s, std::chrono::milliseconds time) {
 
 int main(int argc, char** argv) {
   int ms = 200;
-  if (argc > 2 ||
-      (argc == 2 && std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), ms).ec != std::errc())) {
+  if (argc == 2) {
+    char const* const end = argv[1] + std::strlen(argv[1]);
+    auto const [rest, error] = std::from_chars(argv[1], end, ms);
+    if (error != std::errc() || rest != end) ms = 0;
+  }
+  if (argc > 2 || ms <= 0) {
     std::fputs("usage: periodic [MILLISECONDS]\n", stderr);
     return 2;
   }

@@ -48,8 +48,8 @@ class saves {
     const reply r = co_await locks_.command(deadline, "SET", lock_of(user), token, "NX", "PX", life);
     co_return r->type != REDIS_REPLY_NIL;
   }
-  task<void> unlock(const std::string& user, const std::string& token) {
-    const auto deadline = std::chrono::steady_clock::now() + limits_.deadline;
+  task<void> unlock(const std::string& user, const std::string& token, time_point deadline) {
+    deadline = std::max(deadline, std::chrono::steady_clock::now() + limits_.time_to_unlock);
     co_await locks_.command(deadline, "EVAL", unlock_script, "1", lock_of(user), token);
   }
   task<void> store(const std::string& user, const std::string& token, std::string bytes,
@@ -82,7 +82,7 @@ class saves {
       error = std::current_exception();
     }
     try { // also if the reply to lock() was lost: it may have been set
-      co_await unlock(user, token);
+      co_await unlock(user, token, deadline);
     } catch (const failure&) { // NOLINT(bugprone-empty-catch): then its time to live ends it
     }
     if (error) std::rethrow_exception(error);

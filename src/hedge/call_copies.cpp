@@ -409,6 +409,8 @@ void call_copies::finish(copies::change c) noexcept {
   if (c.late && leaves_losers) stragglers.fetch_sub(1, std::memory_order_relaxed); // relaxed: a count
   bool last = c.last;
   if (c.decided) {
+    // The pool may end when it counts no clock of the call any more, and the decider be no thread of it.
+    outside_guard here(*home());
     if (delay_ != at_once) delays_.stop();
     if (deadline_ != clock::time_point::max()) limit_.stop();
     std::uint32_t inside = c.inside;
@@ -420,6 +422,7 @@ void call_copies::finish(copies::change c) noexcept {
       --inside;
     }
     if (leaves_losers) stragglers.fetch_add(static_cast<int>(inside), std::memory_order_relaxed);
+    here.reset(); // users' callbacks run from here on
     record();
     if (inside != 0) stop_losers();
   }

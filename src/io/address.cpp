@@ -47,7 +47,8 @@ std::string address::to_string() const {
   case os::family::v4:
     return host() + ":" + std::to_string(port());
   case os::family::v6:
-    return "[" + host() + "]:" + std::to_string(port());
+    return std::string("[").append(host()).append("]:").append(
+        std::to_string(port())); // g++ 12 warns of "[" +
   case os::family::unix:
   case os::family::none:
     break;

@@ -163,8 +163,10 @@ constinit workers_events for_workers;
 
 constexpr std::int64_t stays_away_us = 1'000;
 
+/// Long ago, if the clock has gone back meanwhile, as after a suspension of the machine.
 std::int64_t since_workers_looked_us() noexcept {
-  return (os::now() - reactor().looked_at.get()) / ticks_per_us();
+  std::int64_t const ticks = os::now() - reactor().looked_at.get();
+  return ticks < 0 ? stays_away_us : ticks / ticks_per_us();
 }
 
 /// The standby has met busy workers, which look for events between their tasks. To be woken for each event

@@ -161,8 +161,8 @@ void routine::let_go() noexcept {
     static_cast<void>(disarm(*this));
     core.quiescence.disarmed();
   }
+  state_.finish(); // before the pool may end: its owner then destroys the routine
   core.routines.left(this);
-  state_.finish();
 }
 
 /// The destructor of a routine that is not idle.

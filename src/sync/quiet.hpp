@@ -107,7 +107,8 @@ public:
     auto const moves = [&] { return runs() || moving_.load(std::memory_order_seq_cst) != 0; };
     for (;;) {
       std::uint64_t const before = sum();
-      if (any_armed() || moves() || queued() || moves()) return false;
+      // The timers after the runs: a thread that is found to run no more has armed its timers before.
+      if (moves() || any_armed() || queued() || moves()) return false;
       // A thread that began in between may have looked for announcements already: ask anew.
       if (sum() == before) return true;
     }

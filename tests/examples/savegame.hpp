@@ -132,6 +132,14 @@ inline std::string request_text(std::string_view method, std::string_view target
   return all.append("\r\n").append(body);
 }
 
+/// The first line of Redis's reply to a command; empty: it does not answer.
+inline std::string ask_redis(const std::string& socket, const std::string& command) {
+  const client c = client::of_path(socket);
+  if (!c.connected() || !c.send(command + "\r\n")) return {};
+  const std::string reply = c.receive();
+  return reply.substr(0, reply.find('\r'));
+}
+
 /// Redis in a directory of its own. What it has acknowledged it still has when it was killed.
 class redis_server {
   temporary_tree directory_;
@@ -162,13 +170,7 @@ public:
     process_->wait();
     process_.reset();
   }
-  /// The first line of the reply to a command.
-  std::string ask(const std::string& command) const {
-    const client c = client::of_path(path());
-    if (!c.connected() || !c.send(command + "\r\n")) return {};
-    const std::string reply = c.receive();
-    return reply.substr(0, reply.find('\r'));
-  }
+  std::string ask(const std::string& command) const { return ask_redis(path(), command); }
   /// How many saves hold their locks.
   int locks() const {
     const std::string reply = ask("DBSIZE"); // of database 0

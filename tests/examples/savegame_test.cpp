@@ -64,4 +64,32 @@ TEST_P(savegame, ends_at_a_signal_and_loses_nothing) {
   clients.expect_all_kept(*server_);
 }
 
+/// A second start on the same data would undo saves; a request for help has ended the Redis of the first; a
+/// closed terminal left Redis behind.
+TEST(savegame_script, regression_has_its_data_for_itself) {
+  if (!redis_server::is_installed()) GTEST_SKIP() << "redis-server is not installed: scripts/setup savegame";
+  const temporary_tree directory;
+  const std::string socket = directory.path("socket");
+  const auto start = [&](const std::string& more) {
+    return std::vector<std::string>{"/usr/bin/setsid",
+                                    "env",
+                                    "DATA=" + directory.path(),
+                                    "PROGRAM=" SAVEGAME_PROGRAM,
+                                    SAVEGAME_SCRIPT,
+                                    "--port",
+                                    "0",
+                                    more};
+  };
+  child first(start("--workers=2"), {});
+  ASSERT_TRUE(eventually([&] { return ask_redis(socket, "PING") == "+PONG"; }));
+  const outcome second = run(start("--workers=2")), help = run(start("--help"));
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.err, HasSubstr("DATA=folder"));
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(ask_redis(socket, "PING"), "+PONG");
+  ::kill(-first.process(), SIGHUP); // its session's: the script and the server
+  EXPECT_NE(first.wait().status, 0);
+  EXPECT_EQ(ask_redis(socket, "PING"), "");
+}
+
 } // namespace

@@ -27,6 +27,7 @@ enum class mutant {
   reads_late,    ///< it asks, then reads the number of changes
   silent_timer,  ///< the last timer tells no thread
   arms_late,     ///< a timer is disarmed, then the next one is armed
+  timers_first,  ///< a thread asks for the timers before it asks for the runs
 };
 
 struct pool {
@@ -37,6 +38,11 @@ struct pool {
   [[nodiscard]] bool holds() const {
     return idle.holds([] { return std::uint64_t{0}; }, [this] { return running.load(seq_cst) != 0; },
                       [this] { return first.load(seq_cst) != 0 || second.load(seq_cst) != 0; });
+  }
+  template<mutant Mutant>
+  [[nodiscard]] bool is_quiet() const {
+    if (Mutant != mutant::timers_first) return holds();
+    return !idle.any_armed() && running.load(seq_cst) == 0 && first.load(seq_cst) == 0;
   }
   /// As quiescence::tell_waiters() does.
   void tell() {
@@ -89,7 +95,7 @@ struct pool {
     if (Mutant == mutant::asks_early && !answer) idle.sleep(changes);
     for (;;) {
       changes = idle.changes();
-      if (holds()) return;
+      if (is_quiet<Mutant>()) return;
       if (Mutant == mutant::reads_late) changes = idle.changes();
       idle.sleep(changes);
     }
@@ -132,6 +138,23 @@ void timer(execution& e) {
   p->idle.arm(0);
   e.thread([p] { p->fire<Mutant>(); });
   e.thread([p] { p->run<Mutant>(p->first, 0); });
+  e.thread([p] {
+    p->wait<Mutant>();
+    EXPLORE_ASSERT(p->runs.get() == 1);
+  });
+}
+/// A task that runs arms a timer, which queues another one.
+template<mutant Mutant = mutant::none>
+void regression_timer_of_a_run(execution& e) {
+  auto const p = std::make_shared<pool>();
+  p->running.store(1);
+  e.thread([p] {
+    p->idle.arm(0);
+    p->running.fetch_sub(1, seq_cst);
+    p->tell();
+    p->fire<Mutant>();
+    p->run<Mutant>(p->first, 0);
+  });
   e.thread([p] {
     p->wait<Mutant>();
     EXPLORE_ASSERT(p->runs.get() == 1);
@@ -204,9 +227,10 @@ void waiting_for_a_change(execution& e) {
   });
 }
 
-explore::tests const all{
-    running<>,           moving<>, timer<>, cancelled_timer<>, two_cancelled_timers, timers_in_turn<>,
-    waiting_for_a_change};
+explore::tests const all{running<>,         moving<>,
+                         timer<>,           regression_timer_of_a_run<>,
+                         cancelled_timer<>, two_cancelled_timers,
+                         timers_in_turn<>,  waiting_for_a_change};
 
 TEST(quiet_protocol, answers_after_everything_has_run_and_wakes) {
   explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
@@ -215,7 +239,8 @@ TEST(quiet_protocol, needs_every_step) {
   explore::expect_all_fail({moving<mutant::moves_unseen>, running<mutant::takes_early>,
                             timer<mutant::disarms_early>, running<mutant::not_counted>,
                             running<mutant::asks_early>, running<mutant::reads_late>,
-                            cancelled_timer<mutant::silent_timer>, timers_in_turn<mutant::arms_late>});
+                            cancelled_timer<mutant::silent_timer>, timers_in_turn<mutant::arms_late>,
+                            regression_timer_of_a_run<mutant::timers_first>});
 }
 TEST(quiet_protocol, needs_every_order) {
   explore::expect_every_weakening_fails(

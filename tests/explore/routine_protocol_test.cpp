@@ -256,6 +256,52 @@ void destroying(execution& e) {
   });
 }
 
+/// The pool lets go of a routine that waits, and counts it off; its owner destroys it once the pool has
+/// ended, as the destructor does.
+template<bool CountsFirst>
+void regression_letting_go(execution& e) {
+  struct shared {
+    std::unique_ptr<explore::frame<rubato::detail::basic_routine_state<policy>>> state =
+        std::make_unique<explore::frame<rubato::detail::basic_routine_state<policy>>>();
+    policy::atomic<int> listed{1};
+  };
+  auto const s = std::make_shared<shared>();
+  auto& state = **s->state;
+  EXPLORE_ASSERT(state.begin_post() && state.wait());
+  e.thread([s, &state] { // as routine::let_go()
+    EXPLORE_ASSERT(state.take());
+    if (CountsFirst) s->listed.store(0, release);
+    state.finish();
+    if (!CountsFirst) s->listed.store(0, release);
+  });
+  e.thread([s, &state] {
+    while (s->listed.load(acquire) != 0) policy::pause();
+    EXPLORE_ASSERT(state.is_idle());
+    s->state.reset();
+  });
+}
+
+/// What is written before a signal is seen by the run that follows, also if that does not receive it.
+void regression_seeing_a_signal(execution& e) {
+  struct shared {
+    rubato::detail::basic_routine_state<policy> state;
+    policy::atomic<int> written{0}, queue{0};
+  };
+  auto const s = std::make_shared<shared>();
+  EXPLORE_ASSERT(s->state.begin_post());
+  e.thread([s] {
+    s->state.start();
+    if (s->state.wait())
+      while (s->queue.load(acquire) == 0) policy::pause();
+    s->state.start();
+    EXPLORE_ASSERT(s->written.load(std::memory_order_relaxed) == 1);
+  });
+  e.thread([s] {
+    s->written.store(1, std::memory_order_relaxed);
+    if (s->state.raise(routine_flag::signalled)) s->queue.store(1, release);
+  });
+}
+
 /// Posted anew by another thread as soon as it is idle.
 template<bool Dropped>
 void posting_again(execution& e) {
@@ -291,6 +337,8 @@ explore::tests const all{signalling<mutant::none, 1, true, false>,
                          ending<false>,
                          ending<true>,
                          destroying,
+                         regression_letting_go<false>,
+                         regression_seeing_a_signal,
                          posting_again<false>,
                          posting_again<true>};
 
@@ -302,7 +350,7 @@ TEST(routine_protocol, runs_once_at_a_time_and_receives_its_signal) {
 TEST(routine_protocol, needs_every_rule) {
   explore::expect_all_fail({whole<mutant::fires_unlocked>, whole<mutant::arms_late>,
                             whole<mutant::pushes_first>, whole<mutant::posts_at_once>,
-                            whole<mutant::loses_signal>});
+                            whole<mutant::loses_signal>, regression_letting_go<true>});
 }
 TEST(routine_protocol, needs_every_order) {
   explore::expect_every_weakening_fails({.max_executions = 10'000, .weaken_in = "routine_state.hpp"}, all);

@@ -24,7 +24,7 @@ constexpr std::size_t most_slots = std::size_t{1} << 20U;
 /// The pool's name and the thread's number, in 15 bytes: the name is shortened, never the number.
 std::string thread_name(std::string const& pool, unsigned number) {
   constexpr std::size_t most = 15;
-  std::string const tail = "/" + std::to_string(number);
+  std::string const tail = std::string("/").append(std::to_string(number)); // g++ 12 warns of "/" +
   if (pool.size() + tail.size() <= most) return pool + tail;
   return pool.substr(0, most - tail.size() - 1) + "~" + tail;
 }

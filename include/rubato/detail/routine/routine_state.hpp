@@ -89,8 +89,9 @@ public:
   void start() noexcept {
     RUBATO_ASSERT(is_busy() && !is_running(), "a routine was run that was not queued");
     running_.store(true, std::memory_order_relaxed);
-    // acquire: pairs with raise().
-    if ((word_.load(std::memory_order_relaxed) & woken) != 0)
+    // acquire, both: pair with raise(), because the callback reads what was written before a signal, and
+    // before each wake whose flag goes down here.
+    if ((word_.load(std::memory_order_acquire) & woken) != 0)
       word_.fetch_and(~woken, std::memory_order_acquire);
   }
 
