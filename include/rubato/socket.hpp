@@ -42,6 +42,11 @@ namespace rubato {
 namespace detail {
 
 class descriptor;
+class io_hold;
+struct descriptor_drop {
+  void operator()(descriptor* d) const noexcept;
+};
+using descriptor_ref = std::unique_ptr<descriptor, descriptor_drop>;
 
 template<class T>
 concept byte_like = std::same_as<std::remove_cv_t<T>, std::byte> || std::same_as<std::remove_cv_t<T>, char> ||
@@ -108,23 +113,18 @@ enum class socket_end : unsigned char { receiving, sending, both };
 /// than it asked for is one in both cases: it tries only after an event. Source: epoll(7), edge-triggered.
 class socket_base {
 protected:
-  std::shared_ptr<detail::descriptor> state_; ///< null: closed
+  detail::descriptor_ref state_; ///< null: closed. Operations hold it, too
   socket_base() noexcept = default;
-  explicit socket_base(std::shared_ptr<detail::descriptor> s) noexcept
+  explicit socket_base(detail::descriptor_ref s) noexcept
       : state_(std::move(s)) {}
   socket_base(socket_base&&) noexcept = default;
-  socket_base& operator=(socket_base&& other) noexcept {
-    if (this != &other) {
-      close();
-      state_ = std::move(other.state_);
-    }
-    return *this;
-  }
-  ~socket_base() { close(); } // an operation that waits has a reference, too
+  socket_base& operator=(socket_base&& other) noexcept = default;
+  ~socket_base() = default;
 
 public:
-  /// Ends waiting operations with `operation_canceled`, and closes the descriptor when running operations
-  /// have returned. The destructor does the same. No effect on a closed socket.
+  /// Ends waiting operations with `operation_canceled`, and closes the descriptor as soon as no operation is
+  /// left: neither a running one nor the task of one that has not begun. The destructor does the same. No
+  /// effect on a closed socket.
   void close() noexcept;
   /// False after close() or a move.
   [[nodiscard]] bool is_open() const noexcept;
@@ -178,7 +178,7 @@ public:
 class tcp_socket : public stream_socket {
   using stream_socket::stream_socket;
   friend class tcp_listener;
-  [[nodiscard]] static tcp_socket no_delay(std::shared_ptr<detail::descriptor> d);
+  [[nodiscard]] static tcp_socket no_delay(detail::descriptor_ref d);
 
 public:
   /// Closed.
@@ -206,7 +206,7 @@ public:
   [[nodiscard]] task<tcp_socket> accept(std::error_code& error) const;
 
 private:
-  static task<tcp_socket> accept_at(std::shared_ptr<detail::descriptor> at, std::error_code* error);
+  static task<tcp_socket> accept_at(detail::io_hold at, std::error_code* error);
 };
 
 /// Like tcp_socket, between processes of one machine.
@@ -238,7 +238,7 @@ public:
   [[nodiscard]] task<unix_socket> accept(std::error_code& error) const;
 
 private:
-  static task<unix_socket> accept_at(std::shared_ptr<detail::descriptor> at, std::error_code* error);
+  static task<unix_socket> accept_at(detail::io_hold at, std::error_code* error);
 };
 
 /// Sends and receives UDP datagrams.

@@ -45,7 +45,6 @@ namespace detail {
 void count_armed(pool_core& c) noexcept;
 void count_disarmed(pool_core& c) noexcept;
 void count_fired(pool_core& c) noexcept;
-void count_io_event(pool_core& c) noexcept;
 /// Is a worker asleep, or looking for work?
 [[nodiscard]] bool has_free_worker(pool_core const& c) noexcept;
 

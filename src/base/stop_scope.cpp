@@ -54,7 +54,7 @@ void stop_scope::leave_parent() noexcept {
   bool listens = false;
   {
     lock_guard const guard(mutex_);
-    listens = up_->listens_;
+    listens = up_->listens_.get();
   }
   if (listens) up_->parent_->remove(*up_); // the parent may be about to stop it
   up_ = nullptr;
@@ -132,10 +132,12 @@ bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
 /// A request from above must be heard from the first listener on. A loop: a nest may be deep.
 void stop_scope::listen_to_parents() noexcept {
   for (stop_scope* s = this; s->parent() != nullptr; s = s->up_->parent_) {
+    if (s->up_->listens_.get())
+      return; // without the lock: the caller takes it next, to list its own listener
     {
       lock_guard const guard(s->mutex_);
-      if (s->up_->listens_) return;
-      s->up_->listens_ = true;
+      if (s->up_->listens_.get()) return;
+      s->up_->listens_.set(true);
     }
     stop_scope& above = *s->up_->parent_;
     // Refused: the parent has been stopped, and will not call. What level() remembers may be older than that.

@@ -6,14 +6,15 @@
 #include "os/io/epoll.hpp"
 #include "os/io/socket.hpp"
 #include "rubato/cancelled.hpp"
+#include "rubato/socket.hpp"
 #include "sync/close_gate.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -23,10 +24,15 @@ class descriptor {
   std::uint32_t generation_;
   bool short_reads_empty_ = false;
   basic_close_gate<std_policy> gate_;
-  friend class io_operation;
+  friend class io_hold;
+
+  ~descriptor() = default;
 
   void leave() noexcept {
-    if (gate_.leave()) os::close_fd(fd_);
+    int const fd = fd_;
+    gate_duty const duty = gate_.leave();
+    if (duty == gate_duty::close_and_free) delete this;
+    if (duty != gate_duty::none) os::close_fd(fd);
   }
 
 public:
@@ -39,7 +45,6 @@ public:
   }
   descriptor(descriptor const&) = delete;
   descriptor& operator=(descriptor const&) = delete;
-  ~descriptor() { close(); }
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
   [[nodiscard]] bool is_closed() const noexcept { return gate_.is_closed(); }
@@ -51,6 +56,11 @@ public:
     if (!gate_.enter()) return; // the number cannot be used anew before this thread has left
     if (gate_.close()) end_waits(slot_, fd_);
     leave();
+  }
+  /// By its socket, which goes.
+  void drop() noexcept {
+    close();
+    if (gate_.drop()) delete this;
   }
 };
 
@@ -84,27 +94,30 @@ public:
 };
 
 /// While it lives, the descriptor stays open.
-class io_operation {
-  std::shared_ptr<descriptor> of_;
-  bool const entered_;
+class io_hold {
+  descriptor* of_;
 
 public:
-  explicit io_operation(std::shared_ptr<descriptor> of) noexcept
-      : of_(std::move(of))
-      , entered_(of_ != nullptr && of_->gate_.enter()) {}
-  io_operation(io_operation const&) = delete;
-  io_operation& operator=(io_operation const&) = delete;
-  ~io_operation() {
-    if (entered_) of_->leave();
+  /// Of a socket's descriptor; null: the socket is closed.
+  explicit io_hold(descriptor* of) noexcept
+      : of_(of != nullptr && of->gate_.enter() ? of : nullptr) {}
+  io_hold(io_hold&& other) noexcept
+      : of_(std::exchange(other.of_, nullptr)) {}
+  io_hold& operator=(io_hold&&) = delete;
+  ~io_hold() {
+    if (of_ != nullptr) of_->leave();
   }
-  /// False: the descriptor is closed, which is reported.
+  /// By an operation that begins. False: the descriptor was closed before, which is reported.
   [[nodiscard]] bool is_open(io_errors const& errors) const {
-    if (!entered_) errors.report(std::errc::bad_file_descriptor);
-    return entered_;
+    bool const open = of_ != nullptr && !of_->is_closed();
+    if (!open) errors.report(std::errc::bad_file_descriptor);
+    return open;
   }
   /// The descriptor was closed after the operation had begun.
   [[nodiscard]] bool is_closing() const noexcept { return of_->is_closed(); }
   [[nodiscard]] int fd() const noexcept { return of_->fd_; }
+  /// For another operation on the same descriptor.
+  [[nodiscard]] io_hold another() const noexcept { return io_hold(of_); }
   /// To be called before the operation is tried.
   [[nodiscard]] slot_seen before_try(direction d) const noexcept {
     return {.generation = of_->generation_, .events = of_->slot_.events_before(d)};

@@ -38,6 +38,7 @@ class io_wait final : public wait_operation {
   direction const direction_;
   std::optional<slot_seen> const before_; ///< before the operation was tried; of a descriptor of the library
   std::errc result_{};
+  bool by_event_ = false;
   pool_core* counted_ = nullptr; ///< the pool that counts this wait as armed
   alarm alarm_{*this};
 
@@ -90,7 +91,7 @@ public:
   /// By the thread that has taken it out of its slot. False: every worker of the pool is busy.
   bool end(std::errc result) noexcept {
     result_ = result;
-    count_io_event(*counted_);
+    by_event_ = true;
     bool const is_served = has_free_worker(*counted_);
     end_wait(made_ready_by::event);
     return is_served;
@@ -99,6 +100,7 @@ public:
   [[nodiscard]] std::errc await_resume() noexcept {
     bool const stopped = retire();
     settle();
+    if (by_event_) count_io_event();
     return stopped ? std::errc::operation_canceled : result_;
   }
   /// After the wait: the task was stopped, or its pool ends.

@@ -11,6 +11,7 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "sched/monitor/timers.hpp"
 #include "sched/worker/event_source.hpp"
+#include "sched/worker/pool_thread.hpp"
 #include "sync/event_key.hpp"
 
 #include <algorithm>
@@ -331,6 +332,8 @@ std::errc await_level(descriptor_slot& slot, int fd, direction d, io_wait& w) no
 void end_waits(descriptor_slot& slot, int fd) noexcept {
   end_taken(slot.close([fd] { reactor().events.remove(fd); }), std::errc::operation_canceled);
 }
+
+void count_io_event() noexcept { thread_of(*current).bump(counted::io_events); }
 
 int watch_signals(void (*arrived)() noexcept) {
   ensure_started();

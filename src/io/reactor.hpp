@@ -29,6 +29,9 @@ using descriptor_slot = basic_descriptor_slot<std_policy, io_wait>;
 /// Ends the waits for the descriptor, which is about to be closed, as operation_canceled.
 void end_waits(descriptor_slot& slot, int fd) noexcept;
 
+/// For stats(): by the coroutine whose wait an event has ended.
+void count_io_event() noexcept;
+
 /// From now on `arrived`, one function in the process, is called on the reactor's thread after
 /// raise_event_fd() of the eventfd that this returns. Throws std::system_error.
 [[nodiscard]] int watch_signals(void (*arrived)() noexcept);

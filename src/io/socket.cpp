@@ -16,12 +16,11 @@ namespace detail {
 
 namespace {
 
-using descriptor_ref = std::shared_ptr<descriptor>;
 using time_point = std::chrono::steady_clock::time_point;
 
 descriptor_ref own(int fd) {
   try {
-    return std::make_shared<descriptor>(fd);
+    return descriptor_ref(new descriptor(fd));
   } catch (...) {
     os::close_fd(fd);
     throw;
@@ -36,8 +35,8 @@ int checked(os::io_result r, char const* what) {
 /// Calls f with the descriptor, which stays open meanwhile.
 template<class F>
 void with_fd(descriptor_ref const& d, char const* what, F f) {
-  io_operation const op(d);
-  if (op.is_open(io_errors(what, nullptr))) checked(f(op.fd()), what);
+  io_hold const held(d.get());
+  if (held.is_open(io_errors(what, nullptr))) checked(f(held.fd()), what);
 }
 
 /// Null: it could not be made, which was reported.
@@ -147,7 +146,7 @@ struct accept_one {
 /// which was reported. It is not tried any more when another operation has won its race; when it succeeds, or
 /// its error is a value, it wins.
 template<class Operation>
-rubato::task<typename Operation::result> carry_out(descriptor_ref of, Operation what, char const* name,
+rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, char const* name,
                                                    std::error_code* error, time_point deadline = never) {
   using result = typename Operation::result;
   constexpr direction d = Operation::way;
@@ -158,8 +157,7 @@ rubato::task<typename Operation::result> carry_out(descriptor_ref of, Operation 
   else if constexpr (requires { what.among; })
     among = what.among;
   io_errors const errors(name, error);
-  io_operation const op(std::move(of));
-  if (!op.is_open(errors)) co_return result();
+  if (!of.is_open(errors)) co_return result();
   bool begins = true;
   // In a race, what is there at the beginning is taken: the reader tries.
   bool may_skip = reads_stream && among.race == nullptr;
@@ -182,10 +180,10 @@ rubato::task<typename Operation::result> carry_out(descriptor_ref of, Operation 
     slot_seen before{};
     bool skipped = false;
     bool const may_try = try_in_race(among, [&] {
-      before = op.before_try(d);
-      skipped = may_skip && op.is_known_empty(before);
+      before = of.before_try(d);
+      skipped = may_skip && of.is_known_empty(before);
       if (skipped) return false;
-      r = what.attempt(op.fd());
+      r = what.attempt(of.fd());
       return r.error == 0 ? r.value >= 0 : errors.are_values() && !r.would_wait();
     });
     if (!may_try) {
@@ -194,16 +192,16 @@ rubato::task<typename Operation::result> carry_out(descriptor_ref of, Operation 
     }
     if (r.error == 0) {
       auto const n = static_cast<std::size_t>(r.value);
-      if constexpr (reads_stream) op.note_read(before, what.into.size(), n);
+      if constexpr (reads_stream) of.note_read(before, what.into.size(), n);
       begins = !what.is_complete(n);
       if (!begins) co_return what.take(n);
-      if (!op.is_closing()) continue;
+      if (!of.is_closing()) continue;
       errors.report(std::errc::bad_file_descriptor);
       co_return result();
     }
     auto e = static_cast<std::errc>(r.error);
     if (r.would_wait()) {
-      io_wait wait = op.wait(d, before, deadline);
+      io_wait wait = of.wait(d, before, deadline);
       e = co_await wait;
       if (e == std::errc()) continue;
       if (wait.was_stopped()) {
@@ -228,23 +226,23 @@ rubato::task<void> send_nothing(std::error_code* error) {
 
 rubato::task<std::size_t> receive(descriptor_ref const& of, bytes_to_fill into, time_point deadline,
                                   std::error_code* error) {
-  return carry_out(of, receive_some{into}, "read_some", error, deadline);
+  return carry_out(io_hold(of.get()), receive_some{into}, "read_some", error, deadline);
 }
 
 rubato::task<void> send_all(descriptor_ref const& of, bytes_to_send what, time_point deadline,
                             std::error_code* error) {
   if (what.empty()) return send_nothing(error);
-  return carry_out(of, send_rest{what}, "write_all", error, deadline);
+  return carry_out(io_hold(of.get()), send_rest{what}, "write_all", error, deadline);
 }
 
 /// Null: it has failed, which was reported.
-rubato::task<descriptor_ref> accept(descriptor_ref of, std::error_code* error, race_entry among) {
+rubato::task<descriptor_ref> accept(io_hold of, std::error_code* error, race_entry among) {
   constexpr auto pause = std::chrono::milliseconds(10);
   io_errors const errors("accept", error);
   for (;;) {
     bool is_short = false;
     accept_one const one{among, is_short};
-    std::optional<int> const fd = co_await carry_out(of, one, "accept", error);
+    std::optional<int> const fd = co_await carry_out(of.another(), one, "accept", error);
     if (!fd) co_return nullptr;
     if (!is_short) co_return own(*fd, errors);
     bool stopped = false;
@@ -269,12 +267,12 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
     errors.report(static_cast<std::errc>(r.error));
     co_return nullptr;
   }
-  descriptor_ref const d = own(static_cast<int>(r.value), errors);
+  descriptor_ref d = own(static_cast<int>(r.value), errors);
   if (d == nullptr) co_return nullptr;
-  io_operation const op(d);
+  io_hold const held(d.get());
   bool stopped = is_stopped();
-  slot_seen const before = op.before_try(direction::writing);
-  if (!stopped) r = os::connect_to(op.fd(), a);
+  slot_seen const before = held.before_try(direction::writing);
+  if (!stopped) r = os::connect_to(held.fd(), a);
   // A Unix listener whose backlog is full tells of no event.
   while (!stopped && r.error == EAGAIN) {
     try {
@@ -283,19 +281,20 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
       stopped = true;
     }
     bool const late = std::chrono::steady_clock::now() >= deadline;
-    r = late ? os::io_result{.value = -1, .error = ETIMEDOUT} : os::connect_to(op.fd(), a);
+    r = late ? os::io_result{.value = -1, .error = ETIMEDOUT} : os::connect_to(held.fd(), a);
   }
   if (!stopped && r.error == EINPROGRESS) {
-    io_wait wait = op.wait(direction::writing, before, deadline);
+    io_wait wait = held.wait(direction::writing, before, deadline);
     std::errc const e = co_await wait;
     stopped = wait.was_stopped();
-    r = e == std::errc() ? os::connected(op.fd()) : os::io_result{.value = -1, .error = static_cast<int>(e)};
+    r = e == std::errc() ? os::connected(held.fd())
+                         : os::io_result{.value = -1, .error = static_cast<int>(e)};
   }
   if (stopped) {
     errors.report_stop();
     co_return nullptr;
   }
-  if (r.error == 0) co_return d;
+  if (r.error == 0) co_return std::move(d);
   errors.report(static_cast<std::errc>(r.error));
   co_return nullptr;
 }
@@ -305,6 +304,8 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
 } // namespace detail
 
 using time_point = std::chrono::steady_clock::time_point;
+
+void detail::descriptor_drop::operator()(descriptor* d) const noexcept { d->drop(); }
 
 void socket_base::close() noexcept {
   if (state_ != nullptr) state_->close();
@@ -358,17 +359,17 @@ void tcp_socket::set_no_delay(bool on) const {
   detail::with_fd(state_, "set_no_delay", [on](int fd) { return os::set_no_delay(fd, on); });
 }
 task<tcp_socket> tcp_socket::connect(address server, time_point deadline) {
-  std::shared_ptr<detail::descriptor> d = co_await detail::connect(server, deadline, nullptr);
+  detail::descriptor_ref d = co_await detail::connect(server, deadline, nullptr);
   co_return no_delay(std::move(d));
 }
 task<tcp_socket> tcp_socket::connect(address server, std::error_code& error) {
   return connect(server, never, error);
 }
 task<tcp_socket> tcp_socket::connect(address server, time_point deadline, std::error_code& error) {
-  std::shared_ptr<detail::descriptor> d = co_await detail::connect(server, deadline, &error);
+  detail::descriptor_ref d = co_await detail::connect(server, deadline, &error);
   co_return no_delay(std::move(d));
 }
-tcp_socket tcp_socket::no_delay(std::shared_ptr<detail::descriptor> d) {
+tcp_socket tcp_socket::no_delay(detail::descriptor_ref d) {
   if (d != nullptr) {
     d->set_short_reads_empty();
     static_cast<void>(os::set_no_delay(d->fd(), true));
@@ -378,49 +379,55 @@ tcp_socket tcp_socket::no_delay(std::shared_ptr<detail::descriptor> d) {
 
 tcp_listener::tcp_listener(address const& at, int backlog)
     : socket_base(detail::listening(at, backlog)) {}
-task<tcp_socket> tcp_listener::accept() const { return accept_at(state_, nullptr); }
-task<tcp_socket> tcp_listener::accept(std::error_code& error) const { return accept_at(state_, &error); }
-task<tcp_socket> tcp_listener::accept_at(std::shared_ptr<detail::descriptor> at, std::error_code* error) {
+task<tcp_socket> tcp_listener::accept() const { return accept_at(detail::io_hold(state_.get()), nullptr); }
+task<tcp_socket> tcp_listener::accept(std::error_code& error) const {
+  return accept_at(detail::io_hold(state_.get()), &error);
+}
+task<tcp_socket> tcp_listener::accept_at(detail::io_hold at, std::error_code* error) {
   detail::race_entry const among = co_await detail::own_race();
-  std::shared_ptr<detail::descriptor> d = co_await detail::accept(std::move(at), error, among);
+  detail::descriptor_ref d = co_await detail::accept(std::move(at), error, among);
   co_return tcp_socket::no_delay(std::move(d));
 }
 
 task<unix_socket> unix_socket::connect(address server, time_point deadline) {
-  std::shared_ptr<detail::descriptor> d = co_await detail::connect(server, deadline, nullptr);
+  detail::descriptor_ref d = co_await detail::connect(server, deadline, nullptr);
   co_return unix_socket(std::move(d));
 }
 task<unix_socket> unix_socket::connect(address server, std::error_code& error) {
   return connect(server, never, error);
 }
 task<unix_socket> unix_socket::connect(address server, time_point deadline, std::error_code& error) {
-  std::shared_ptr<detail::descriptor> d = co_await detail::connect(server, deadline, &error);
+  detail::descriptor_ref d = co_await detail::connect(server, deadline, &error);
   co_return unix_socket(std::move(d));
 }
 
 unix_listener::unix_listener(address const& at, int backlog)
     : socket_base(detail::listening(at, backlog)) {}
-task<unix_socket> unix_listener::accept() const { return accept_at(state_, nullptr); }
-task<unix_socket> unix_listener::accept(std::error_code& error) const { return accept_at(state_, &error); }
-task<unix_socket> unix_listener::accept_at(std::shared_ptr<detail::descriptor> at, std::error_code* error) {
+task<unix_socket> unix_listener::accept() const { return accept_at(detail::io_hold(state_.get()), nullptr); }
+task<unix_socket> unix_listener::accept(std::error_code& error) const {
+  return accept_at(detail::io_hold(state_.get()), &error);
+}
+task<unix_socket> unix_listener::accept_at(detail::io_hold at, std::error_code* error) {
   detail::race_entry const among = co_await detail::own_race();
-  std::shared_ptr<detail::descriptor> d = co_await detail::accept(std::move(at), error, among);
+  detail::descriptor_ref d = co_await detail::accept(std::move(at), error, among);
   co_return unix_socket(std::move(d));
 }
 
 udp_socket::udp_socket(address const& at)
     : socket_base(detail::bound(at, os::transport::datagram)) {}
 task<udp_socket::datagram> udp_socket::receive_from(bytes_to_fill into) const {
-  return detail::carry_out(state_, detail::receive_one{into}, "receive_from", nullptr);
+  return detail::carry_out(detail::io_hold(state_.get()), detail::receive_one{into}, "receive_from", nullptr);
 }
 task<udp_socket::datagram> udp_socket::receive_from(bytes_to_fill into, std::error_code& error) const {
-  return detail::carry_out(state_, detail::receive_one{into}, "receive_from", &error);
+  return detail::carry_out(detail::io_hold(state_.get()), detail::receive_one{into}, "receive_from", &error);
 }
 task<void> udp_socket::send_to(bytes_to_send what, address to) const {
-  return detail::carry_out(state_, detail::send_one{what, detail::raw(to)}, "send_to", nullptr);
+  return detail::carry_out(detail::io_hold(state_.get()), detail::send_one{what, detail::raw(to)}, "send_to",
+                           nullptr);
 }
 task<void> udp_socket::send_to(bytes_to_send what, address to, std::error_code& error) const {
-  return detail::carry_out(state_, detail::send_one{what, detail::raw(to)}, "send_to", &error);
+  return detail::carry_out(detail::io_hold(state_.get()), detail::send_one{what, detail::raw(to)}, "send_to",
+                           &error);
 }
 
 } // namespace rubato

@@ -1,7 +1,9 @@
-// Closes a descriptor once no operation uses it any more. docs/design/reactor.md
+// Closes a descriptor, and frees its record, once no operation uses it any more. docs/design/reactor.md
 //
-// States: open with n operations; closed with n operations; closed without: the thread that has left last
-// closes the descriptor. Invariant: no operation enters a closed gate, so that happens once.
+// States: open, closed, or closed and dropped by its owner; each with n operations. Invariants: no operation
+// enters a closed gate, so the thread that leaves a closed gate last closes the descriptor, once. The record
+// is freed by the owner if no operation is inside when it drops the gate, else by the operation that leaves
+// last.
 #pragma once
 
 #include "rubato/detail/base/policy.hpp"
@@ -10,9 +12,12 @@
 
 namespace rubato::detail {
 
+/// What the thread that has left must do. It does not touch the gate any more.
+enum class gate_duty : unsigned char { none, close, close_and_free };
+
 template<class Policy>
 class basic_close_gate {
-  static constexpr std::uint32_t closed = 1, one = 2;
+  static constexpr std::uint32_t closed = 1, dropped = 2, one = 4;
   typename Policy::template atomic<std::uint32_t> word_{0};
 
 public:
@@ -28,10 +33,17 @@ public:
   [[nodiscard]] bool close() noexcept {
     return (word_.fetch_or(closed, std::memory_order_relaxed) & closed) == 0;
   }
-  /// True: it is closed and this was the last operation. The caller closes the descriptor.
-  [[nodiscard]] bool leave() noexcept {
-    // acq_rel: pairs with the other operations' leave(), because their system calls come before the close.
-    return word_.fetch_sub(one, std::memory_order_acq_rel) == (one | closed);
+  [[nodiscard]] gate_duty leave() noexcept {
+    // acq_rel: pairs with the other operations' leave(), because their system calls come before the close,
+    // and with drop(), because their uses of the record come before its end.
+    std::uint32_t const before = word_.fetch_sub(one, std::memory_order_acq_rel);
+    if (before == (one | closed)) return gate_duty::close;
+    return before == (one | closed | dropped) ? gate_duty::close_and_free : gate_duty::none;
+  }
+  /// For the owner, after close(). True: no operation is inside, and the caller frees the record.
+  [[nodiscard]] bool drop() noexcept {
+    // acq_rel: pairs with leave().
+    return word_.fetch_or(dropped, std::memory_order_acq_rel) == closed;
   }
   [[nodiscard]] bool is_closed() const noexcept {
     return (word_.load(std::memory_order_relaxed) & closed) != 0; // a hint

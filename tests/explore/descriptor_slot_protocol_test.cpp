@@ -18,6 +18,7 @@ using explore::execution;
 using explore::policy;
 using rubato::detail::bit;
 using rubato::detail::direction;
+using rubato::detail::gate_duty;
 using rubato::detail::listing;
 
 constexpr auto acquire = std::memory_order_acquire;
@@ -371,33 +372,53 @@ void levels(execution& e) {
   });
 }
 
-/// Operations enter and leave while the descriptor is closed: it is closed once, with none inside.
+/// Operations end while the descriptor is closed, and its owner goes: it is closed once and its record freed
+/// once, with none inside. The owner's last operation is one that begins while it is closed, or close().
 void closing(execution& e) {
   struct object {
     rubato::detail::basic_close_gate<policy> gate;
     policy::plain<int> open{1};
-    void leave() {
-      if (gate.leave()) open.set(open.get() - 1);
+    policy::plain<int> records{1};
+    object() { // two operations have begun
+      EXPLORE_ASSERT(gate.enter());
+      EXPLORE_ASSERT(gate.enter());
     }
-    void use() {
-      if (!gate.enter()) return;
-      EXPLORE_ASSERT(open.get() == 1);
-      leave();
+    void touch() { EXPLORE_ASSERT(open.get() == 1 && records.get() == 1); }
+    void leave() {
+      gate_duty const duty = gate.leave();
+      if (duty == gate_duty::close_and_free) records.set(records.get() - 1);
+      if (duty != gate_duty::none) open.set(open.get() - 1);
     }
     void close() {
       if (!gate.enter()) return;
+      touch();
       static_cast<void>(gate.close());
       leave();
     }
+    void drop() {
+      close();
+      EXPLORE_ASSERT(records.get() == 1);
+      if (gate.drop()) records.set(records.get() - 1);
+    }
   };
   auto const s = std::make_shared<object>();
-  e.thread([s] { s->use(); });
-  e.thread([s] { s->close(); });
   e.thread([s] {
-    s->use();
-    s->close();
+    s->touch();
+    s->leave();
   });
-  e.finally([s] { EXPLORE_ASSERT(s->open.get() == 0); });
+  e.thread([s] {
+    s->touch();
+    s->close();
+    s->leave();
+  });
+  e.thread([s] {
+    if (s->gate.enter()) {
+      s->touch();
+      s->leave();
+    }
+    s->drop();
+  });
+  e.finally([s] { EXPLORE_ASSERT(s->open.get() == 0 && s->records.get() == 0); });
 }
 
 explore::tests const all{reading<false>,

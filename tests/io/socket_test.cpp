@@ -426,6 +426,20 @@ TEST_P(sockets, regression_an_accept_may_begin_after_its_listener_has_gone) {
   EXPECT_TRUE(is_end(error_of([&] { return pool.block_on(std::move(accepting)); })));
 }
 
+TEST_P(sockets, begin_no_operation_after_they_were_closed) {
+  connection c = connect(pool);
+  pool.block_on(c.server.write_all("there"));
+  std::array<char, 8> bytes{};
+  auto reading = c.client.read_some(bytes);
+  auto writing = c.client.write_all("late");
+  c.client.close();
+  EXPECT_EQ(error_of([&] { return pool.block_on(std::move(reading)); }), std::errc::bad_file_descriptor);
+  EXPECT_EQ(error_of([&] { pool.block_on(std::move(writing)); }), std::errc::bad_file_descriptor);
+  // Both tasks have ended, and so the descriptor is closed. Bytes that were not read make that a reset.
+  std::error_code e;
+  EXPECT_EQ(pool.block_on(c.server.read_some(bytes, e)), 0u);
+}
+
 TEST_P(sockets, regression_may_be_awaited_by_their_descriptor_too) {
   connection c = connect(pool);
   std::array<char, 4> bytes{};

@@ -8,9 +8,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <system_error>
 #include <unistd.h>
+
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
 
 namespace rubato::os {
 
@@ -42,6 +47,25 @@ io_result call(Call c) noexcept {
     if (errno != EINTR) return {.value = -1, .error = errno};
   }
 }
+
+// recv() and send() of glibc are points where a thread may be cancelled: in a process with several threads,
+// each changes an atomic word before and after the system call. Sanitizers need to see them called.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || __has_feature(thread_sanitizer) ||      \
+    __has_feature(address_sanitizer)
+ssize_t receive_bytes(int fd, std::span<std::byte> into) noexcept {
+  return ::recv(fd, into.data(), into.size(), 0);
+}
+ssize_t send_bytes(int fd, std::span<std::byte const> what) noexcept {
+  return ::send(fd, what.data(), what.size(), MSG_NOSIGNAL);
+}
+#else
+ssize_t receive_bytes(int fd, std::span<std::byte> into) noexcept {
+  return ::syscall(SYS_recvfrom, fd, into.data(), into.size(), 0, nullptr, nullptr);
+}
+ssize_t send_bytes(int fd, std::span<std::byte const> what) noexcept {
+  return ::syscall(SYS_sendto, fd, what.data(), what.size(), MSG_NOSIGNAL, nullptr, 0);
+}
+#endif
 
 class resolver_errors final : public std::error_category {
 public:
@@ -110,7 +134,7 @@ io_result connected(int fd) noexcept {
 }
 
 io_result receive(int fd, std::span<std::byte> into) noexcept {
-  return call([&] { return ::recv(fd, into.data(), into.size(), 0); });
+  return call([&] { return receive_bytes(fd, into); });
 }
 
 io_result receive_from(int fd, std::span<std::byte> into, socket_address& from) noexcept {
@@ -122,7 +146,7 @@ io_result receive_from(int fd, std::span<std::byte> into, socket_address& from) 
 
 io_result send(int fd, std::span<std::byte const> what, socket_address const* to) noexcept {
   return call([&] {
-    return to == nullptr ? ::send(fd, what.data(), what.size(), MSG_NOSIGNAL)
+    return to == nullptr ? send_bytes(fd, what)
                          : ::sendto(fd, what.data(), what.size(), MSG_NOSIGNAL, raw(*to), to->size);
   });
 }

@@ -109,6 +109,7 @@ pool_stats pool_core::stats() const {
   threads.records.for_each_known([&](pool_thread& t) {
     t.counts.add_to(all);
     all.contended += t.counts[counted::contended];
+    all.io_events += t.counts[counted::io_events];
     all.classes[static_cast<std::size_t>(priority::high)].executed += t.counts[counted::executed_high];
     all.classes[static_cast<std::size_t>(priority::low)].executed += t.counts[counted::executed_low];
   });
@@ -126,7 +127,6 @@ pool_stats pool_core::stats() const {
   }
   all.classes[static_cast<std::size_t>(priority::normal)] = normal;
   all.timers = quiescence.timers_fired();
-  all.io_events = quiescence.io_events();
   return all;
 }
 

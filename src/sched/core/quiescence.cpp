@@ -77,6 +77,5 @@ bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_cl
 void count_armed(pool_core& c) noexcept { c.quiescence.armed(); }
 void count_disarmed(pool_core& c) noexcept { c.quiescence.disarmed(); }
 void count_fired(pool_core& c) noexcept { c.quiescence.fired(); }
-void count_io_event(pool_core& c) noexcept { c.quiescence.io_event(); }
 
 } // namespace rubato::detail

@@ -16,7 +16,7 @@ class pool_core;
 class quiescence {
   pool_core& core_;
   quiet state_;
-  relaxed<std::uint64_t> timers_fired_, io_events_; // for stats()
+  relaxed<std::uint64_t> timers_fired_; // for stats()
 
   /// False: the deadline has passed.
   [[nodiscard]] bool sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept;
@@ -63,9 +63,6 @@ public:
   void fired() noexcept { timers_fired_.add(1); }
   [[nodiscard]] bool any_armed() const noexcept { return state_.any_armed(); }
   [[nodiscard]] std::uint64_t timers_fired() const noexcept { return timers_fired_.get(); }
-  /// The kernel has ended a wait of the pool. By the reactor.
-  void io_event() noexcept { io_events_.add(1); }
-  [[nodiscard]] std::uint64_t io_events() const noexcept { return io_events_.get(); }
 };
 
 /// The part of that pool, for code that needs no other part of it.

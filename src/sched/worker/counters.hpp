@@ -24,6 +24,7 @@ enum class counted : unsigned char {
   began, // to run after it had searched or rested
   executed_high,
   executed_low,
+  io_events,
   count_
 };
 

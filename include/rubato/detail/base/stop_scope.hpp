@@ -59,7 +59,7 @@ class stop_link final : stop_listener {
   stop_scope* child_ = nullptr; // set once
   /// The count of requests at which no stop was requested from the child upwards.
   relaxed<std::uint64_t> clear_at_;
-  bool listens_ = false; // guarded by the child's lock
+  relaxed<bool> listens_; // changes under the child's lock
 
   void stop_requested() noexcept override;
 
@@ -115,7 +115,7 @@ class stop_scope {
   /// For its owner, once no other thread uses it: true if a request or a listener has reached it.
   [[nodiscard]] bool
   is_used() const noexcept RUBATO_NOT_ANALYSED { // without the lock: there is no other thread
-    return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->listens_);
+    return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->listens_.get());
   }
   void end() noexcept;
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
