@@ -2,6 +2,7 @@
 // of the kernel in the same process. Prints a line per contender: its name and its figures. bench/events.py
 #include <rubato/rubato.hpp>
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -90,17 +91,36 @@ rubato::task<void> receive_all(letters& l, std::size_t count) {
   }
 }
 
-void event(unsigned workers, std::size_t count, microseconds pause) {
+/// The CPUs of the calling thread and of the threads that it makes: the n-th of those of the process.
+void stay_on(unsigned n) {
+  static cpu_set_t const all = [] {
+    cpu_set_t found;
+    ::sched_getaffinity(0, sizeof found, &found);
+    return found;
+  }();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (std::size_t cpu = 0; cpu != CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &all) && n-- == 0) CPU_SET(cpu, &one);
+  if (::sched_setaffinity(0, sizeof one, &one) != 0) throw std::runtime_error("there is only one CPU");
+}
+
+/// The sender has a CPU of its own, or shares that of the receivers. Left to the kernel, one contender may get
+/// the one and one the other.
+void event(unsigned workers, std::size_t count, microseconds pause, bool same_cpu) {
   {
     letters l;
+    stay_on(1);
     rubato::pool pool(workers);
     auto received = pool.spawn(receive_all(l, count));
+    stay_on(same_cpu ? 1 : 0);
     l.send(count, pause);
     received.get();
     rubato::forget(l.ends[0]);
     print_percentiles("rubato", l.took);
   }
   letters l;
+  stay_on(1);
   std::jthread receiver([&] {
     int const set = ::epoll_create1(EPOLL_CLOEXEC);
     epoll_event e{};
@@ -112,6 +132,7 @@ void event(unsigned workers, std::size_t count, microseconds pause) {
     }
     ::close(set);
   });
+  stay_on(same_cpu ? 1 : 0);
   l.send(count, pause);
   receiver.join();
   print_percentiles("epoll", l.took);
@@ -300,8 +321,8 @@ int main(int argc, char** argv) {
     auto const workers = static_cast<unsigned>(std::atoi(argv[2]));
     std::size_t const size = std::strtoull(argv[3], nullptr, 10);
     int const extra = std::atoi(argv[4]);
-    if (what == "event")
-      event(workers, size, microseconds(extra));
+    if (what == "event" || what == "event-same-cpu")
+      event(workers, size, microseconds(extra), what == "event-same-cpu");
     else if (what == "timer")
       timer(workers, size, microseconds(extra));
     else if (what == "sleepers")
