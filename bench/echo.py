@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Echo over loopback: messages per second and CPU time per message of Rubato, Asio and libuv. bench/README.md
+"""Echo over loopback: messages per second and CPU time per message of Rubato and others. bench/README.md
 
-Read from the environment: ROUNDS (7), SECONDS of each measurement (1)."""
+    bench/echo.py [OPTION ...]   # of CMake, for opponents that are not installed: see bench/CMakeLists.txt
+
+Read from the environment: ROUNDS (7), SECONDS of each measurement (1), CONTENDERS (all)."""
 import os
 import pathlib
 import resource
@@ -13,7 +15,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 build = root / "build/bench/bench"
 rounds = int(os.environ.get("ROUNDS") or 7)
 seconds = os.environ.get("SECONDS") or "1"
-contenders = ["rubato", "asio", "libuv"]
+contenders = (os.environ.get("CONTENDERS") or "rubato asio libuv serverbox toomanycooks").split()
 shapes = [(threads, connections, size) for threads in (1, 2) for connections in (1, 16, 100, 1000) for size in (128, 16384)]
 
 
@@ -38,10 +40,10 @@ def measure(contender, threads, connections, size):
 
 
 def main():
-    """Asio and libuv take part where they are installed."""
+    """All take part that are there."""
     wanted, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, min(most, 4096)), most))
-    subprocess.run(["cmake", "--preset", "bench"], cwd=root, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--preset", "bench", *sys.argv[1:]], cwd=root, check=True, stdout=subprocess.DEVNULL)
     def is_built(name):
         return subprocess.run(["cmake", "--build", "--preset", "bench", "--target", f"bench-echo-{name}"], cwd=root,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
@@ -49,7 +51,7 @@ def main():
         sys.exit("bench-echo-client cannot be built: see cmake --build --preset bench --target bench-echo-client")
     there = [c for c in contenders if is_built(c)]
     for c in sorted(set(contenders) - set(there)):
-        print(f"{c} is left out: it is not installed (scripts/setup bench)", file=sys.stderr)
+        print(f"{c} is left out: it is not there. See scripts/setup bench, bench/CMakeLists.txt", file=sys.stderr)
     print("| threads | connections | bytes | server | messages/s | median us | p99 us | CPU us |")
     print("|---|---|---|---|---|---|---|---|")
     for shape in shapes:

@@ -105,8 +105,8 @@ void stay_on(unsigned n) {
   if (::sched_setaffinity(0, sizeof one, &one) != 0) throw std::runtime_error("there is only one CPU");
 }
 
-/// The sender has a CPU of its own, or shares that of the receivers. Left to the kernel, one contender may get
-/// the one and one the other.
+/// The sender has a CPU of its own, or shares that of the receivers. Left to the kernel, one contender may
+/// get the one and one the other.
 void event(unsigned workers, std::size_t count, microseconds pause, bool same_cpu) {
   {
     letters l;
