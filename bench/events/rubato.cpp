@@ -2,6 +2,7 @@
 // of the kernel in the same process. Prints a line per contender: its name and its figures. bench/events.py
 #include <rubato/rubato.hpp>
 
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -22,9 +23,12 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -195,6 +199,74 @@ void sleepers(unsigned workers, std::size_t count) {
   pool.request_shutdown(rubato::discard);
 }
 
+/// The same for routines, beside the bytes of the objects themselves, which are there before.
+void sleeping_routines(unsigned workers, std::size_t count) {
+  rubato::pool pool(workers);
+  pool.spawn(sleep_for_a_while(microseconds(10))).get();
+  struct sleeper {
+    rubato::routine routine{[](rubato::routine&) {}};
+  };
+  std::vector<sleeper> all(count);
+  double const before = resident_bytes();
+  for (sleeper& s : all) s.routine.post_after(pool, std::chrono::hours(1));
+  std::this_thread::sleep_for(std::chrono::seconds(1)); // all are asleep
+  double const each = (resident_bytes() - before) / static_cast<double>(count);
+  double const used = cpu_microseconds();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  std::printf("rubato %.0f %.4f\n", each, (cpu_microseconds() - used) / 2e6 * 100);
+  std::fflush(stdout);
+  pool.request_shutdown(rubato::discard);
+  pool.wait_idle(); // a routine that waits must not be destroyed
+}
+
+rubato::task<void> read_one(rubato::tcp_socket client) {
+  char c = 0;
+  std::error_code error;
+  static_cast<void>(co_await client.read_some(std::span(&c, 1), error));
+}
+
+/// The same for connections, each with a coroutine that waits for a byte.
+void idle_connections(unsigned workers, std::size_t count) {
+  rubato::pool pool(workers);
+  rubato::tcp_listener const listener(rubato::address::loopback(0));
+  std::atomic<std::size_t> accepted{0};
+  rubato::future<void> all =
+      pool.spawn([](rubato::tcp_listener const& from, std::atomic<std::size_t>& n) -> rubato::task<void> {
+        co_await rubato::with_async_scope([&](rubato::scope& s) -> rubato::task<void> {
+          for (;;) {
+            rubato::tcp_socket client = co_await from.accept();
+            s.spawn(read_one(std::move(client)));
+            ++n;
+          }
+        });
+      }(listener, accepted));
+  std::vector<int> clients;
+  clients.reserve(count + 1);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(listener.local_address().port());
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto const connect = [&](std::size_t n) {
+    while (clients.size() < n) {
+      clients.push_back(::socket(AF_INET, SOCK_STREAM, 0));
+      if (::connect(clients.back(), reinterpret_cast<sockaddr const*>(&at), sizeof at) != 0)
+        throw std::runtime_error("no connection: see ulimit -n");
+    }
+    while (accepted < n) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  };
+  connect(1); // the pool's own memory is there
+  double const before = resident_bytes();
+  connect(count + 1);
+  double const each = (resident_bytes() - before) / static_cast<double>(count);
+  double const used = cpu_microseconds();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  std::printf("rubato %.0f %.4f\n", each, (cpu_microseconds() - used) / 2e6 * 100);
+  std::fflush(stdout);
+  for (int fd : clients) ::close(fd);
+  pool.request_shutdown(rubato::discard);
+}
+
 std::uint64_t next_random(std::uint64_t& s) {
   s ^= s << 13U, s ^= s >> 7U, s ^= s << 17U;
   return s;
@@ -327,6 +399,10 @@ int main(int argc, char** argv) {
       timer(workers, size, microseconds(extra));
     else if (what == "sleepers")
       sleepers(workers, size);
+    else if (what == "sleeping-routines")
+      sleeping_routines(workers, size);
+    else if (what == "idle-connections")
+      idle_connections(workers, size);
     else if (what == "arm")
       arm(workers, size);
     else if (what == "routine")

@@ -285,7 +285,7 @@ TEST_P(races, that_are_stopped_take_no_value) {
     if (i % 8 != 0) f.wait_for(std::chrono::microseconds(i % 7));
     if (i % 16 == 0)
       f = {};
-    else
+    else if (i % 8 != 7) // which takes one, however slow the machine is
       f.cancel();
     if (f.valid()) f.wait();
   }
