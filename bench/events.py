@@ -13,7 +13,7 @@ rows += [(f"routines, {times} runs each, {w} workers, million runs/s", f"routine
          for times, n in ((1, 1000000), (10, 200000)) for w in (1, 2, 5, 10)]
 rows += [("100,000 sleeping coroutines: bytes each, % of a core", "sleepers 2 100000 0"),
          ("100,000 sleeping routines: bytes each beyond the object, % of a core", "sleeping-routines 2 100000 0"),
-         ("1,000 idle connections, a coroutine each: bytes each, % of a core", "idle-connections 2 1000 0")]
+         ("8,000 idle connections, a coroutine each: bytes each, % of a core", "idle-connections 2 8000 0")]
 
 if __name__ == "__main__":
     own_rows.measure("bench-events", rows)

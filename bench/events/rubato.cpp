@@ -227,6 +227,10 @@ rubato::task<void> read_one(rubato::tcp_socket client) {
 
 /// The same for connections, each with a coroutine that waits for a byte.
 void idle_connections(unsigned workers, std::size_t count) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
   rubato::pool pool(workers);
   rubato::tcp_listener const listener(rubato::address::loopback(0));
   std::atomic<std::size_t> accepted{0};

@@ -77,8 +77,10 @@ class io_errors {
 public:
   io_errors(char const* what, std::error_code* code) noexcept
       : code_(code)
-      , what_(what) {
-    if (code != nullptr) code->clear();
+      , what_(what) {}
+  /// The operation begins.
+  void clear() const noexcept {
+    if (code_ != nullptr) code_->clear();
   }
   void report(std::errc e) const {
     if (code_ == nullptr) throw std::system_error(std::make_error_code(e), "rubato: " + std::string(what_));

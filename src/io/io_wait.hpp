@@ -11,7 +11,6 @@
 #include <chrono>
 #include <concepts>
 #include <coroutine>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -20,70 +19,66 @@ namespace rubato::detail {
 /// co_await: errc{}, the descriptor is ready, or the operation is to be tried again; timed_out;
 /// operation_canceled, the task was stopped or the descriptor was closed; device_or_resource_busy; else the
 /// kernel's error.
-class io_wait final : public wait_operation {
-  struct alarm final : timer {
-    io_wait& self;
-    explicit alarm(io_wait& s) noexcept
-        : self(s) {}
-    [[nodiscard]] bool claim() noexcept override { return self.remove(); }
-    void fire() noexcept override {
-      self.result_ = std::errc::timed_out;
-      count_fired(*self.counted_);
-      self.end_wait(made_ready_by::event);
-    }
-  };
-
+class io_wait final : public wait_operation, timer {
   descriptor_slot& slot_;
   int const fd_;
   direction const direction_;
-  std::optional<slot_seen> const before_; ///< before the operation was tried; of a descriptor of the library
-  std::errc result_{};
+  bool const is_edge_;
   bool by_event_ = false;
+  slot_seen const before_; ///< before the operation was tried; for an edge
+  std::errc result_{};
   pool_core* counted_ = nullptr; ///< the pool that counts this wait as armed
-  alarm alarm_{*this};
+
+  [[nodiscard]] bool claim() noexcept override { return remove(); }
+  void fire() noexcept override {
+    result_ = std::errc::timed_out;
+    count_fired(*counted_);
+    end_wait(made_ready_by::event);
+  }
 
   [[nodiscard]] bool insert() noexcept override {
     counted_ = coroutine().home();
     count_armed(*counted_); // until settle(), when the coroutine runs again
-    std::errc const e = before_ ? detail::await_edge(slot_, fd_, *before_, direction_, *this)
-                                : detail::await_level(slot_, fd_, direction_, *this);
+    std::errc const e = is_edge_ ? detail::await_edge(slot_, fd_, before_, direction_, *this)
+                                 : detail::await_level(slot_, fd_, direction_, *this);
     if (e == std::errc()) {
       // It is listed: from here on any thread may end the wait, and write the result, but it does not end
       // this object's life.
-      if (has_alarm()) arm(alarm_);
+      if (has_alarm()) arm(*this);
       return true;
     }
     if (e != std::errc::resource_unavailable_try_again) result_ = e;
     return false;
   }
-  [[nodiscard]] bool has_alarm() const noexcept { return alarm_.due != never; }
+  [[nodiscard]] bool has_alarm() const noexcept { return due != never; }
   [[nodiscard]] bool remove() noexcept override { return slot_.remove(direction_, *this); }
 
   void settle() noexcept {
     static_cast<void>(retire());
     // Afterwards no firer is in claim(). It may be past fire(), whose last touch was to end the wait.
-    if (has_alarm()) static_cast<void>(disarm(alarm_));
+    if (has_alarm()) static_cast<void>(disarm(*this));
     if (counted_ != nullptr) count_disarmed(*std::exchange(counted_, nullptr));
   }
 
-  io_wait(descriptor_slot& slot, int fd, direction d, std::optional<slot_seen> before,
+  io_wait(descriptor_slot& slot, int fd, direction d, bool is_edge, slot_seen before,
           std::chrono::steady_clock::time_point until) noexcept
       : slot_(slot)
       , fd_(fd)
       , direction_(d)
+      , is_edge_(is_edge)
       , before_(before) {
-    alarm_.due = until;
+    due = until;
     timed = true;
   }
 
 public:
   /// For the level of a descriptor of others.
   io_wait(descriptor_slot& slot, int fd, direction d, std::chrono::steady_clock::time_point until) noexcept
-      : io_wait(slot, fd, d, std::nullopt, until) {}
+      : io_wait(slot, fd, d, false, {}, until) {}
   /// For an edge of a descriptor of the library, after an operation that found nothing.
   io_wait(descriptor_slot& slot, int fd, direction d, slot_seen before,
           std::chrono::steady_clock::time_point until) noexcept
-      : io_wait(slot, fd, d, std::optional(before), until) {}
+      : io_wait(slot, fd, d, true, before, until) {}
   io_wait(io_wait const&) = delete;
   io_wait& operator=(io_wait const&) = delete;
   ~io_wait() { settle(); }

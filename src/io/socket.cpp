@@ -146,8 +146,8 @@ struct accept_one {
 /// which was reported. It is not tried any more when another operation has won its race; when it succeeds, or
 /// its error is a value, it wins.
 template<class Operation>
-rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, char const* name,
-                                                   std::error_code* error, time_point deadline = never) {
+rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, io_errors errors,
+                                                   time_point deadline = never) {
   using result = typename Operation::result;
   constexpr direction d = Operation::way;
   constexpr bool reads_stream = std::is_same_v<Operation, receive_some>;
@@ -156,7 +156,7 @@ rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, c
     among = co_await own_race();
   else if constexpr (requires { what.among; })
     among = what.among;
-  io_errors const errors(name, error);
+  errors.clear();
   if (!of.is_open(errors)) co_return result();
   bool begins = true;
   // In a race, what is there at the beginning is taken: the reader tries.
@@ -226,13 +226,23 @@ rubato::task<void> send_nothing(std::error_code* error) {
 
 rubato::task<std::size_t> receive(descriptor_ref const& of, bytes_to_fill into, time_point deadline,
                                   std::error_code* error) {
-  return carry_out(io_hold(of.get()), receive_some{into}, "read_some", error, deadline);
+  return carry_out(io_hold(of.get()), receive_some{into}, io_errors("read_some", error), deadline);
 }
 
 rubato::task<void> send_all(descriptor_ref const& of, bytes_to_send what, time_point deadline,
                             std::error_code* error) {
   if (what.empty()) return send_nothing(error);
-  return carry_out(io_hold(of.get()), send_rest{what}, "write_all", error, deadline);
+  return carry_out(io_hold(of.get()), send_rest{what}, io_errors("write_all", error), deadline);
+}
+
+rubato::task<udp_socket::datagram> receive_datagram(descriptor_ref const& of, bytes_to_fill into,
+                                                    std::error_code* error) {
+  return carry_out(io_hold(of.get()), receive_one{into}, io_errors("receive_from", error));
+}
+
+rubato::task<void> send_datagram(descriptor_ref const& of, bytes_to_send what, address const& to,
+                                 std::error_code* error) {
+  return carry_out(io_hold(of.get()), send_one{what, raw(to)}, io_errors("send_to", error));
 }
 
 /// Null: it has failed, which was reported.
@@ -242,7 +252,7 @@ rubato::task<descriptor_ref> accept(io_hold of, std::error_code* error, race_ent
   for (;;) {
     bool is_short = false;
     accept_one const one{among, is_short};
-    std::optional<int> const fd = co_await carry_out(of.another(), one, "accept", error);
+    std::optional<int> const fd = co_await carry_out(of.another(), one, errors);
     if (!fd) co_return nullptr;
     if (!is_short) co_return own(*fd, errors);
     bool stopped = false;
@@ -261,6 +271,7 @@ rubato::task<descriptor_ref> accept(io_hold of, std::error_code* error, race_ent
 rubato::task<descriptor_ref> connect(address server, time_point deadline, std::error_code* error) {
   constexpr auto pause = std::chrono::milliseconds(1);
   io_errors const errors("connect", error);
+  errors.clear();
   os::socket_address const a = raw(server);
   os::io_result r = os::make_socket(a, os::transport::stream);
   if (r.error != 0) {
@@ -416,18 +427,16 @@ task<unix_socket> unix_listener::accept_at(detail::io_hold at, std::error_code* 
 udp_socket::udp_socket(address const& at)
     : socket_base(detail::bound(at, os::transport::datagram)) {}
 task<udp_socket::datagram> udp_socket::receive_from(bytes_to_fill into) const {
-  return detail::carry_out(detail::io_hold(state_.get()), detail::receive_one{into}, "receive_from", nullptr);
+  return detail::receive_datagram(state_, into, nullptr);
 }
 task<udp_socket::datagram> udp_socket::receive_from(bytes_to_fill into, std::error_code& error) const {
-  return detail::carry_out(detail::io_hold(state_.get()), detail::receive_one{into}, "receive_from", &error);
+  return detail::receive_datagram(state_, into, &error);
 }
 task<void> udp_socket::send_to(bytes_to_send what, address to) const {
-  return detail::carry_out(detail::io_hold(state_.get()), detail::send_one{what, detail::raw(to)}, "send_to",
-                           nullptr);
+  return detail::send_datagram(state_, what, to, nullptr);
 }
 task<void> udp_socket::send_to(bytes_to_send what, address to, std::error_code& error) const {
-  return detail::carry_out(detail::io_hold(state_.get()), detail::send_one{what, detail::raw(to)}, "send_to",
-                           &error);
+  return detail::send_datagram(state_, what, to, &error);
 }
 
 } // namespace rubato
