@@ -5,6 +5,8 @@
 // adds to one shared count. The clock runs from the first post to the end of the last run, which the main
 // thread looks for every millisecond. nano: nothing else. micro: 100 random bits, each stored. heavy: 500;
 // every tenth run wakes and signals four others, others wait for 1 or 2 ms.
+#include "work.hpp"
+
 #include <rubato/rubato.hpp>
 
 #include <atomic>
@@ -12,7 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -21,18 +22,6 @@ namespace {
 
 using clock_type = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-std::mt19937& random_bits() {
-  thread_local std::mt19937 of_thread{std::random_device{}()};
-  return of_thread;
-}
-
-void work(int rounds) {
-  for (int i = 0; i != rounds; ++i) {
-    std::atomic<bool> flag(std::uniform_int_distribution<std::uint16_t>(0, 1)(random_bits()) == 1);
-    flag.store(true);
-  }
-}
 
 enum class load { nano, micro, heavy };
 
@@ -60,18 +49,16 @@ struct runs {
       , tasks(count) {
     for (repeated& t : tasks) t.all = this;
   }
-  repeated& any() {
-    return tasks[std::uniform_int_distribution<std::size_t>(0, tasks.size() - 1)(random_bits())];
-  }
+  repeated& any() { return tasks[draw_index(tasks.size())]; }
 };
 
 void repeated::run(rubato::routine& r) {
   if (all->what == load::heavy) static_cast<void>(r.receive_signal());
   ++done;
   all->total.fetch_add(1, std::memory_order_relaxed);
-  if (all->what == load::micro) work(100);
+  if (all->what == load::micro) draw_bits(100);
   if (all->what == load::heavy) {
-    work(500);
+    draw_bits(500);
     if (done % 10 == 0)
       for (int i = 0; i != 2; ++i) {
         all->any().routine.wake();
