@@ -14,18 +14,17 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/sched/future_state.hpp"
-
-#include <utility>
+#include "rubato/detail/base/counted_ref.hpp"
+#include "rubato/detail/pool/timed_job.hpp"
 
 namespace rubato {
 
 /// Refers to the task of a pool::enqueue_after() or enqueue_at(). Dropping the handle cancels nothing.
 class timer_handle {
   friend class pool;
-  detail::state_ref work_;
-  explicit timer_handle(detail::state_ref w) noexcept
-      : work_(std::move(w)) {}
+  detail::counted_ref<detail::timed_task> task_;
+  explicit timer_handle(detail::timed_task* adopted) noexcept
+      : task_(adopted) {}
 
 public:
   timer_handle() noexcept = default;

@@ -1,55 +1,58 @@
 #include "rubato/detail/pool/timed_job.hpp"
+#include "rubato/detail/sched/future_state.hpp"
 #include "rubato/timer_handle.hpp"
 #include "sched/core/lifecycle.hpp"
-#include "sched/core/owned_tasks.hpp"
 #include "sched/core/quiescence.hpp"
 #include "sched/worker/hazard_guard.hpp"
 
-#include <utility>
-
 namespace rubato::detail {
 
-void timed_start::begin(std::chrono::steady_clock::time_point t) noexcept {
-  pool_core& core = *self_.home();
-  owned_tasks_of(core).add(*this);
-  quiescence_of(core).armed();
-  counted_ = true;
+void timed_task::begin(std::chrono::steady_clock::time_point t) noexcept {
+  quiescence_of(core_).armed();
   due = t;
-  self_.hold(); // it may be due, run and end at once
-  state_ref const mine(&self_);
   arm(*this);
-  if (life_of(core).is_ending()) call_off();
+  // The pool's end looks through the wheels after it has begun: it finds the timer there, or its look comes
+  // before, under the same lock, and this thread sees that the pool ends.
+  if (life_of(core_).is_ending() && disarm(*this)) call_off();
 }
 
-void timed_start::fire() noexcept {
-  pool_core& core = *self_.home();
+void timed_task::fire() noexcept {
+  pool_core& core = core_;
   hazard_guard const here(core); // alive as long as it counts this timer
   quiescence_of(core).fired();
-  counted_ = false;
-  future_state& state = self_;
-  state.hold(); // it may run and end meanwhile
-  state_ref const mine(&state);
-  offer(state, made_ready_by::event);
-  owned_tasks_of(core).remove(*this);
+  queue_task(core, future_state::any_seat, priority::normal, *this,
+             made_ready_by::event); // it may run, and end
   quiescence_of(core).disarmed();
 }
 
-bool timed_start::take_back() noexcept { return disarm(*this); }
-
-bool timed_start::call_off() noexcept {
-  pool_core& core = *self_.home();
-  if (!disarm(*this)) return false;
-  {
-    hazard_guard const here(core); // alive as long as this timer is listed there
-    owned_tasks_of(core).remove(*this);
-    not_counted();
-  }
-  self_.drop(); // outside: it destroys the callable, which is user code
-  return true;
+bool timed_task::may_run(thread_context const* runner) noexcept {
+  return runner != nullptr && !life_of(*runner->core).is_discarding();
 }
 
-void timed_start::not_counted() noexcept {
-  if (std::exchange(counted_, false)) quiescence_of(*self_.home()).disarmed();
+void timed_task::finish() noexcept {
+  drop();
+  release();
+}
+
+void timed_task::end(pool_core& core) noexcept {
+  {
+    hazard_guard const here(core); // alive as long as it counts this timer
+    quiescence_of(core).disarmed();
+  }
+  drop(); // outside: it destroys the callable, which is user code
+}
+
+void timed_task::call_off() noexcept {
+  end(core_);
+  release();
+}
+
+bool timed_task::cancel() noexcept {
+  pool_core& core = core_; // before the lock: its cache line comes at the same time as the timer's
+  bool const mine = disarm(*this);
+  if (mine) end(core);
+  release(mine ? 2 : 1); // the timer's too
+  return mine;
 }
 
 } // namespace rubato::detail
@@ -57,9 +60,8 @@ void timed_start::not_counted() noexcept {
 namespace rubato {
 
 bool timer_handle::cancel() noexcept {
-  if (!work_) return false;
-  detail::state_ref const mine = std::move(work_);
-  return mine->call_off();
+  detail::timed_task* const t = task_.let_go();
+  return t != nullptr && t->cancel();
 }
 
 } // namespace rubato

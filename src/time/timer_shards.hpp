@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -126,6 +127,21 @@ public:
     clock_ns next = latest;
     for (shard& s : std::span(shards_).first(used)) next = std::min(next, fire(s, now));
     return program(next, set_alarm);
+  }
+
+  /// Takes the timers for which `wanted` is true out of the first `used` shards, and passes each to `end`,
+  /// without locks. It may miss a timer that is armed meanwhile. In time linear in the number of all timers.
+  template<class Wanted, class End>
+  void take_out(unsigned used, Wanted wanted, End end) noexcept {
+    for (shard& s : std::span(shards_).first(used))
+      for (unsigned level = timer_wheel::all_levels; level-- != 0;) { // downwards, as timers move
+        timer* taken = nullptr;
+        {
+          lock const guard(s.guard);
+          taken = s.wheel.take_out(level, wanted);
+        }
+        while (taken != nullptr) end(*std::exchange(taken, taken->next_));
+      }
   }
 
   // Around fork(): the child has no timers.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -67,6 +68,8 @@ class timer_wheel {
   void pick(place p, clock_ns now, timer_batch& out, std::size_t steps) noexcept;
 
 public:
+  static constexpr unsigned all_levels = levels + 1; ///< with the list beyond the last one
+
   /// The timer is in no wheel.
   void insert(timer& t) noexcept;
   /// The timer is in this wheel.
@@ -79,6 +82,22 @@ public:
   /// No timer here is due earlier; never_ns: the wheel is empty. After a take_due() that has done all, it is
   /// later than `now`.
   [[nodiscard]] clock_ns earliest() const noexcept;
+  /// Takes out those timers of a level for which `wanted` is true: a list through their links.
+  template<class Wanted>
+  [[nodiscard]] timer* take_out(unsigned level, Wanted wanted) noexcept {
+    timer* taken = nullptr;
+    for (unsigned slot = 0, n = level == far ? 1 : slots; slot != n; ++slot) {
+      timer* const first = at({level, slot}).first;
+      timer* const last = first != nullptr ? first->previous_ : nullptr;
+      for (timer *t = first, *next = nullptr; t != nullptr; t = t != last ? next : nullptr) {
+        next = t->next_;
+        if (!wanted(*t)) continue;
+        erase(*t);
+        t->next_ = std::exchange(taken, t);
+      }
+    }
+    return taken;
+  }
   /// Takes out all timers.
   void clear() noexcept;
 };

@@ -1,5 +1,6 @@
 #include "sched/monitor/timers.hpp"
 
+#include "base/thread_number.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "sched/worker/event_source.hpp"
 #include "time/timer_shards.hpp"
@@ -32,13 +33,7 @@ unsigned shards_in_use() noexcept {
   return known.get();
 }
 
-/// Threads take the shards in turn.
-unsigned shard_of_thread() noexcept {
-  static relaxed<unsigned> last;
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit unsigned mine = most_shards;
-  if (mine == most_shards) mine = last.add(1) % shards_in_use();
-  return mine;
-}
+unsigned shard_of_thread() noexcept { return thread_number() & (shards_in_use() - 1); }
 
 time_point to_time_point(clock_ns t) noexcept {
   using clock = std::chrono::steady_clock;
@@ -67,6 +62,11 @@ time_point fire_timers_until(time_point latest) noexcept {
   clock_ns const now = to_ns(std::chrono::steady_clock::now());
   // The caller sleeps until the time that it gets: its alarm needs no setting.
   return to_time_point(storage.shards.fire(shards_in_use(), now, to_ns(latest), [](clock_ns) {}));
+}
+
+void call_off_timers(pool_core const& core) noexcept {
+  storage.shards.take_out(
+      shards_in_use(), [&core](timer const& t) { return t.ends_with(core); }, [](timer& t) { t.call_off(); });
 }
 
 void lock_timers() noexcept { storage.shards.lock_all(); }

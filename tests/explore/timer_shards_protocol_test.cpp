@@ -95,6 +95,37 @@ void disarming(execution& e) {
   e.thread([o] { o->s.fire_all(1); });
 }
 
+/// The pool of the timers ends while one is armed, one is about to fire and one is disarmed: as
+/// timed_task::begin() and lifecycle::ask_owned_tasks(). Each ends once. `Looks`: the armer asks afterwards
+/// whether the pool ends.
+template<bool Looks = true>
+void calling_off(execution& e) {
+  struct world : state {
+    stub late{*this}, due{*this}, disarmed{*this};
+    policy::atomic<bool> ending{false};
+    void end(rubato::detail::timer& t) { static_cast<stub&>(t).fire(); }
+  };
+  auto const w = std::make_shared<world>();
+  w->arm(w->due, 0, now);
+  w->arm(w->disarmed, 1, now + 2'000);
+  e.thread([w] {
+    w->arm(w->late, 0, now + 1'000);
+    // relaxed: the lock orders it.
+    if (Looks && w->ending.load(std::memory_order_relaxed) && w->timers.disarm(w->late)) w->end(w->late);
+  });
+  e.thread([w] {
+    w->ending.store(true, std::memory_order_relaxed);
+    w->timers.take_out(
+        shards, [](rubato::detail::timer const&) { return true; },
+        [w](rubato::detail::timer& t) { w->end(t); });
+  });
+  e.thread([w] {
+    if (w->timers.disarm(w->disarmed)) w->end(w->disarmed);
+    static_cast<void>(w->timers.fire(shards, now, never_ns, [](clock_ns) {}));
+  });
+  e.finally([w] { EXPLORE_ASSERT(w->ended.load(std::memory_order_relaxed) == 3); });
+}
+
 /// Two threads fire.
 void two_firers(execution& e) {
   auto const s = std::make_shared<state>();
@@ -159,13 +190,19 @@ void handover(execution& e) {
   });
 }
 
-explore::tests const all{arming<0>, arming<1>, arming_earlier, disarming, two_firers, planned, handover<>};
+explore::tests const all{arming<0>,     arming<1>,  arming_earlier, disarming,
+                         calling_off<>, two_firers, planned,        handover<>};
 
 TEST(timer_shards_protocol, fires_what_is_due) {
   explore::expect_all_pass({.max_executions = 50'000, .random = 5'000}, all);
 }
 TEST(timer_shards_protocol, would_forget_a_deadline_if_the_monitor_did_not_ask_again) {
   EXPECT_FALSE(explore::run({.max_executions = 50'000}, handover<false>).ok);
+}
+TEST(timer_shards_protocol, would_leave_a_timer_to_a_pool_that_has_ended_if_its_armer_did_not_look) {
+  explore::options const few{.preemptions = 1, .stale = 0, .spurious = 0};
+  EXPECT_FALSE(explore::run(few, calling_off<false>).ok);
+  EXPECT_TRUE(explore::run(few, calling_off<>).exhausted);
 }
 TEST(timer_shards_protocol, needs_every_order) {
   explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "timer_shards.hpp"}, all);

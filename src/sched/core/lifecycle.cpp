@@ -6,6 +6,7 @@
 #include "sched/monitor/monitor.hpp"
 #include "sched/monitor/outside_waiters.hpp"
 #include "sched/monitor/shutdown_report.hpp"
+#include "sched/monitor/timers.hpp"
 #include "sched/worker/park.hpp"
 
 #include <algorithm>
@@ -252,6 +253,7 @@ void lifecycle::ask_owned_tasks() noexcept {
     core_.owned.request_stop(), static_cast<void>(core_.routines.drop());
   else
     core_.owned.request_drain();
+  call_off_timers(core_);
   core_.routines.wake_timed(); // when the pool discards: those that were about to wait
 }
 

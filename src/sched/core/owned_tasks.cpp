@@ -57,7 +57,6 @@ void owned_tasks::request(stop_level level) noexcept {
           work.stop.request_stop();
         else
           work.stop.request_drain();
-        work.call_off();
       }
     }
 }

@@ -1,4 +1,4 @@
-// The tasks that wait in a pool: coroutines that have been suspended at least once, timers, continuations
+// The tasks that wait in a pool: coroutines that have been suspended at least once, continuations
 // that are to run there. At its end the pool drops the tasks that no event will resume.
 // docs/design/coroutines.md
 #pragma once

@@ -15,6 +15,9 @@ void fire_timers() noexcept;
 [[nodiscard]] std::chrono::steady_clock::time_point
 fire_timers_until(std::chrono::steady_clock::time_point latest) noexcept;
 
+/// Calls off the timers that end with that pool. It may miss one that is armed meanwhile.
+void call_off_timers(pool_core const& core) noexcept;
+
 /// Under a lock of the timers: the alarm, the reactor's or the monitor's, must ring at `due`; it would ring
 /// later. In monitor.cpp.
 void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept;

@@ -88,10 +88,11 @@ public:
 
   /// relaxed: the caller has a reference already.
   void hold() noexcept { value_.fetch_add(1, std::memory_order_relaxed); }
-  /// True: it was the last, and the caller destroys the object. No read-modify-write in that case.
-  [[nodiscard]] bool release() noexcept {
+  /// The caller has n. True: they were the last, and it destroys the object. No read-modify-write in that
+  /// case.
+  [[nodiscard]] bool release(std::uint32_t n = 1) noexcept {
     // acq_rel: pairs with the other threads' release(), because the last one destroys what they have written.
-    return value_.load(std::memory_order_acquire) == 1 || value_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    return value_.load(std::memory_order_acquire) == n || value_.fetch_sub(n, std::memory_order_acq_rel) == n;
   }
   /// False: the caller has the only reference, and keeps it.
   [[nodiscard]] bool release_unless_last() noexcept {

@@ -277,11 +277,8 @@ timer_handle pool::enqueue_at(std::chrono::steady_clock::time_point t, F&& f) {
   if constexpr (!detail::can_be_queued<F>()) {
     return {};
   } else {
-    detail::pool_core& c = core();
-    auto* const made = detail::make_in_slab<detail::timed_job<std::decay_t<F>>>(std::forward<F>(f));
-    timer_handle handle{detail::state_ref(made)};
-    made->settle(&c);
-    made->timer.begin(t);
+    timer_handle handle(detail::make_in_slab<detail::timed_job<std::decay_t<F>>>(core(), std::forward<F>(f)));
+    handle.task_->begin(t);
     return handle;
   }
 }

@@ -1,77 +1,89 @@
 // Tasks that are queued at a point in time. docs/design/timers.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
 #include "rubato/detail/future/job.hpp"
-#include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/sched/task.hpp"
 #include "rubato/detail/sched/timer.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 namespace rubato::detail {
 
-/// A callable whose exceptions go to on_unhandled, also those of the task or future that it returns.
-template<class F>
-class detached_call {
-  F f_;
+/// A task and its timer. The timer has a reference, which passes to the queue when it fires; each handle has
+/// one. In no list but the wheel's: the pool's end finds it there.
+class timed_task : public task, timer {
+  pool_core& core_;
+  references holders_{2}; // the timer's, and that of the first handle
 
-public:
-  template<class G>
-  explicit detached_call(G&& g)
-      : f_(std::forward<G>(g)) {}
-  void operator()() noexcept {
-    try {
-      if constexpr (goes_on<F>)
-        queue_detached(*current->core, false, std::move(f_));
-      else
-        static_cast<void>(call(*current, std::move(f_)));
-    } catch (...) {
-      unhandled(*current);
-    }
-  }
-};
-
-/// The timer of a state. It is among its pool's owned tasks until it fires or is cancelled.
-class timed_start final : timer, owned_task {
-  future_state& self_;
-  bool counted_ = false; ///< among the pool's armed timers
-
+  [[nodiscard]] bool ends_with(pool_core const& core) const noexcept override { return &core == &core_; }
+  /// The timer was disarmed: destroys the callable.
+  void end(pool_core& core) noexcept;
+  void call_off() noexcept override;
   void fire() noexcept override;
+  /// Destroys the callable, if it is there.
+  virtual void drop() noexcept = 0;
+  virtual void dispose() noexcept = 0;
+
+protected:
+  timed_task(pool_core& c, exec_type e) noexcept
+      : task(e)
+      , core_(c) {
+    holds_capacity = false;
+  }
+  ~timed_task() = default;
+  /// False: the pool discards what has not begun.
+  [[nodiscard]] static bool may_run(thread_context const* runner) noexcept;
+  /// For the queue: the task has run, or will not.
+  void finish() noexcept;
 
 public:
-  explicit timed_start(future_state& s) noexcept
-      : owned_task(s)
-      , self_(s) {}
-  /// On the state's pool.
+  timed_task(timed_task const&) = delete;
+  timed_task& operator=(timed_task const&) = delete;
+
+  /// Called once, by a thread that has a handle.
   void begin(std::chrono::steady_clock::time_point t) noexcept;
-  /// True: the work will not begin, and was dropped.
-  bool call_off() noexcept;
-  /// True: the work will not begin.
-  [[nodiscard]] bool take_back() noexcept;
-  /// The work was dropped before the timer was due.
-  void not_counted() noexcept;
+  /// For a handle, whose reference it takes. True: the task will not begin, and was dropped.
+  bool cancel() noexcept;
+  void hold() noexcept { holders_.hold(); }
+  void release(std::uint32_t n = 1) noexcept {
+    if (holders_.release(n)) dispose();
+  }
 };
 
+/// Exceptions go to on_unhandled, also those of the task or future that the callable returns.
 template<class F>
-class timed_job final : public value_job<detached_call<F>> {
-  using base = value_job<detached_call<F>>;
+class timed_job final : public timed_task {
+  until_called<F> f_;
+
+  static void run(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<timed_job&>(base);
+    if (may_run(runner)) {
+      try {
+        if constexpr (goes_on<F>)
+          queue_detached(*runner->core, false, std::move(self.f_.get()));
+        else
+          static_cast<void>(call(*runner, std::move(self.f_.get())));
+      } catch (...) {
+        unhandled(*runner);
+      }
+    }
+    self.finish();
+  }
+  void drop() noexcept override { f_.reset(); }
+  void dispose() noexcept override {
+    std::destroy_at(this);
+    deallocate(this, sizeof(timed_job));
+  }
 
 public:
-  timed_start timer{*this};
-
   template<class G>
-  explicit timed_job(G&& g)
-      : base(2U, nullptr, std::forward<G>(g)) {}
-  [[nodiscard]] bool withdraw(owned_task const& /*as*/) noexcept override { return timer.take_back(); }
-  bool call_off() noexcept override { return timer.call_off(); }
-  /// Without an exception, which would cost more than the timer: a timer_handle has no result to ask for.
-  void drop() noexcept override {
-    timer.not_counted();
-    this->f_.reset();
-    this->complete();
-  }
-  void dispose() noexcept override { dispose_state(this); }
+  timed_job(pool_core& c, G&& g)
+      : timed_task(c, &run)
+      , f_(std::forward<G>(g)) {}
 };
 
 } // namespace rubato::detail

@@ -26,6 +26,7 @@
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/base/counted_ref.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/result.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
@@ -169,8 +170,6 @@ public:
   /// Takes the waiting work out of the object that it waits for. True: no thread will resume it, and the
   /// caller drops the work. Called when no thread runs in the pool.
   [[nodiscard]] virtual bool withdraw(owned_task const& /*as*/) noexcept { return false; }
-  /// Work that waits for a point in time does not begin. True: it was dropped.
-  virtual bool call_off() noexcept { return false; }
 
   /// The pool whose work it is; null: none. A continuation may still move. A state that waits for other
   /// pools' work may outlive its own pool: a caller that is not sure that the pool lives uses
@@ -309,32 +308,7 @@ template<class T>
   return !owned || input.is_promised();
 }
 
-/// One reference to a state.
-class state_ref {
-  future_state* state_ = nullptr;
-
-public:
-  state_ref() noexcept = default;
-  explicit state_ref(future_state* adopted) noexcept
-      : state_(adopted) {}
-  state_ref(state_ref&& other) noexcept
-      : state_(std::exchange(other.state_, nullptr)) {}
-  state_ref(state_ref const& other) noexcept
-      : state_(other.state_) {
-    if (state_ != nullptr) state_->hold();
-  }
-  state_ref& operator=(state_ref other) noexcept {
-    std::swap(state_, other.state_);
-    return *this;
-  }
-  ~state_ref() {
-    if (state_ != nullptr) state_->release();
-  }
-  [[nodiscard]] future_state* get() const noexcept { return state_; }
-  future_state* operator->() const noexcept { return state_; }
-  explicit operator bool() const noexcept { return state_ != nullptr; }
-  [[nodiscard]] future_state* let_go() noexcept { return std::exchange(state_, nullptr); }
-};
+using state_ref = counted_ref<future_state>;
 
 /// True if it had not ended when fork() made this process: then it never will, and only the parent's copy
 /// goes on.

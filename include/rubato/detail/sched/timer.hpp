@@ -7,6 +7,7 @@
 
 namespace rubato::detail {
 
+class pool_core;
 class timer;
 
 /// A timer's place in its wheel, used only by that wheel and its shard.
@@ -50,6 +51,12 @@ public:
   [[nodiscard]] virtual bool claim() noexcept { return true; }
   /// Without locks, once. After the call the firer does not touch the timer.
   virtual void fire() noexcept = 0;
+
+  // At the end of a pool.
+
+  /// Under that lock. True: the timer is taken out, and call_off() is called in place of fire().
+  [[nodiscard]] virtual bool ends_with(pool_core const& /*core*/) const noexcept { return false; }
+  virtual void call_off() noexcept {}
 };
 
 /// Thread-safe. The timer may have fired, and be gone, when this returns.
