@@ -276,34 +276,68 @@ std::uint64_t next_random(std::uint64_t& s) {
   return s;
 }
 
+std::chrono::microseconds some_time(std::uint64_t& s) {
+  return std::chrono::seconds(60) + microseconds(next_random(s) % 600'000'000);
+}
+
+/// body(number of the thread, its random numbers) over and over on `threads` threads: ns of CPU time of each.
+template<class Body>
+double cpu_ns_of(unsigned threads, Body body) {
+  std::size_t const rounds = 300'000;
+  std::atomic<bool> go{false};
+  std::vector<std::jthread> all;
+  for (unsigned t = 0; t != threads; ++t)
+    all.emplace_back([&, t] {
+      std::uint64_t s = 88172645463325252ULL + t * 7919;
+      while (!go) std::this_thread::yield();
+      for (std::size_t i = 0; i != rounds; ++i) body(t, s);
+    });
+  double const used = cpu_microseconds();
+  go = true;
+  all.clear(); // joined
+  return (cpu_microseconds() - used) * 1e3 / static_cast<double>(rounds * threads);
+}
+
+/// The library's timers without a task: as a sleep or a deadline has one.
+void arm_alone(unsigned threads, std::size_t count) {
+  struct idle : rubato::detail::timer {
+    void fire() noexcept override {}
+  };
+  std::vector<idle> pending(count);
+  struct alignas(128) aside : idle {}; // never in a coroutine
+  std::vector<aside> own(threads);
+  std::uint64_t seed = 88172645463325252ULL;
+  auto const begin = clock_type::now();
+  auto const arm_at = [begin](idle& t, std::uint64_t& s) {
+    t.due = begin + some_time(s);
+    rubato::detail::arm(t);
+  };
+  for (idle& p : pending) arm_at(p, seed);
+  double const pair = cpu_ns_of(threads, [&](unsigned t, std::uint64_t& s) {
+    arm_at(own[t], s);
+    static_cast<void>(rubato::detail::disarm(own[t]));
+  });
+  double const again = cpu_ns_of(threads, [&](unsigned t, std::uint64_t& s) {
+    std::size_t const share = count / threads;
+    idle& p = pending[t * share + next_random(s) % share];
+    static_cast<void>(rubato::detail::disarm(p));
+    arm_at(p, s);
+  });
+  for (idle& p : pending) static_cast<void>(rubato::detail::disarm(p));
+  std::printf("timer-alone %.0f %.0f\n", pair, again);
+}
+
 /// Arm and cancel on `threads` threads beside `count` pending deadlines: ns of CPU time of each pair. Then:
 /// the same to cancel a random pending one and to arm it anew.
 void arm(unsigned threads, std::size_t count) {
+  arm_alone(threads, count);
   rubato::pool pool(1);
   std::vector<rubato::timer_handle> pending(count);
   std::uint64_t seed = 88172645463325252ULL;
-  auto const some_time = [](std::uint64_t& s) {
-    return std::chrono::seconds(60) + microseconds(next_random(s) % 600'000'000);
-  };
   for (auto& p : pending) p = pool.enqueue_after(some_time(seed), [] {});
-  std::size_t const rounds = 300'000;
-  auto const timed = [&](auto body) {
-    std::atomic<bool> go{false};
-    std::vector<std::jthread> all;
-    for (unsigned t = 0; t != threads; ++t)
-      all.emplace_back([&, t] {
-        std::uint64_t s = 88172645463325252ULL + t * 7919;
-        while (!go) std::this_thread::yield();
-        for (std::size_t i = 0; i != rounds; ++i) body(t, s);
-      });
-    double const used = cpu_microseconds();
-    go = true;
-    all.clear(); // joined
-    return (cpu_microseconds() - used) * 1e3 / static_cast<double>(rounds * threads);
-  };
-  double const pair =
-      timed([&](unsigned, std::uint64_t& s) { pool.enqueue_after(some_time(s), [] {}).cancel(); });
-  double const again = timed([&](unsigned t, std::uint64_t& s) {
+  double const pair = cpu_ns_of(
+      threads, [&](unsigned, std::uint64_t& s) { pool.enqueue_after(some_time(s), [] {}).cancel(); });
+  double const again = cpu_ns_of(threads, [&](unsigned t, std::uint64_t& s) {
     std::size_t const share = count / threads;
     auto& p = pending[t * share + next_random(s) % share];
     p.cancel();

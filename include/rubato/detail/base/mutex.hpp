@@ -18,7 +18,8 @@ class RUBATO_CAPABILITY basic_mutex {
 
   void lock_slow() noexcept RUBATO_NOT_ANALYSED { // returns with the lock
     for (unsigned i = 0; i != Policy::spins; ++i) {
-      if (try_lock()) return;
+      // relaxed: only to leave the line to its owner while it is locked.
+      if (word_.load(std::memory_order_relaxed) == unlocked && try_lock()) return;
       Policy::pause();
     }
     // acquire: pairs with the exchange in unlock(), because the former owner's writes are the data that the
