@@ -57,13 +57,15 @@ double front(unsigned senders, std::size_t items) {
   std::size_t const each = items / senders + 1;
   std::vector<item> nodes(each * senders);
   std::vector<count> popped(1);
-  alignas(64) std::atomic<std::uint64_t> pushed{0}; // as there, each push is counted
+  alignas(64) std::atomic<std::uint64_t> pushed{
+      0}; // as there, counted before each push; the consumer takes the count at each look
   std::atomic<bool> go{false};
   std::vector<std::jthread> threads;
   threads.emplace_back([&](std::stop_token stop) {
-    while (!stop.stop_requested())
-      if (std::uint64_t const n = pop_some(queue, nodes.size()))
-        popped[0].items.fetch_add(n, std::memory_order_relaxed);
+    while (!stop.stop_requested()) {
+      static_cast<void>(pop_some(queue, nodes.size()));
+      popped[0].items.fetch_add(pushed.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+    }
   });
   for (unsigned i = 0; i != senders; ++i)
     threads.emplace_back([&, mine = nodes.data() + i * each] {
