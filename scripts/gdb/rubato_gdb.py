@@ -121,7 +121,7 @@ def derives_from(name, bases):
 
 def state_of(future):
     """The state that a future refers to; null: none."""
-    return future["state_"]["state_"]
+    return future["state_"]["object_"]
 
 
 def is_done(state):
