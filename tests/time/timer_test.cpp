@@ -197,6 +197,24 @@ TEST_P(timers, pending_when_the_pool_discards_are_called_off) {
   EXPECT_TRUE(book.balance());
 }
 
+TEST_P(timers, outlast_the_end_of_another_pool) {
+  accounts book, others;
+  std::vector<rubato::timer_handle> kept;
+  {
+    rubato::pool mortal(GetParam());
+    for (int i = 0; i != 300; ++i) { // of all levels of the wheel, and beyond the last
+      auto const due = i % 30 == 0 ? rubato::never : steady_clock::now() + 10s * (i * i * i);
+      kept.push_back(pool.enqueue_at(due, [job = book.make()]() mutable { job(); }));
+      static_cast<void>(mortal.enqueue_at(due, [job = others.make()]() mutable { job(); }));
+    }
+  }
+  EXPECT_EQ(others.dropped(), 300);
+  EXPECT_EQ(book.dropped(), 0);
+  for (auto& k : kept) EXPECT_TRUE(k.cancel());
+  EXPECT_TRUE(book.balance());
+  EXPECT_TRUE(pool.wait_idle());
+}
+
 TEST_P(timers, armed_while_the_pool_ends) {
   if (pool.size() == 0) return;
   accounts book;
