@@ -7,7 +7,7 @@
 #include "rubato/detail/sched/thread_context.hpp"
 #include "sched/core/lifecycle.hpp"
 #include "sched/core/owned_tasks.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
 #include "sched/worker/search.hpp"
 
 #include <new>

@@ -3,9 +3,9 @@
 
 #include "rubato/detail/sched/pool_access.hpp"
 #include "sched/core/owned_tasks.hpp"
-#include "sched/monitor/monitor.hpp"
+#include "sched/process/hazard_guard.hpp"
+#include "sched/process/pool_registry.hpp"
 #include "sched/worker/await.hpp"
-#include "sched/worker/hazard_guard.hpp"
 #include "sched/worker/pool_thread.hpp"
 
 #include <cstddef>

@@ -1,9 +1,8 @@
 // How the failure of detached work gets to on_unhandled. docs/design/futures.md
 #include "rubato/detail/future/detached.hpp"
 
-#include "sched/core/pool_core.hpp"
-#include "sched/monitor/monitor.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
+#include "sched/process/pool_registry.hpp"
 
 #include <optional>
 #include <utility>
@@ -19,7 +18,7 @@ failure_report::failure_report(future_state& j) noexcept
 
 void failure_report::watch(pool_core& c) noexcept {
   where_ = &c;
-  serial_ = c.serial;
+  serial_ = serial_of(c);
   static_cast<void>(job_.waiters.add(*this));
 }
 
@@ -35,8 +34,7 @@ void failure_report::ended(future_waiter& base, completions& /*more*/) noexcept 
 
 void failure_report::send(std::exception_ptr e) noexcept {
   std::optional<hazard_guard> there;
-  if (!guard_if_there(where_, there) || where_->serial != serial_) { // another pool may have got its address
-    there.reset();
+  if (!guard_if_there(where_, serial_, there)) {
     pool_core* const moved_to = job_.home();
     if (moved_to == where_ || !guard_if_there(moved_to, there)) {
       job_.release();
@@ -45,12 +43,12 @@ void failure_report::send(std::exception_ptr e) noexcept {
     where_ = moved_to;
   }
   error_ = std::move(e);
-  where_->enqueue(this);
+  queue(*where_, this);
 }
 
 void failure_report::tell(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {
   auto& self = static_cast<failure_report&>(base);
-  self.where_->unhandled(std::move(self.error_));
+  unhandled(*self.where_, std::move(self.error_));
   self.job_.release();
 }
 

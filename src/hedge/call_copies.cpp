@@ -8,7 +8,7 @@
 #include "rubato/hedge_policy.hpp"
 #include "rubato/thread_pool.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
 
 #include <algorithm>
 #include <cstddef>

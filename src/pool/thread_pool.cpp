@@ -34,10 +34,6 @@ pool& pool_or_current(pool* p) {
 
 pool_core* some_core() { return core_of(pool_or_current(nullptr)); }
 
-unsigned size_of(pool_core& c) noexcept { return c.size(); }
-void queue(pool_core& c, task* t) noexcept { c.enqueue(t); }
-void queue_in_class(pool_core& c, priority p, task* t) noexcept { c.enqueue_as(p, t); }
-
 void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg) {
   thread_context& before = *current;
   pool& target = pool_or_current(p);

@@ -3,7 +3,7 @@
 #include "rubato/timer_handle.hpp"
 #include "sched/core/lifecycle.hpp"
 #include "sched/core/quiescence.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
 
 namespace rubato::detail {
 

@@ -7,10 +7,13 @@
 #include "rubato/routine.hpp"
 
 #include "os/die.hpp"
+#include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/pool_core.hpp"
-#include "sched/monitor/monitor.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/core/quiescence.hpp"
+#include "sched/core/waiting_routines.hpp"
+#include "sched/process/hazard_guard.hpp"
+#include "sched/process/pool_registry.hpp"
 
 #include <optional>
 #include <thread>
@@ -88,7 +91,7 @@ void routine::post(pool& p) {
   if (!state_.begin_post()) die_posted_twice();
   core_ = &core;
   if (!has_deadline_) {
-    core.enqueue(this);
+    queue(core, this);
     return;
   }
   if (place()) return;
@@ -101,25 +104,25 @@ bool routine::place() noexcept {
   pool_core& core = *core_;
   if (!has_deadline_ || (due != never && due <= std::chrono::steady_clock::now())) {
     state_.queue(has_deadline_);
-    core.enqueue(this);
+    queue(core, this);
     return true;
   }
   state_.clear_expired();
-  if (due != never && core.life.is_ending()) due = never; // no wait for time begins any more
-  core.routines.add(*this);
+  if (due != never && life_of(core).is_ending()) due = never; // no wait for time begins any more
+  waiting_routines_of(core).add(*this);
   // seq_cst, here and in is_ending(): pair with request_shutdown() and close_pool(), because this thread
   // joins the list before it asks, and they write before they look at the list.
-  if (core.life.is_discarding() || core.life.is_closed()) {
-    core.routines.remove(*this);
-    core.routines.left(this);
-    core.quiescence.tell_waiters();
+  if (life_of(core).is_discarding() || life_of(core).is_closed()) {
+    waiting_routines_of(core).remove(*this);
+    waiting_routines_of(core).left(this);
+    quiescence_of(core).tell_waiters();
     return false;
   }
   if (due != never) {
-    core.quiescence.armed();
+    quiescence_of(core).armed();
     arm(*this);
     // The pool's end may have passed the list already, or find the routine there.
-    if (core.life.is_ending()) static_cast<void>(state_.raise(routine_flag::woken));
+    if (life_of(core).is_ending()) static_cast<void>(state_.raise(routine_flag::woken));
   }
   if (!state_.wait()) go_on();
   return true;
@@ -132,20 +135,20 @@ void routine::leave_queued(made_ready_by cause) noexcept {
   if (&core != current->core) here.emplace(core); // alive as long as the routine is in its list
   bool const timed = due != never;
   if (timed && cause != made_ready_by::event) static_cast<void>(disarm(*this)); // else it has fired
-  core.routines.remove(*this);
+  waiting_routines_of(core).remove(*this);
   if (cause == made_ready_by::event)
-    core.enqueue_event(this);
+    queue_task(core, future_state::any_seat, priority::normal, *this, made_ready_by::event);
   else
-    core.enqueue(this);
-  if (timed) core.quiescence.disarmed();
-  core.routines.left(this);
-  core.quiescence.tell_waiters();
+    queue(core, this);
+  if (timed) quiescence_of(core).disarmed();
+  waiting_routines_of(core).left(this);
+  quiescence_of(core).tell_waiters();
 }
 
 void routine::go_on() noexcept { leave_queued(made_ready_by::task); }
 
 bool routine::claim() noexcept {
-  core_->quiescence.fired();
+  quiescence_of(*core_).fired();
   return state_.raise(routine_flag::expired);
 }
 
@@ -159,10 +162,10 @@ void routine::let_go() noexcept {
   pool_core& core = *core_;
   if (due != never) {
     static_cast<void>(disarm(*this));
-    core.quiescence.disarmed();
+    quiescence_of(core).disarmed();
   }
   state_.finish(); // before the pool may end: its owner then destroys the routine
-  core.routines.left(this);
+  waiting_routines_of(core).left(this);
 }
 
 /// The destructor of a routine that is not idle.

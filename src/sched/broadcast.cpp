@@ -1,6 +1,10 @@
 // The same function once on every seat.
 #include "rubato/detail/base/atomics.hpp"
-#include "sched/core/pool_core.hpp"
+#include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/core/task_queues.hpp"
+#include "sched/threads/thread_registry.hpp"
 #include "sched/worker/park.hpp"
 
 #include <algorithm>
@@ -69,17 +73,17 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
   // worker, which runs that seat's copy.
   seat const* const own = me.worker.load(std::memory_order_relaxed) ? me.sits_on() : nullptr;
   {
-    auto const held = core.life.hold(); // a snapshot: no seat opens or closes meanwhile
-    std::size_t const n = core.size();
+    auto const held = life_of(core).hold(); // a snapshot: no seat opens or closes meanwhile
+    std::size_t const n = size_of(core);
     prepare(arg, n);
     copies.reserve(n);
     for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
     state.left.add(n);
     for (std::size_t i = 0; i != n; ++i)
-      if (seat& s = core.queues.seat_at(static_cast<unsigned>(i)); &s == own)
+      if (own != nullptr && own->index == i)
         copies[i]->kept = true;
       else
-        core.enqueue_for(s, copies[i].get());
+        queue_task(core, static_cast<std::uint16_t>(i), priority::normal, *copies[i]);
   }
   if (copies.empty()) return;
   // The waiter first runs the copy for its own seat.
@@ -91,9 +95,10 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
   auto const stranded = [&](copy const& c) {
     // No thread sits there and none can be called: only the waiter is left to run it.
     return !c.begun.is_raised() &&
-           (c.dropped.is_raised() || (core.queues.seat_at(static_cast<unsigned>(c.seat_index))
+           (c.dropped.is_raised() || (queues_of(core)
+                                              .seat_at(static_cast<unsigned>(c.seat_index))
                                               .occupant.load(std::memory_order_acquire) == nullptr &&
-                                      core.threads.no_thread_to_call()));
+                                      threads_of(core).no_thread_to_call()));
   };
   auto const ended = [&] { return state.left.is_over(); };
   while (!ended()) {
@@ -111,7 +116,7 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
 
 void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
                       void (*body)(void*, std::size_t seat, thread_context&), void* arg) {
-  on_pool(&c.handle(), [&](thread_context&) { broadcast(c, prepare, body, arg); });
+  on_pool(&handle_of(c), [&](thread_context&) { broadcast(c, prepare, body, arg); });
 }
 
 } // namespace rubato::detail

@@ -3,9 +3,10 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/pool_core.hpp"
-#include "sched/monitor/monitor.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/process/hazard_guard.hpp"
+#include "sched/process/pool_registry.hpp"
+#include "sched/worker/search.hpp"
 
 #include <future>
 #include <optional>
@@ -19,7 +20,7 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
   s.holds_capacity = false; // the capacity has been released
   queue_state::taken const t = s.queued.take();
   if (t.ready) {
-    if (runner != nullptr && (!runner->core->life.is_discarding() || s.has_begun())) {
+    if (runner != nullptr && (!life_of(*runner->core).is_discarding() || s.has_begun())) {
       s.begun_by.set(runner->index + 1);
       s.resume(*runner);
     } else {
@@ -43,7 +44,7 @@ bool future_state::drop_unless_begun() noexcept {
 
 bool future_state::drop_if_stale(pool_core& where) noexcept {
   if (!queued.drop_if_stale()) return false;
-  if (std::exchange(holds_capacity, false)) where.capacity.release();
+  if (std::exchange(holds_capacity, false)) release_capacity(where);
   release();
   return true;
 }
@@ -115,17 +116,6 @@ void future_state::cancel() noexcept {
   }
 }
 
-void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry, made_ready_by cause) noexcept {
-  if (seat != future_state::any_seat)
-    core.enqueue_on(seat, &entry);
-  else if (c != priority::normal || cause == made_ready_by::event)
-    core.enqueue_as(c, &entry, cause == made_ready_by::event ? class_lane::events : class_lane::tasks);
-  else if (cause == made_ready_by::task)
-    core.enqueue_next(&entry);
-  else
-    core.enqueue(&entry);
-}
-
 // NOLINTBEGIN(clang-analyzer-core.*): work that is offered has a home
 void offer(future_state& s, made_ready_by cause) noexcept {
   // From the offer on another thread may claim it: it may move or end, and so may its pool.
@@ -144,22 +134,22 @@ void offer(future_state& s, made_ready_by cause) noexcept {
   if (auto const offered = s.queued.offer())
     queue_task(core, seat, offered.cls, s, cause);
   else
-    core.notify(); // every thread may wait, and have seen only claimed work in the queue
+    notify(core); // every thread may wait, and have seen only claimed work in the queue
 }
 // NOLINTEND(clang-analyzer-core.*)
 
 void queue_near(task& t, pool_core* made_at) noexcept {
   if (current->core != nullptr) {
-    current->core->enqueue(&t);
+    queue(*current->core, &t);
     return;
   }
   std::optional<hazard_guard> there;
   if (guard_if_there(made_at, there)) {
-    made_at->enqueue(&t);
+    queue(*made_at, &t);
     return;
   }
   try {
-    some_core()->enqueue(&t);
+    queue(*some_core(), &t);
   } catch (std::exception const&) { // no threads, or no memory
     t.exec(t, nullptr);
   }
@@ -205,9 +195,9 @@ void spawn_state(pool_core& c, future_state& s) noexcept {
   s.settle(&c);
   s.queued.offer_new();
   if (std::uint16_t const seat = s.seat.get(); seat != future_state::any_seat)
-    c.enqueue_on(seat, &s);
+    queue_task(c, seat, priority::normal, s, made_ready_by::call);
   else
-    c.enqueue(&s);
+    queue(c, &s);
 }
 
 void spawn_state_in_class(pool_core& c, future_state& s) noexcept {
@@ -217,9 +207,9 @@ void spawn_state_in_class(pool_core& c, future_state& s) noexcept {
 }
 
 std::uint16_t checked_seat(pool_core& c, unsigned seat) {
-  if (seat >= c.size())
+  if (seat >= size_of(c))
     throw std::out_of_range("rubato: spawn_on(" + std::to_string(seat) + "): the pool has " +
-                            std::to_string(c.size()) + " seats");
+                            std::to_string(size_of(c)) + " seats");
   return static_cast<std::uint16_t>(seat);
 }
 

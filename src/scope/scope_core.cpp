@@ -5,8 +5,8 @@
 #include "rubato/scope.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
+#include "sched/process/hazard_guard.hpp"
 #include "sched/worker/await.hpp"
-#include "sched/worker/hazard_guard.hpp"
 #include "sched/worker/park.hpp"
 
 #include <chrono>

@@ -337,11 +337,6 @@ public:
     if (s->vacant) take_seat(s, 0);
   }
 
-  [[nodiscard]] bool is_active(thread const& t) noexcept {
-    lock_guard const guard(mutex_);
-    return t.active;
-  }
-
   template<class F>
   void for_each_idle(F f) noexcept {
     lock_guard const guard(mutex_);

@@ -2,7 +2,8 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/monitor/progress_monitor.hpp"
 #include "sched/worker/park.hpp"
 
 namespace rubato::detail {
@@ -20,15 +21,18 @@ bool admitted(admission a) {
 
 } // namespace
 
-capacity::capacity(pool_core& core, std::optional<std::size_t> most) noexcept
+capacity::capacity(pool_core& core, lifecycle const& life, progress_monitor& progress,
+                   std::optional<std::size_t> most) noexcept
     : core_(core)
+    , life_(life)
+    , progress_(progress)
     , limit_(most, most_late) {}
 
 admission capacity::try_acquire() noexcept {
-  return limit_.try_acquire(core_.life.is_late(), [this] { return core_.life.is_closed(); });
+  return limit_.try_acquire(life_.is_late(), [this] { return life_.is_closed(); });
 }
 
-bool capacity::admit() noexcept { return !core_.life.is_late() || limit_.admit_late(); }
+bool capacity::admit() noexcept { return !life_.is_late() || limit_.admit_late(); }
 
 void capacity::acquire() {
   while (!admitted(try_acquire())) {
@@ -36,8 +40,8 @@ void capacity::acquire() {
       wait(thread_of(*current));
       return;
     }
-    if (core_.size() == 0) { // no other thread would release any
-      on_pool(&core_.handle(), [this](thread_context& me) { wait(thread_of(me)); });
+    if (life_.size() == 0) { // no other thread would release any
+      on_pool(&handle_of(core_), [this](thread_context& me) { wait(thread_of(me)); });
       return;
     }
     if (admitted(wait_outside())) return;
@@ -51,7 +55,7 @@ admission capacity::wait_outside() noexcept {
   queue_limit::waiter self(bell);
   limit_.enter(self);
   admission a = admission::full;
-  while ((a = try_acquire()) == admission::full && core_.size() != 0) bell.park();
+  while ((a = try_acquire()) == admission::full && life_.size() != 0) bell.park();
   limit_.leave(self);
   return a;
 }
@@ -68,16 +72,18 @@ void capacity::wait(pool_thread& t) noexcept {
 
 bool capacity::acquire_or_exceed() noexcept {
   if (try_acquire() == admission::granted) return true; // a task of the pool is not refused
-  if (!core_.progress.is_stranded()) return false;
+  if (!progress_.is_stranded()) return false;
   limit_.exceed();
   return true;
 }
 
 void admit(pool_core& c) {
-  if (!c.capacity.admit()) throw cancelled();
+  if (!capacity_of(c).admit()) throw cancelled();
 }
-void acquire_capacity(pool_core& c) { c.capacity.acquire(); }
-bool try_acquire_capacity(pool_core& c) noexcept { return c.capacity.try_acquire() == admission::granted; }
-void release_capacity(pool_core& c) noexcept { c.capacity.release(); }
+void acquire_capacity(pool_core& c) { capacity_of(c).acquire(); }
+bool try_acquire_capacity(pool_core& c) noexcept {
+  return capacity_of(c).try_acquire() == admission::granted;
+}
+void release_capacity(pool_core& c) noexcept { capacity_of(c).release(); }
 
 } // namespace rubato::detail

@@ -9,11 +9,15 @@
 
 namespace rubato::detail {
 
+class lifecycle;
 class pool_core;
+class progress_monitor;
 struct pool_thread;
 
 class capacity {
   pool_core& core_;
+  lifecycle const& life_;
+  progress_monitor& progress_;
   queue_limit limit_;
 
   void wait(pool_thread& t) noexcept;
@@ -21,7 +25,8 @@ class capacity {
   [[nodiscard]] bool acquire_or_exceed() noexcept;
 
 public:
-  capacity(pool_core& core, std::optional<std::size_t> most) noexcept;
+  capacity(pool_core& core, lifecycle const& life, progress_monitor& progress,
+           std::optional<std::size_t> most) noexcept;
 
   /// For one task of the caller: waits, or throws cancelled if it is refused.
   void acquire();
@@ -34,5 +39,8 @@ public:
   /// Callers that wait try again: the pool ends, or its size has changed.
   void wake_all() noexcept { limit_.wake_all(); }
 };
+
+/// The part of that pool, for code that needs no other part of it.
+[[nodiscard]] capacity& capacity_of(pool_core& c) noexcept;
 
 } // namespace rubato::detail

@@ -4,9 +4,10 @@
 #include "rubato/cancelled.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
-#include "sched/monitor/outside_waiters.hpp"
 #include "sched/monitor/shutdown_report.hpp"
 #include "sched/monitor/timers.hpp"
+#include "sched/process/outside_waiters.hpp"
+#include "sched/process/pool_registry.hpp"
 #include "sched/worker/park.hpp"
 
 #include <algorithm>
@@ -319,7 +320,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   }
   request_shutdown(how);
   seats_left const left; // of other pools
-  shutdown_report slow(core_, discard_at);
+  shutdown_report slow(core_, core_.name(), discard_at);
   auto const begin_discard = [&] {
     discard_at = std::chrono::steady_clock::time_point::max();
     request_shutdown(ending::discard);

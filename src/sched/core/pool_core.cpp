@@ -4,8 +4,9 @@
 #include "os/die.hpp"
 #include "os/thread.hpp"
 #include "sched/monitor/monitor.hpp"
-#include "sched/monitor/outside_waiters.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
+#include "sched/process/outside_waiters.hpp"
+#include "sched/process/pool_registry.hpp"
 #include "sched/worker/park.hpp"
 #include "sched/worker/search.hpp"
 
@@ -79,15 +80,15 @@ pool_core::pool_core(pool& handle, pool_options options)
     , life(*this, cpu_order(options_.cpus_, options_.place_))
     , queues(max_workers)
     , threads(*this, max_workers + options_.spares_ + max_guests)
-    , capacity(*this, options_.max_queued_)
-    , quiescence(*this)
+    , capacity(*this, life, progress, options_.max_queued_)
+    , quiescence(*this, life, queues, idle_threads)
     , progress(*this, max_workers) {
-  add_to_monitor(*this);
+  add_to_registry(*this);
 }
 
 pool_core::~pool_core() {
   if (life.is_abandoned()) return;
-  remove_from_monitor(*this); // from now on no thread finds it, and so none begins a hazard guard
+  remove_from_registry(*this); // from now on no thread finds it, and so none begins a hazard guard
   await_hazards(*this);
   threads.await_guests();
 }
@@ -272,17 +273,36 @@ void pool_core::unhandled(std::exception_ptr e) noexcept {
   os::die("a task threw: " + what + "; catch it in the task or set pool_options::on_unhandled");
 }
 
+void unhandled(pool_core& c, std::exception_ptr e) noexcept { c.unhandled(std::move(e)); }
 void unhandled(thread_context& runner) noexcept { runner.core->unhandled(std::current_exception()); }
+
+void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry, made_ready_by cause) noexcept {
+  if (seat != future_state::any_seat)
+    core.enqueue_on(seat, &entry);
+  else if (c != priority::normal || cause == made_ready_by::event)
+    core.enqueue_as(c, &entry, cause == made_ready_by::event ? class_lane::events : class_lane::tasks);
+  else if (cause == made_ready_by::task)
+    core.enqueue_next(&entry);
+  else
+    core.enqueue(&entry);
+}
 
 bool has_free_worker(pool_core const& c) noexcept {
   return c.idle_threads.wanted() != idle_set::want::monitor || c.size() == 0;
 }
 
 void notify(pool_core& c) noexcept { c.notify(); }
+unsigned size_of(pool_core& c) noexcept { return c.size(); }
+void queue(pool_core& c, task* t) noexcept { c.enqueue(t); }
+void queue_in_class(pool_core& c, priority p, task* t) noexcept { c.enqueue_as(p, t); }
+pool& handle_of(pool_core& c) noexcept { return c.handle(); }
 lifecycle& life_of(pool_core& c) noexcept { return c.life; }
+task_queues& queues_of(pool_core& c) noexcept { return c.queues; }
+capacity& capacity_of(pool_core& c) noexcept { return c.capacity; }
 thread_registry& threads_of(pool_core& c) noexcept { return c.threads; }
 quiescence& quiescence_of(pool_core& c) noexcept { return c.quiescence; }
 owned_tasks& owned_tasks_of(pool_core& c) noexcept { return c.owned; }
+waiting_routines& waiting_routines_of(pool_core& c) noexcept { return c.routines; }
 void leave_owned_tasks(pool_core& c, owned_task& r) noexcept {
   c.owned.remove(r);
   c.quiescence.tell_waiters();

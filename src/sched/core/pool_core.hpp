@@ -53,7 +53,6 @@ public:
   std::atomic<int> stragglers{0}; ///< losers of hedges that still run; relaxed: a count for stats()
   relaxed<unsigned> spinning;     ///< threads that wait awake for a task aside
 
-  /// Unique in the process, as an address is not: a new pool may get the address of an old one.
   std::uint64_t const serial = [] {
     static relaxed<std::uint64_t> last;
     return last.add(1) + 1;

@@ -1,7 +1,9 @@
 #include "sched/core/quiescence.hpp"
 
 #include "rubato/detail/base/deadline.hpp"
-#include "sched/core/pool_core.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/core/task_queues.hpp"
 #include "sched/worker/park.hpp"
 #include "sched/worker/search.hpp"
 
@@ -12,13 +14,13 @@ namespace rubato::detail {
 bool quiescence::now() const noexcept {
   auto const begun = [this] { // by the threads that searched
     std::uint64_t n = 0;
-    for (unsigned i = 0, seats = core_.queues.seats(); i != seats; ++i)
-      n += core_.queues.seat_at(i).counts[counted::began];
+    for (unsigned i = 0, seats = queues_.seats(); i != seats; ++i)
+      n += queues_.seat_at(i).counts[counted::began];
     return n;
   };
   return state_.holds(
-      begun, [this] { return !core_.idle_threads.no_thread_runs(); },
-      [this] { return core_.queues.any_queued() || any_latent(core_); });
+      begun, [this] { return !idle_threads_.no_thread_runs(); },
+      [this] { return queues_.any_queued() || any_latent(core_); });
 }
 
 bool quiescence::sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept {
@@ -30,18 +32,18 @@ bool quiescence::sleep(std::uint32_t changes, std::chrono::steady_clock::time_po
 
 /// After a thread went idle, left or began to search: it may have been the last one that ran.
 void quiescence::tell_waiters() noexcept {
-  if (!core_.idle_threads.no_thread_runs()) return;
+  if (!idle_threads_.no_thread_runs()) return;
   // Both pair with request_shutdown() and `announcement`: the thread that writes ending_ or announces itself
   // looks at the pool afterwards.
-  bool const ends = core_.life.has_begun_to_end();
+  bool const ends = life_.has_begun_to_end();
   if (ends || is_awaited()) wake_all();
-  if (ends) core_.life.end_if_quiet();
+  if (ends) life_.end_if_quiet();
 }
 
 void quiescence::disarmed() noexcept {
   state_.disarm(thread_number());
   // Mostly no thread waits, and the counts of other threads need not be read.
-  if ((is_awaited() || core_.life.has_begun_to_end()) && !any_armed()) tell_waiters();
+  if ((is_awaited() || life_.has_begun_to_end()) && !any_armed()) tell_waiters();
 }
 
 bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_closed) {
@@ -59,13 +61,13 @@ bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_cl
   seats_left const left; // of other pools
   // Tasks queued in a closed pool are for its next life. A timer may be firing there: that of a call that
   // began when the pool was closed.
-  auto const closed = [&] { return or_closed && core_.life.is_closed(); };
+  auto const closed = [&] { return or_closed && life_.is_closed(); };
   auto const is_over = [&] { return closed() && !any_armed(); };
-  auto const to_drive = [&] { return core_.size() == 0 && !closed() && has_ready(core_) && has_time(); };
+  auto const to_drive = [&] { return life_.size() == 0 && !closed() && has_ready(core_) && has_time(); };
   for (;;) {
     if (to_drive())
-      on_pool(&core_.handle(), [&](thread_context& me) {
-        while (core_.size() == 0 && !closed() && has_time() && run_one(core_, thread_of(me))) {
+      on_pool(&handle_of(core_), [&](thread_context& me) {
+        while (life_.size() == 0 && !closed() && has_time() && run_one(core_, thread_of(me))) {
         }
       });
     std::uint32_t const changes = state_.changes();
@@ -74,8 +76,8 @@ bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_cl
   }
 }
 
-void count_armed(pool_core& c) noexcept { c.quiescence.armed(); }
-void count_disarmed(pool_core& c) noexcept { c.quiescence.disarmed(); }
-void count_fired(pool_core& c) noexcept { c.quiescence.fired(); }
+void count_armed(pool_core& c) noexcept { quiescence_of(c).armed(); }
+void count_disarmed(pool_core& c) noexcept { quiescence_of(c).disarmed(); }
+void count_fired(pool_core& c) noexcept { quiescence_of(c).fired(); }
 
 } // namespace rubato::detail

@@ -4,6 +4,7 @@
 
 #include "base/thread_number.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "sync/idle_set.hpp"
 #include "sync/quiet.hpp"
 
 #include <chrono>
@@ -11,10 +12,15 @@
 
 namespace rubato::detail {
 
+class lifecycle;
 class pool_core;
+class task_queues;
 
 class quiescence {
   pool_core& core_;
+  lifecycle& life_;
+  task_queues const& queues_;
+  idle_set const& idle_threads_;
   quiet state_;
   relaxed<std::uint64_t> timers_fired_; // for stats()
 
@@ -22,8 +28,12 @@ class quiescence {
   [[nodiscard]] bool sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept;
 
 public:
-  explicit quiescence(pool_core& core) noexcept
-      : core_(core) {}
+  quiescence(pool_core& core, lifecycle& life, task_queues const& queues,
+             idle_set const& idle_threads) noexcept
+      : core_(core)
+      , life_(life)
+      , queues_(queues)
+      , idle_threads_(idle_threads) {}
 
   /// False: a thread will call tell_waiters() later.
   [[nodiscard]] bool now() const noexcept;

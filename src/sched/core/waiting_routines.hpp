@@ -12,6 +12,8 @@
 
 namespace rubato::detail {
 
+class pool_core;
+
 class waiting_routines {
   struct alignas(64) stripe {
     mutex guard;
@@ -42,5 +44,8 @@ public:
   /// Lets go of all that wait. True: there was one.
   bool drop() noexcept;
 };
+
+/// The part of that pool, for code that needs no other part of it.
+[[nodiscard]] waiting_routines& waiting_routines_of(pool_core& c) noexcept;
 
 } // namespace rubato::detail

@@ -2,14 +2,10 @@
 // docs/design/monitor.md
 #pragma once
 
-#include "sched/worker/hazard_guard.hpp"
 #include "sync/monitor_sleep.hpp"
-
-#include <optional>
 
 namespace rubato::detail {
 
-class pool_core;
 struct pool_thread;
 
 inline constinit monitor_sleep sleep_of_monitor;
@@ -19,9 +15,9 @@ inline void nudge_monitor(monitor_rest depth = monitor_rest::asleep) noexcept {
   sleep_of_monitor.nudge(depth);
 }
 
-/// The monitor looks at registered pools only. The first starts its thread. Throws std::system_error.
-void add_to_monitor(pool_core& core);
-void remove_from_monitor(pool_core& core) noexcept;
+/// Starts its thread, unless it runs already. Under the lock of the registry of pools, which it walks. Throws
+/// std::system_error.
+void start_monitor();
 
 /// Would a thread that the caller makes be scheduled as one that the monitor makes?
 [[nodiscard]] bool schedules_like_monitor() noexcept;
@@ -29,11 +25,9 @@ void remove_from_monitor(pool_core& core) noexcept;
 /// monitor takes.
 void make_on_monitor(pool_thread& t) noexcept;
 
-/// Every thread that waits in any pool looks again.
-void wake_all_waiters() noexcept;
-/// Begins a hazard guard if there is such a pool; it may be gone, or null.
-[[nodiscard]] bool guard_if_there(pool_core const* core, std::optional<hazard_guard>& here) noexcept;
-/// Was there such a pool when fork() made this process? Its threads are in the parent.
-[[nodiscard]] bool was_left_behind(pool_core const* core) noexcept;
+// Around fork(): the child has no monitor.
+void lock_monitor() noexcept;
+void unlock_monitor() noexcept;
+void forget_monitor() noexcept;
 
 } // namespace rubato::detail

@@ -1,7 +1,10 @@
 #include "sched/monitor/shutdown_report.hpp"
 
 #include "os/clock.hpp"
-#include "sched/core/pool_core.hpp"
+#include "sched/core/lifecycle.hpp"
+#include "sched/core/owned_tasks.hpp"
+#include "sched/core/task_queues.hpp"
+#include "sched/threads/thread_registry.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -42,17 +45,17 @@ void shutdown_report::print() noexcept {
     auto const us =
         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began_);
     std::string text =
-        "rubato: pool '" + core_.name() + "' has been ending for " + seconds(us.count()) + ". It waits for\n";
+        "rubato: pool '" + name_ + "' has been ending for " + seconds(us.count()) + ". It waits for\n";
     os::ticks const now = os::now();
-    core_.threads.records.for_each([&](pool_thread& t) {
-      if (core_.idle_threads.is_active(t)) text += line_of(t, now);
+    threads_of(core_).records.for_each([&](pool_thread& t) {
+      if (pool_thread::is_in_task(t.boundaries.get())) text += line_of(t, now);
     });
-    if (std::size_t const n = core_.queues.size(); n != 0)
+    if (std::size_t const n = queues_of(core_).size(); n != 0)
       text += "  " + std::to_string(n) + " queued task(s)\n";
-    if (std::size_t const n = core_.owned.count(); n != 0)
+    if (std::size_t const n = owned_tasks_of(core_).count(); n != 0)
       text += "  " + std::to_string(n) +
               " coroutine(s) or timers that are suspended; what they await must resume them\n";
-    if (core_.life.is_discarding())
+    if (life_of(core_).is_discarding())
       text += "a discard has asked all tasks to stop, and waits for those that run\n";
     else if (discard_at_ != std::chrono::steady_clock::time_point::max())
       text += "when its grace is over it begins to discard, which ends the waits of tasks\n";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 namespace rubato::detail {
 
@@ -10,14 +11,17 @@ class pool_core;
 /// Made when a shutdown begins. Prints once, a second later.
 class shutdown_report {
   pool_core& core_;
+  std::string const& name_;
   std::chrono::steady_clock::time_point const discard_at_;
   std::chrono::steady_clock::time_point const began_ = std::chrono::steady_clock::now();
   bool printed_ = false;
 
 public:
   /// `discard_at`: when the shutdown begins to discard; the clock's max(): never by itself.
-  shutdown_report(pool_core& core, std::chrono::steady_clock::time_point discard_at) noexcept
+  shutdown_report(pool_core& core, std::string const& name,
+                  std::chrono::steady_clock::time_point discard_at) noexcept
       : core_(core)
+      , name_(name)
       , discard_at_(discard_at) {}
   /// When it is to be printed; the clock's max() afterwards.
   [[nodiscard]] std::chrono::steady_clock::time_point due() const noexcept;

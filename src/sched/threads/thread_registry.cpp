@@ -5,7 +5,7 @@
 #include "os/thread.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
 #include "sched/worker/worker.hpp"
 
 #include <algorithm>

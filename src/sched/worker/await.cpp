@@ -4,9 +4,9 @@
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/monitor/monitor.hpp"
-#include "sched/monitor/outside_waiters.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
+#include "sched/process/outside_waiters.hpp"
+#include "sched/process/pool_registry.hpp"
 #include "sched/worker/park.hpp"
 #include "sched/worker/search.hpp"
 

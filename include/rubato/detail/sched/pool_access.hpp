@@ -43,6 +43,7 @@ void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
 [[nodiscard]] unsigned size_of(pool_core& c) noexcept;
 /// The started pool.
 [[nodiscard]] pool_core* core_of(pool& p);
+[[nodiscard]] pool& handle_of(pool_core& c) noexcept;
 /// The current pool, else the global one, for work that may run on any pool.
 [[nodiscard]] pool_core* some_core();
 

@@ -6,6 +6,7 @@
 #include "rubato/detail/sched/callable.hpp"
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -25,6 +26,8 @@ struct task : queue_node {
 
 /// Reports the exception of a task without a future; called in its handler.
 void unhandled(thread_context& runner) noexcept;
+/// The same for the exception of work that has gone on after its task.
+void unhandled(pool_core& c, std::exception_ptr e) noexcept;
 
 template<class F>
 class closure_task final : public task {

@@ -1,4 +1,4 @@
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
 
 #include "os/die.hpp"
 #include "rubato/detail/base/atomics.hpp"

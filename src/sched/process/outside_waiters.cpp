@@ -1,10 +1,10 @@
-#include "sched/monitor/outside_waiters.hpp"
+#include "sched/process/outside_waiters.hpp"
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "sched/core/lifecycle.hpp"
-#include "sched/monitor/monitor.hpp"
-#include "sched/worker/hazard_guard.hpp"
+#include "sched/process/hazard_guard.hpp"
+#include "sched/process/pool_registry.hpp"
 #include "sched/worker/search.hpp"
 
 #include <optional>
