@@ -19,223 +19,13 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/base/result.hpp"
-#include "rubato/detail/sched/callable.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/fork/invoke.hpp"
 
-#include <exception>
-#include <memory>
-#include <new>
-#include <tuple>
-#include <type_traits>
 #include <utility>
-
-// A fork writes a job into the caller's frame and links it into the thread's chain of latent jobs. It
-// publishes nothing and wakes no thread; docs/design/take.md explains how other threads steal the job. The
-// order of this file follows the fast path: cold code is out of line and costs the caller's code only the
-// call.
 
 namespace rubato {
 
 namespace detail {
-
-/// Calls a callable of a join: without arguments, or, for `context_call`, with a context. F is deduced as for
-/// a forwarding reference.
-template<class... Context>
-struct joined_call {
-  template<class F>
-  using callee = called_as<F, Context&...>;
-  template<class F>
-  using result = brought_t<callee<F>, Context&...>;
-  template<class F>
-  static constexpr bool accepts = fits<callee<F>, Context&...>;
-
-  /// The value, std::monostate for void. In the common case this is the only frame between the join and the
-  /// callable, and the join is the only one between this and the user's code: a debugger shows each frame.
-  template<class F>
-  [[gnu::always_inline]] static value_of<result<F>> stayed(std::remove_reference_t<F>& f,
-                                                           thread_context& me) {
-    using flat = flattened<call_result_t<callee<F>, Context&...>>;
-    if constexpr (wants_token<callee<F>, Context&...> || flat::is_task || flat::is_future ||
-                  std::is_member_pointer_v<std::remove_cvref_t<F>>) {
-      return call_and_wait(me, static_cast<callee<F>>(f), static_cast<Context&>(me.stayed())...);
-    } else if constexpr (std::is_void_v<result<F>>) {
-      static_cast<callee<F>>(f)(static_cast<Context&>(me.stayed())...);
-      return {};
-    } else {
-      return static_cast<callee<F>>(f)(static_cast<Context&>(me.stayed())...);
-    }
-  }
-  template<class F>
-  static decltype(auto) moved(std::remove_reference_t<F>& f, thread_context& me) {
-    return call_and_wait(me, static_cast<callee<F>>(f), static_cast<Context&>(me.moved())...);
-  }
-};
-using plain_call = joined_call<>;
-using context_call = joined_call<context>;
-
-/// The latent second half of a join, in the joiner's frame.
-template<class Call, class G>
-class join_job : public latent_job {
-  using result_type = typename Call::template result<G>;
-  uninitialized<result_slot<result_type>> result_; // built by the thief
-  uninitialized<std::exception_ptr> error_;        // f's, if it throws
-
-  [[gnu::noinline, gnu::cold]] static void exec_elsewhere(latent_job& base, thread_context& runner) {
-    std::construct_at(&static_cast<join_job&>(base).result_.value);
-    run_stolen(base, runner, [](latent_job& job, thread_context& me) {
-      auto& self = static_cast<join_job&>(job);
-      self.result_.value.fill([&]() -> decltype(auto) { return Call::template moved<G>(self.g.get(), me); });
-    });
-  }
-
-public:
-  using value_type = value_of<result_type>;
-  held<G> g;
-
-  [[gnu::always_inline]] explicit join_job(held<G> from) noexcept
-      : latent_job(&exec_elsewhere)
-      , g(from) {}
-
-  /// After pop() was false.
-  [[gnu::noinline, gnu::cold]] value_type settle(thread_context& me) {
-    if (me.chain.pop_slow()) return Call::template stayed<G>(g.get(), me);
-    wait_for(me, stolen_job.value);
-    struct cleanup {
-      join_job& job;
-      ~cleanup() { std::destroy_at(&job.result_.value); }
-    } const guard{*this};
-    return result_.value.take();
-  }
-
-  /// f has thrown; called by its handler.
-  [[gnu::noinline, gnu::cold]] void note_error() noexcept {
-    std::construct_at(&error_.value, std::current_exception());
-  }
-  /// Called after the handler, so that jobs that this thread runs meanwhile do not see f's exception. Unlinks
-  /// the job, or stops it, waits for it and drops its result.
-  [[noreturn, gnu::noinline, gnu::cold]] void rethrow(thread_context& me) {
-    std::exception_ptr const error = std::move(error_.value);
-    std::destroy_at(&error_.value);
-    if (!me.chain.pop_settled()) {
-      stop_stolen(stolen_job.value);
-      wait_for(me, stolen_job.value);
-      std::destroy_at(&result_.value);
-    }
-    std::rethrow_exception(error);
-  }
-};
-
-template<class Call, class F, class G>
-using join_result =
-    std::pair<value_of<typename Call::template result<F>>, value_of<typename Call::template result<G>>>;
-
-/// Room for f's result, which may be a reference, while g runs. The join builds it there and destroys it.
-template<class T>
-struct first_result {
-  using stored = std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_const_t<T>>;
-  uninitialized<stored> room;
-
-  struct destroyed {
-    stored& value;
-    [[gnu::always_inline]] ~destroyed() { std::destroy_at(std::addressof(value)); }
-  };
-  [[gnu::always_inline]] T&& get() noexcept {
-    if constexpr (std::is_reference_v<T>)
-      return static_cast<T&&>(*room.value);
-    else
-      return static_cast<T&&>(room.value);
-  }
-};
-
-/// A join off the fast path: another thread requests work, the chain is full, there is no asymmetric barrier,
-/// or the thread belongs to no pool.
-template<class Call, class F, class G>
-[[gnu::noinline, gnu::cold]] join_result<Call, F, G> join_slow(thread_context& me, held<F> f, held<G> g) {
-  using pair = join_result<Call, F, G>;
-  if (me.core == nullptr)
-    return on_pool(nullptr,
-                   [&](thread_context& guest) -> pair { return join_slow<Call, F, G>(guest, f, g); });
-  if (me.chain.full()) {
-    typename pair::first_type a = Call::template stayed<F>(f.get(), me);
-    return pair(std::forward<typename pair::first_type>(a), Call::template stayed<G>(g.get(), me));
-  }
-  join_job<Call, G> job(g);
-  me.chain.push(&job);
-  poll_requests(me);
-  typename pair::first_type a = [&]() -> typename pair::first_type {
-    try {
-      return Call::template stayed<F>(f.get(), me);
-    } catch (...) {
-      job.note_error();
-    }
-    job.rethrow(me);
-  }();
-  bool const mine = me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced();
-  if (mine)
-    return pair(std::forward<typename pair::first_type>(a), Call::template stayed<G>(job.g.get(), me));
-  return pair(std::forward<typename pair::first_type>(a), job.settle(me));
-}
-
-/// join(f, g), or join(context, f, g).
-template<class... Context>
-struct join_operator {
-private:
-  using call = joined_call<Context...>;
-  [[gnu::always_inline]] static thread_context& me_of() noexcept { return *current; }
-  [[gnu::always_inline]] static thread_context& me_of(context& c) noexcept { return thread_context::of(c); }
-
-  template<class F, class G>
-  [[nodiscard]] static consteval bool accepts() {
-    constexpr bool f_fits = call::template accepts<F>, g_fits = call::template accepts<G>;
-    if constexpr (sizeof...(Context) == 0) {
-      static_assert(f_fits, "rubato: join(f, g): f must be callable as f()");
-      static_assert(g_fits, "rubato: join(f, g): g must be callable as g()");
-    } else {
-      static_assert(f_fits, "rubato: join(context, f, g): f must be callable as f(context&)");
-      static_assert(g_fits, "rubato: join(context, f, g): g must be callable as g(context&)");
-    }
-    return f_fits && g_fits;
-  }
-
-public:
-  template<class F, class G>
-  [[gnu::always_inline]] auto operator()(Context&... context, F&& first, G&& second) const {
-    if constexpr (accepts<F, G>()) {
-      using pair = join_result<call, F, G>;
-      thread_context& me = me_of(context...);
-      held<F> f(first);
-      held<G> g(second);
-      if (me.chain.must_poll()) [[unlikely]]
-        return join_slow<call, F, G>(me, f, g);
-      join_job<call, G> job(g);
-      me.chain.push(&job);
-      first_result<typename pair::first_type> a;
-      using stored = typename decltype(a)::stored;
-      bool failed = false;
-      try {
-        // Not in a function of its own: see joined_call::stayed().
-        if constexpr (std::is_reference_v<typename pair::first_type>)
-          a.room.value = std::addressof(call::template stayed<F>(f.get(), me));
-        else
-          ::new (static_cast<void*>(std::addressof(a.room.value)))
-              stored(call::template stayed<F>(f.get(), me));
-      } catch (...) {
-        job.note_error();
-        failed = true;
-      }
-      if (failed) job.rethrow(me);
-      typename decltype(a)::destroyed const when_left{a.room.value};
-      if (me.chain.pop()) [[likely]]
-        // Call the job's own copy of g: a register that holds g across f would cost f's leaf calls a
-        // prologue.
-        return pair(a.get(), call::template stayed<G>(job.g.get(), me));
-      return pair(a.get(), job.settle(me));
-    } else {
-      return std::pair<refused, refused>();
-    }
-  }
-};
 
 /// Runs f() on this thread and, at the same time if a worker is free, g(). Returns both results as a
 /// std::pair, with std::monostate for void. A thread outside any pool joins pool::global() for the call.
@@ -265,36 +55,17 @@ struct join_fn : join_operator<>, join_operator<context> {
   /// join(f, g) on the pool p. The calling thread is a member of p for the duration of the call.
   template<class F, class G>
   auto operator()(pool& p, F&& f, G&& g) const {
-    static_assert(fits<called_as<F>>, "rubato: join(pool, f, g): f must be callable as f()");
-    static_assert(fits<called_as<G>>, "rubato: join(pool, f, g): g must be callable as g()");
-    if constexpr (fits<called_as<F>> && fits<called_as<G>>)
-      return on_pool(&p, [&](thread_context&) { return (*this)(std::forward<F>(f), std::forward<G>(g)); });
-    else
-      return std::pair<refused, refused>();
+    return join_on(p, std::forward<F>(f), std::forward<G>(g));
   }
 };
 
 struct with_context_fn : pool_forms<with_context_fn> {
-private:
-  template<class F>
-  static constexpr bool accepts = fits<called_as<F, context&>, context&>;
-  template<class F>
-  using result = brought_if_fits_t<called_as<F, context&>, context&>;
-
-public:
   /// Calls f(context&) with the calling thread's context, which begins a recursion. The context is valid
   /// until f returns. A task or future that f returns is awaited. f runs as a member of the given pool, else
   /// of the caller's own, else of pool::global().
   template<class F>
-  static auto on(pool* p, F&& f) -> result<F> {
-    static_assert(accepts<F>, "rubato: with_context(f): f must be callable as f(context&)");
-    if constexpr (!accepts<F>)
-      return {};
-    else if (p == nullptr && current->core != nullptr)
-      return static_cast<result<F>>(context_call::stayed<F>(f, *current));
-    else
-      return static_cast<result<F>>(on_pool(
-          p, [&](thread_context& me) -> value_of<result<F>> { return context_call::stayed<F>(f, me); }));
+  static auto on(pool* p, F&& f) -> brought_if_fits_t<called_as<F, context&>, context&> {
+    return call_with_context(p, std::forward<F>(f));
   }
 };
 
@@ -303,32 +74,7 @@ struct invoke_fn : pool_forms<invoke_fn> {
   /// with std::monostate for void. Otherwise like nested joins: see join().
   template<class F, class... Rest>
   static auto on(pool* p, F&& f, Rest&&... rest) {
-    static_assert(accepts<F, Rest...>, "rubato: invoke(f, g, ...): each must be callable as f()");
-    if constexpr (!accepts<F, Rest...>)
-      return std::tuple<decltype(static_cast<void>(rest), refused())..., refused>();
-    else if (p == nullptr)
-      return run(std::forward<F>(f), std::forward<Rest>(rest)...);
-    else
-      return on_pool(p,
-                     [&](thread_context&) { return run(std::forward<F>(f), std::forward<Rest>(rest)...); });
-  }
-
-private:
-  template<class... Fs>
-  static constexpr bool accepts = (fits<called_as<Fs>> && ...);
-
-  template<class F, class... Rest>
-  static auto run(F&& f, Rest&&... rest) {
-    using first = value_of<plain_call::result<F>>;
-    if constexpr (sizeof...(Rest) == 0) {
-      if (current->core == nullptr)
-        return on_pool(nullptr,
-                       [&](thread_context& me) { return std::tuple<first>(plain_call::stayed<F>(f, me)); });
-      return std::tuple<first>(plain_call::stayed<F>(f, *current));
-    } else {
-      auto halves = join_fn{}(std::forward<F>(f), [&] { return run(std::forward<Rest>(rest)...); });
-      return std::tuple_cat(std::tuple<first>(std::forward<first>(halves.first)), std::move(halves.second));
-    }
+    return invoke_on(p, std::forward<F>(f), std::forward<Rest>(rest)...);
   }
 };
 

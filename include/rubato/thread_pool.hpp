@@ -17,7 +17,6 @@
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
-#include "rubato/detail/sched/blocking_region.hpp"
 #include "rubato/detail/sched/callable.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/future.hpp"
@@ -39,10 +38,6 @@ namespace rubato {
 
 template<class T>
 class task;
-
-namespace detail {
-void lose_core(pool& p, unsigned workers) noexcept;
-} // namespace detail
 
 /// How many CPUs this process may use: the size of its affinity mask, or the CPU quota of its control groups
 /// (v1 and v2, nested, rounded up) if that is less. Never 0. Reads /proc and /sys.
@@ -304,9 +299,6 @@ private:
 
 namespace detail {
 
-/// The pool that free functions use: the caller's own, else the global one.
-[[nodiscard]] pool& pool_or_current(pool* p);
-
 struct blocking_fn {
   /// Calls f(), which may block in the kernel. Meanwhile another thread may occupy the caller's seat. Outside
   /// a pool it only calls f. Returns the result of f, or of the task or future that f returns.
@@ -316,17 +308,7 @@ struct blocking_fn {
   /// or bound to its seat, and the work that the caller has forked or spawned, start after 10 ms, on a thread
   /// without a seat.
   template<class F>
-  auto operator()(F&& f) const -> brought_if_fits_t<F> {
-    static_assert(fits<F>, "rubato: blocking(f): f must be callable as f()");
-    if constexpr (!fits<F>) {
-      return {};
-    } else {
-      thread_context& me = *current;
-      if (me.core == nullptr) return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
-      blocking_region const guard(me, history_of<std::remove_cvref_t<F>>);
-      return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
-    }
-  }
+  auto operator()(F&& f) const -> brought_if_fits_t<F>;
 };
 
 struct enqueue_fn : pool_forms<enqueue_fn> {

@@ -5,6 +5,7 @@
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/pool/timed_job.hpp"
+#include "rubato/detail/sched/blocking_region.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <cstddef>
@@ -156,6 +157,19 @@ public:
       : task(&run)
       , shared_(&b) {}
 };
+
+template<class F>
+auto blocking_fn::operator()(F&& f) const -> brought_if_fits_t<F> {
+  static_assert(fits<F>, "rubato: blocking(f): f must be callable as f()");
+  if constexpr (!fits<F>) {
+    return {};
+  } else {
+    thread_context& me = *current;
+    if (me.core == nullptr) return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
+    blocking_region const guard(me, history_of<std::remove_cvref_t<F>>);
+    return static_cast<brought_t<F>>(call_and_wait(me, std::forward<F>(f)));
+  }
+}
 
 } // namespace detail
 

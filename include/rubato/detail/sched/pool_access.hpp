@@ -41,6 +41,10 @@ void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
 
 /// The number of workers that the pool is to have.
 [[nodiscard]] unsigned size_of(pool_core& c) noexcept;
+/// The pool that free functions use: the caller's own, else the global one.
+[[nodiscard]] pool& pool_or_current(pool* p);
+/// In the child after fork(): the pool has lost its threads, and starts again with `workers` at its next use.
+void lose_core(pool& p, unsigned workers) noexcept;
 /// The started pool.
 [[nodiscard]] pool_core* core_of(pool& p);
 [[nodiscard]] pool& handle_of(pool_core& c) noexcept;
