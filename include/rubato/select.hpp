@@ -20,42 +20,14 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/channel.hpp"
-#include "rubato/detail/base/atomics.hpp"
-#include "rubato/detail/coro/race_wait.hpp"
-#include "rubato/task.hpp"
+#include "rubato/detail/async_sync/selection.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 namespace rubato {
 
 namespace detail {
-
-/// The result of a callable that is called with the result of its operation.
-template<class A, class F>
-using selected_result = std::invoke_result_t<F&, awaited_t<A>>;
-
-/// True if each callable accepts the result of its operation and all return the same type; otherwise an
-/// assertion fails with a message.
-template<class... As, class... Fs>
-[[nodiscard]] consteval bool can_be_selected(std::type_identity<selected<As, Fs>>... /*of*/) {
-  constexpr bool called = (std::is_invocable_v<Fs&, awaited_t<As>> && ...);
-  static_assert(called, "rubato: select(c.receiving(f), d.sending(value, g), ...): f must be callable as "
-                        "f(std::optional<value>), as receive() yields it, and g as g(bool)");
-  if constexpr (called) {
-    using first = std::tuple_element_t<0, std::tuple<std::type_identity<selected_result<As, Fs>>...>>;
-    constexpr bool same = (std::is_same_v<typename first::type, selected_result<As, Fs>> && ...);
-    static_assert(same, "rubato: the callables of a select() return the same type");
-    return same;
-  } else {
-    return false;
-  }
-}
 
 struct select_fn {
   /// Performs exactly one of a.receiving(f), b.receiving(g), c.sending(value, h) and so on: the one whose
@@ -74,41 +46,9 @@ struct select_fn {
     requires(sizeof...(As) != 0)
   [[nodiscard]] auto operator()(selected<As, Fs>... of) const {
     if constexpr (can_be_selected(std::type_identity<selected<As, Fs>>()...))
-      return run<std::common_type_t<selected_result<As, Fs>...>>(std::move(of)...);
+      return select_one<std::common_type_t<selected_result<As, Fs>...>>(std::move(of)...);
     else
       return refused();
-  }
-
-private:
-  template<class Result, class... As, class... Fs>
-  static rubato::task<Result> run(selected<As, Fs>... of) {
-    racers<As...> all(std::move(of.step)...);
-    std::size_t const first = next_turn() % all.count;
-    std::size_t winner = all.find_ready(first);
-    if (winner == all.none) {
-      race_wait wait(all.waiters(), all.count, first);
-      winner = co_await wait;
-    }
-    std::tuple<Fs&...> const called(of.called...);
-    if constexpr (std::is_void_v<Result>) {
-      all.with(winner, [&]<std::size_t I>(auto& a) { std::invoke(std::get<I>(called), a.await_resume()); });
-    } else {
-      std::optional<value_in_std<Result>> made;
-      all.with(winner, [&]<std::size_t I>(auto& a) {
-        made.emplace(std::invoke(std::get<I>(called), a.await_resume()));
-      });
-      co_return static_cast<Result>(*std::move(made));
-    }
-  }
-  /// A mixed Weyl sequence: callers that alternate must not always get the same operation first. A lost
-  /// update does no harm.
-  [[nodiscard]] static std::size_t next_turn() noexcept {
-    static constinit detail::relaxed<std::uint32_t> turn;
-    std::uint32_t now = turn.get() + 0x9e37'79b9U;
-    turn.set(now);
-    now = (now ^ (now >> 16U)) * 0x7feb'352dU;
-    now = (now ^ (now >> 15U)) * 0x846c'a68bU;
-    return now ^ (now >> 16U);
   }
 };
 

@@ -23,128 +23,23 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/cancelled.hpp"
 #include "rubato/channel.hpp" // IWYU pragma: export
+#include "rubato/detail/async_sync/permit_awaiter.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/coro/gate.hpp"
-#include "rubato/detail/coro/waiter.hpp"
-#include "rubato/detail/sync/permits.hpp"
-#include "rubato/detail/sync/wait_list.hpp"
 #include "rubato/generator.hpp" // IWYU pragma: export
 #include "rubato/select.hpp"    // IWYU pragma: export
 #include "rubato/spawn.hpp"     // IWYU pragma: export
 #include "rubato/time.hpp"      // IWYU pragma: export
 #include "rubato/when.hpp"      // IWYU pragma: export
 
-#include <concepts>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <optional>
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
-// Implementation: docs/design/async-sync.md.
-
 namespace rubato {
-
-namespace detail {
-
-/// A coroutine's wait for a permit.
-class permit_waiter : public waiter {
-  permits& from_;
-
-  [[nodiscard]] bool insert() noexcept override { return from_.add(*this); }
-  [[nodiscard]] bool remove() noexcept override { return from_.remove(*this); }
-  [[nodiscard]] bool insert_again() noexcept override {
-    woken next;
-    return was_called() && !from_.retry(*this, next);
-  }
-
-protected:
-  /// Runs after the derived class's destructor has called retire(): a stop request may call remove() until
-  /// then.
-  ~permit_waiter() {
-    // It has a permit or was called, but the coroutine was destroyed before it resumed.
-    if (!was_taken() && !was_called()) return;
-    woken next;
-    if (was_called())
-      from_.abandon(next);
-    else
-      static_cast<void>(from_.give(1, permits::most, next));
-  }
-
-public:
-  explicit permit_waiter(permits& p) noexcept
-      : from_(p) {}
-  permit_waiter(permit_waiter&&) = delete;
-  /// The coroutine resumes: with the permit, or stopped.
-  void finish() {
-    if (retire()) throw cancelled();
-    settle();
-  }
-  [[nodiscard]] permits& from() const noexcept { return from_; }
-};
-/// The same outside a race.
-class permit_wait final : public permit_waiter {
-public:
-  using permit_waiter::permit_waiter;
-  ~permit_wait() { retire(); }
-};
-
-template<class Result>
-class permit_awaiter;
-
-/// The same in a race.
-template<class Result>
-class raced_permit final : public permit_waiter {
-public:
-  explicit raced_permit(permit_awaiter<Result>&& a) noexcept;
-  ~raced_permit() { this->retire(); }
-  [[nodiscard]] bool await_ready() const noexcept { return from().try_take(); }
-  Result await_resume() {
-    finish();
-    if constexpr (!std::is_void_v<Result>) return Result(from());
-  }
-};
-
-/// Waits for one permit. Result: void, or a type that is made from the permits.
-template<class Result>
-class [[nodiscard(
-    "rubato: nothing is locked or acquired before it is awaited, with co_await")]] permit_awaiter
-    : public own_awaitable {
-  friend class raced_permit<Result>;
-  permits& from_;
-  std::optional<permit_wait> wait_; // empty if a permit was free at once, the common case
-
-public:
-  using raced_type = raced_permit<Result>;
-  explicit permit_awaiter(permits& p) noexcept
-      : from_(p) {}
-  permit_awaiter(permit_awaiter&& other /*not awaited yet*/) noexcept
-      : permit_awaiter(other.from_) {}
-  permit_awaiter& operator=(permit_awaiter&&) = delete;
-  ~permit_awaiter() = default;
-
-  [[nodiscard]] bool await_ready() noexcept { return from_.try_take(); }
-  template<std::derived_from<own_promise> P>
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
-    return wait_.emplace(from_).await_suspend(h);
-  }
-  Result await_resume() {
-    if (wait_) wait_->finish();
-    if constexpr (!std::is_void_v<Result>) return Result(from_);
-  }
-};
-
-template<class Result>
-raced_permit<Result>::raced_permit(permit_awaiter<Result>&& a) noexcept
-    : permit_waiter(a.from_) {}
-
-} // namespace detail
 
 /// Owns the lock of an async_mutex, or nothing, like std::unique_lock. Movable; may be unlocked or destroyed
 /// on any thread.
@@ -282,22 +177,7 @@ class async_barrier {
   std::size_t arrived_ RUBATO_GUARDED_BY(mutex_) = 0;
   detail::wait_list waiting_ RUBATO_GUARDED_BY(mutex_);
 
-  class [[nodiscard]] awaiter final : public detail::waiter {
-    async_barrier* barrier_;
-    [[nodiscard]] bool insert() noexcept override;
-    [[nodiscard]] bool remove() noexcept override;
-
-  public:
-    explicit awaiter(async_barrier& b) noexcept
-        : barrier_(&b) {}
-    awaiter(awaiter&&) noexcept = default;
-    ~awaiter() { retire(); }
-    [[nodiscard]] bool await_ready() { return barrier_->arrive_last(); }
-    void await_resume() {
-      if (retire()) throw cancelled();
-    }
-  };
-
+  class awaiter;
   [[nodiscard]] bool arrive_last();
   void end_phase(detail::woken& all) noexcept RUBATO_REQUIRES(mutex_);
 
@@ -307,10 +187,12 @@ public:
 
   /// co_await arrive_and_wait(): arrives when it is awaited, and waits until all participants have arrived.
   /// Throws std::logic_error if all participants have left.
-  [[nodiscard]] auto arrive_and_wait() noexcept { return awaiter(*this); }
+  [[nodiscard]] auto arrive_and_wait() noexcept;
   /// Removes one participant from this phase and all later ones, without waiting. Throws std::logic_error if
   /// all participants have left.
   void arrive_and_drop();
 };
 
 } // namespace rubato
+
+#include "rubato/detail/async_sync/sync_impl.hpp"

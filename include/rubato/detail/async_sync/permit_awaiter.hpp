@@ -1,0 +1,106 @@
+// Waits of coroutines for a permit: of a lock, of a semaphore. docs/design/async-sync.md
+#pragma once
+
+#include "rubato/cancelled.hpp"
+#include "rubato/detail/coro/waiter.hpp"
+#include "rubato/detail/sync/permits.hpp"
+
+#include <concepts>
+#include <coroutine>
+#include <optional>
+#include <type_traits>
+
+namespace rubato::detail {
+
+/// A coroutine's wait for a permit.
+class permit_waiter : public waiter {
+  permits& from_;
+
+  [[nodiscard]] bool insert() noexcept override { return from_.add(*this); }
+  [[nodiscard]] bool remove() noexcept override { return from_.remove(*this); }
+  [[nodiscard]] bool insert_again() noexcept override {
+    woken next;
+    return was_called() && !from_.retry(*this, next);
+  }
+
+protected:
+  /// Runs after the derived class's destructor has called retire(): a stop request may call remove() until
+  /// then.
+  ~permit_waiter() {
+    // It has a permit or was called, but the coroutine was destroyed before it resumed.
+    if (!was_taken() && !was_called()) return;
+    woken next;
+    if (was_called())
+      from_.abandon(next);
+    else
+      static_cast<void>(from_.give(1, permits::most, next));
+  }
+
+public:
+  explicit permit_waiter(permits& p) noexcept
+      : from_(p) {}
+  permit_waiter(permit_waiter&&) = delete;
+  /// The coroutine resumes: with the permit, or stopped.
+  void finish() {
+    if (retire()) throw cancelled();
+    settle();
+  }
+  [[nodiscard]] permits& from() const noexcept { return from_; }
+};
+/// The same outside a race.
+class permit_wait final : public permit_waiter {
+public:
+  using permit_waiter::permit_waiter;
+  ~permit_wait() { retire(); }
+};
+
+template<class Result>
+class permit_awaiter;
+
+/// The same in a race.
+template<class Result>
+class raced_permit final : public permit_waiter {
+public:
+  explicit raced_permit(permit_awaiter<Result>&& a) noexcept;
+  ~raced_permit() { this->retire(); }
+  [[nodiscard]] bool await_ready() const noexcept { return from().try_take(); }
+  Result await_resume() {
+    finish();
+    if constexpr (!std::is_void_v<Result>) return Result(from());
+  }
+};
+
+/// Waits for one permit. Result: void, or a type that is made from the permits.
+template<class Result>
+class [[nodiscard(
+    "rubato: nothing is locked or acquired before it is awaited, with co_await")]] permit_awaiter
+    : public own_awaitable {
+  friend class raced_permit<Result>;
+  permits& from_;
+  std::optional<permit_wait> wait_; // empty if a permit was free at once, the common case
+
+public:
+  using raced_type = raced_permit<Result>;
+  explicit permit_awaiter(permits& p) noexcept
+      : from_(p) {}
+  permit_awaiter(permit_awaiter&& other /*not awaited yet*/) noexcept
+      : permit_awaiter(other.from_) {}
+  permit_awaiter& operator=(permit_awaiter&&) = delete;
+  ~permit_awaiter() = default;
+
+  [[nodiscard]] bool await_ready() noexcept { return from_.try_take(); }
+  template<std::derived_from<own_promise> P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
+    return wait_.emplace(from_).await_suspend(h);
+  }
+  Result await_resume() {
+    if (wait_) wait_->finish();
+    if constexpr (!std::is_void_v<Result>) return Result(from_);
+  }
+};
+
+template<class Result>
+raced_permit<Result>::raced_permit(permit_awaiter<Result>&& a) noexcept
+    : permit_waiter(a.from_) {}
+
+} // namespace rubato::detail
