@@ -21,11 +21,8 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/coro/as_task.hpp"
-#include "rubato/detail/coro/fork_group.hpp"
-#include "rubato/task.hpp"
+#include "rubato/detail/coro/run_shielded.hpp"
 
-#include <exception>
-#include <type_traits>
 #include <utility>
 
 namespace rubato {
@@ -40,21 +37,7 @@ struct shielded_fn {
   /// discard shielded() throws cancelled, and the awaitable does not begin. Two allocations.
   template<class A>
   [[nodiscard]] auto operator()(A&& awaitable) const {
-    return run(as_task(std::forward<A>(awaitable)));
-  }
-
-private:
-  template<class T>
-  static rubato::task<T> run(rubato::task<T> awaited) {
-    stop_scope shield{stop_scope::shield()};
-    group_of_one<T> work(shield, std::move(awaited));
-    work.group.start_all();
-    co_await work.group.rest();
-    if (std::exception_ptr const error = work.error(); error != nullptr) std::rethrow_exception(error);
-    if constexpr (std::is_void_v<T>)
-      work.take();
-    else
-      co_return work.take();
+    return run_shielded(as_task(std::forward<A>(awaitable)));
   }
 };
 

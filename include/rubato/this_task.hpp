@@ -18,32 +18,14 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/coro/coroutine.hpp"
-#include "rubato/detail/coro/coroutine_task.hpp"
+#include "rubato/detail/coro/requeue_awaiter.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 
-#include <concepts>
-#include <coroutine>
 #include <stop_token>
 
 namespace rubato {
 
 namespace detail {
-
-/// Moves the task to the back of a queue.
-struct [[nodiscard(
-    "yield() and resume_on() do nothing unless they are awaited: co_await them")]] requeue_awaiter
-    : own_awaitable {
-  pool_core* to; ///< null: the task's present pool
-  explicit requeue_awaiter(pool_core* c) noexcept
-      : to(c) {}
-  [[nodiscard]] static bool await_ready() noexcept { return false; }
-  template<std::derived_from<own_promise> P>
-  void await_suspend(std::coroutine_handle<P> h) const {
-    this_trampoline().running->requeue(h, P::template is_found_in<P>, to);
-  }
-  void await_resume() const noexcept {}
-};
 
 struct yield_fn {
   requeue_awaiter operator()() const noexcept { return requeue_awaiter(nullptr); }
