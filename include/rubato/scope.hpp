@@ -16,28 +16,16 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/sched/thread_context.hpp"
-#include "rubato/detail/scope/scope_core.hpp"
-#include "rubato/task.hpp"
+#include "rubato/detail/scope/scope_children.hpp"
 #include "rubato/thread_pool.hpp"
 
-#include <cstdint>
-#include <exception>
-#include <functional>
 #include <stop_token>
-#include <type_traits>
 #include <utility>
 
 namespace rubato {
 
 namespace detail {
 
-/// Waits on the calling thread as a thread of the scope's pool, then throws the first exception.
-void wait_in_scope(scope_core& s);
-/// The same, but throws nothing and cannot fail.
-void wait_until_ended(scope_core& s) noexcept;
-
-struct with_async_scope_fn;
 struct scope_access;
 
 /// The common part of scopes and task groups.
@@ -62,47 +50,18 @@ public:
   /// called. Throws std::bad_alloc.
   template<class F>
   void spawn(F&& f) {
-    using type = std::decay_t<F>;
-    if constexpr (!can_be_child<F>()) {
-      return;
-    } else if constexpr (is_task<type>::value) {
-      member_job<task_holder<typename type::value_type>>::start(core_, future_state::any_seat,
-                                                                std::forward<F>(f));
-    } else {
-      using flat = flattened<call_result_t<type>>;
-      if constexpr (flat::is_task || flat::is_future)
-        member_job<type>::start(core_, future_state::any_seat, std::forward<F>(f));
-      else
-        core_.spawn(make_child(std::forward<F>(f)));
-    }
+    add_child(core_, std::forward<F>(f));
   }
   /// spawn(f) with a priority. A high or low child is queued in its class. A normal child is like one without
   /// a priority.
   template<class F>
   void spawn(priority p, F&& f) {
-    using type = std::decay_t<F>;
-    if constexpr (!can_be_child<F>()) {
-      return;
-    } else if (p == priority::normal) {
-      spawn(std::forward<F>(f));
-    } else if constexpr (is_task<type>::value) {
-      member_job<task_holder<typename type::value_type>>::start(core_, future_state::any_seat,
-                                                                std::forward<F>(f), p);
-    } else {
-      member_job<type>::start(core_, future_state::any_seat, std::forward<F>(f), p);
-    }
+    add_child(core_, p, std::forward<F>(f));
   }
   /// spawn(f) on one seat only. Throws std::out_of_range unless seat < pool::size().
   template<class F>
   void spawn_on(unsigned seat, F&& f) {
-    using type = std::decay_t<F>;
-    std::uint16_t const where = checked_seat(core_.core(), seat);
-    if constexpr (!can_be_child<F>())
-      return;
-    else if constexpr (is_task<type>::value)
-      member_job<task_holder<typename type::value_type>>::start(core_, where, std::forward<F>(f));
-    else
-      member_job<type>::start(core_, where, std::forward<F>(f));
+    add_child_on_seat(core_, seat, std::forward<F>(f));
   }
   /// Runs tasks that have not begun and waits until all tasks spawned so far have ended, then throws the
   /// first exception. More tasks can be spawned afterwards, unless the scope was stopped. A task of this
@@ -124,8 +83,7 @@ public:
 /// The scope that with_scope() and with_async_scope() pass to their callable. Thread-safe: any thread, also
 /// in a task of the scope, may call its members while the scope lasts.
 class scope : public detail::scope_base {
-  friend struct detail::with_scope_fn;
-  friend struct detail::with_async_scope_fn;
+  friend struct detail::scope_access;
   using scope_base::scope_base;
 };
 
@@ -145,10 +103,6 @@ public:
 
 namespace detail {
 
-struct scope_access {
-  [[nodiscard]] static scope_core& core(scope_base& s) noexcept { return s.core_; }
-};
-
 struct with_scope_fn : pool_forms<with_scope_fn> {
   /// Calls f(scope&), waits for all tasks of the scope and returns f's result. A task or future that f
   /// returns is awaited.
@@ -161,46 +115,7 @@ struct with_scope_fn : pool_forms<with_scope_fn> {
   /// or two short critical sections. Source: structured concurrency, as by spawn and sync in Cilk (Frigo et
   /// al., 1998).
   template<class F>
-  static auto on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&> {
-    static_assert(fits<F&, scope&>, "rubato: with_scope(f): f must be callable as f(scope&)");
-    if constexpr (fits<F&, scope&>) {
-      using result = brought_t<F&, scope&>;
-      if (p == nullptr && current->core != nullptr) return run(*current, f);
-      auto body = [&](thread_context& me) -> value_of<result> {
-        if constexpr (std::is_void_v<result>)
-          return run(me, f), value_of<result>{};
-        else
-          return run(me, f);
-      };
-      return static_cast<result>(on_pool(p, body));
-    } else {
-      return {};
-    }
-  }
-
-private:
-  template<class F>
-  static auto run(thread_context& me, F& f) -> brought_t<F&, scope&> {
-    using result_type = brought_t<F&, scope&>;
-    scope s(*me.core, me, scope_core::lifetime::enclosed);
-    auto guarded = [&]() -> decltype(auto) {
-      std::exception_ptr error;
-      try {
-        token_in_force const token(me.chain, &s.core_.stop());
-        return call_and_wait(me, f, s);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      // After the handler, so that jobs run here meanwhile do not see f's exception.
-      s.core_.body_failed(error);
-      s.core_.wait(me);
-      std::exception_ptr first = s.core_.take_error();
-      std::rethrow_exception(first != nullptr ? std::move(first) : std::move(error));
-    };
-    auto&& result = guarded();
-    wait_in_scope(s.core_);
-    return static_cast<result_type>(std::forward<decltype(result)>(result));
-  }
+  static auto on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&>;
 };
 
 struct with_async_scope_fn : pool_forms<with_async_scope_fn> {
@@ -209,64 +124,7 @@ struct with_async_scope_fn : pool_forms<with_async_scope_fn> {
   /// worker. f and the arguments are decay-copied and live until the end. If a pool is given, the scope's
   /// tasks run there; f runs where it is awaited.
   template<class F, class... Args>
-  static auto on(pool* where, F&& f, Args&&... args) {
-    constexpr bool kept = can_be_kept<F, Args...>;
-    constexpr bool called = returns_task<std::decay_t<F>&, scope&, std::decay_t<Args>...>();
-    static_assert(kept,
-                  "rubato: with_async_scope(f, args...): f and the arguments are copied unless they are "
-                  "passed as rvalues: std::move what cannot be copied");
-    if constexpr (kept)
-      static_assert(called,
-                    "rubato: with_async_scope(f, args...): f must be callable as f(scope&, args...) and "
-                    "return a task; with_scope() takes what does not");
-    if constexpr (kept && called)
-      return run<std::decay_t<F>, std::decay_t<Args>...>(where, std::forward<F>(f),
-                                                         std::forward<Args>(args)...);
-    else
-      return refused();
-  }
-
-private:
-  template<class F, class... Args>
-  static constexpr bool returns_task() {
-    if constexpr (std::is_invocable_v<F, Args...>)
-      return is_task<std::invoke_result_t<F, Args...>>::value;
-    else
-      return false;
-  }
-  template<class F, class... Args>
-  using result_t = typename flattened<std::invoke_result_t<F&, scope&, Args...>>::type;
-
-  template<class F, class... Args>
-  static rubato::task<result_t<F, Args...>> run(pool* where, F f, Args... args) {
-    coroutine_task& self = *this_trampoline().running;
-    scope s(where != nullptr ? *core_of(*where) : *self.home(), self);
-    scope_core& core = scope_access::core(s);
-    stop_scope& around = self.scope();
-    scope_stopper const stopper(core, around);
-    result_slot<result_t<F, Args...>> result;
-    std::exception_ptr error;
-    self.stops_with(core.stop());
-    try {
-      auto body = std::invoke(f, s, std::move(args)...);
-      if constexpr (std::is_void_v<result_t<F, Args...>>) {
-        co_await std::move(body);
-        result.emplace();
-      } else {
-        result.emplace(co_await std::move(body));
-      }
-    } catch (...) {
-      error = std::current_exception();
-    }
-    self.stops_with(around);
-    if (error != nullptr) core.body_failed(error);
-    co_await scope_joiner(core, error == nullptr);
-    if (error != nullptr) {
-      std::exception_ptr first = core.take_error();
-      std::rethrow_exception(first != nullptr ? std::move(first) : std::move(error));
-    }
-    co_return static_cast<result_t<F, Args...>>(result.take());
-  }
+  static auto on(pool* where, F&& f, Args&&... args);
 };
 
 } // namespace detail
@@ -275,3 +133,5 @@ inline constexpr detail::with_scope_fn with_scope{};
 inline constexpr detail::with_async_scope_fn with_async_scope{};
 
 } // namespace rubato
+
+#include "rubato/detail/scope/scope_impl.hpp"

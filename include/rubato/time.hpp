@@ -18,20 +18,12 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/base/deadline.hpp"
-#include "rubato/detail/base/value_in_std.hpp"
-#include "rubato/detail/coro/as_task.hpp"
-#include "rubato/detail/coro/fork_group.hpp"
-#include "rubato/detail/sched/timer.hpp"
+#include "rubato/detail/time/deadline_alarm.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <chrono>
-#include <concepts>
-#include <coroutine>
-#include <exception>
-#include <optional>
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
 namespace rubato {
@@ -40,53 +32,6 @@ namespace rubato {
 inline constexpr std::chrono::steady_clock::time_point never = std::chrono::steady_clock::time_point::max();
 
 namespace detail {
-
-/// A pool is not idle while one of its timers is armed.
-void count_armed(pool_core& c) noexcept;
-void count_disarmed(pool_core& c) noexcept;
-void count_fired(pool_core& c) noexcept;
-/// Is a worker asleep, or looking for work?
-[[nodiscard]] bool has_free_worker(pool_core const& c) noexcept;
-
-/// Waits for a point in time.
-class [[nodiscard("a sleep begins only when it is awaited: co_await it")]] sleep_awaiter final
-    : public wait_operation,
-      timer {
-  pool_core* counted_ = nullptr; ///< the pool that counts this timer as armed
-
-  void fire() noexcept override {
-    count_fired(*counted_);
-    end_wait(made_ready_by::event);
-  }
-  [[nodiscard]] bool insert() noexcept override {
-    counted_ = coroutine().home();
-    count_armed(*counted_); // until settle(), when the coroutine runs again
-    arm(*this);
-    return true;
-  }
-  [[nodiscard]] bool remove() noexcept override { return disarm(*this); }
-  void settle() noexcept {
-    static_cast<void>(retire());
-    if (counted_ != nullptr) count_disarmed(*std::exchange(counted_, nullptr));
-  }
-
-public:
-  explicit sleep_awaiter(std::chrono::steady_clock::time_point t) noexcept {
-    due = t;
-    timed = true;
-  }
-  /// Only before it is awaited.
-  sleep_awaiter(sleep_awaiter&& other) noexcept
-      : sleep_awaiter(other.due) {}
-  sleep_awaiter& operator=(sleep_awaiter&&) = delete;
-  ~sleep_awaiter() { settle(); }
-
-  void await_resume() {
-    bool const stopped = retire();
-    settle();
-    if (stopped) throw cancelled();
-  }
-};
 
 struct sleep_until_fn {
   /// co_await sleep_until(t): resumes at t, never earlier. Throws cancelled when the task is stopped or its
@@ -115,85 +60,11 @@ struct with_deadline_fn {
   /// empty after t, and holds an empty optional if the channel was closed.
   template<class A>
   auto operator()(A&& awaitable, std::chrono::steady_clock::time_point t) const {
-    constexpr bool x_fits = becomes_task<A>;
-    static_assert(x_fits, "rubato: with_deadline(x, t): x must be a task, a future or something else that "
-                          "co_await takes; std::move a task that has a name");
-    if constexpr (x_fits)
-      return run(task_of(std::forward<A>(awaitable)), t);
-    else
-      return refused();
+    return await_until(std::forward<A>(awaitable), t);
   }
   template<class A, class Rep, class Period>
   auto operator()(A&& awaitable, std::chrono::duration<Rep, Period> d) const {
     return (*this)(std::forward<A>(awaitable), deadline_after(d));
-  }
-
-private:
-  template<class A>
-  static auto task_of(A&& awaitable) {
-    if constexpr (says_if_stopped<A>)
-      return as_cancellable(std::forward<A>(awaitable));
-    else
-      return as_task(std::forward<A>(awaitable));
-  }
-
-  template<class T>
-  using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<value_in_std<T>>>;
-
-  /// Stops the limited work when it is destroyed, unless the alarm was cancelled: an alarm that its pool
-  /// discards, begun or not, ends the time too.
-  class bell {
-    stop_scope* limit_;
-    stop_scope const& own_;
-    bool& rang_;
-
-  public:
-    bell(stop_scope& limit, stop_scope const& own, bool& rang) noexcept
-        : limit_(&limit)
-        , own_(own)
-        , rang_(rang) {}
-    bell(bell&& other) noexcept
-        : limit_(std::exchange(other.limit_, nullptr))
-        , own_(other.own_)
-        , rang_(other.rang_) {}
-    bell& operator=(bell&&) = delete;
-    ~bell() { ring(); }
-    void ring() noexcept {
-      stop_scope* const limit = std::exchange(limit_, nullptr);
-      if (limit == nullptr || own_.stop_requested()) return;
-      rang_ = true;
-      limit->request_stop();
-    }
-  };
-  static rubato::task<void> alarm(std::chrono::steady_clock::time_point t, bell b) {
-    try {
-      co_await sleep_awaiter(t);
-    } catch (cancelled const&) { // NOLINT(bugprone-empty-catch): the alarm is cancelled, or the pool ends
-    }
-    b.ring();
-  }
-  template<class T>
-  static rubato::task<limited<T>> run(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
-    stop_scope& own = this_trampoline().running->scope();
-    bool const late = own.level() == stop_level::draining; // then the pool's timers have ended
-    nested_scope limit(own), alarm_scope(own);
-    bool rang = false;
-    group_of_one<void> clock(alarm_scope.own, alarm(t, bell(limit.own, alarm_scope.own, rang)));
-    group_of_one<T> work(limit.own, std::move(awaited));
-    clock.group.start_all();
-    work.group.start_all();
-    co_await work.group.rest();
-    alarm_scope.own.request_stop();
-    co_await clock.group.rest();
-    if (std::exception_ptr const error = work.error(); error != nullptr) {
-      if (!is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
-      if (late) throw cancelled(); // a loop that retries would never end otherwise
-      co_return limited<T>{};
-    }
-    if constexpr (std::is_void_v<T>)
-      co_return true;
-    else
-      co_return limited<T>(std::in_place, work.take());
   }
 };
 
