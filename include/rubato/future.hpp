@@ -215,16 +215,7 @@ class promise {
   bool set_ = false;
 
   template<class... U>
-  void set(U&&... value) {
-    detail::future_state& s = to_set();
-    try {
-      detail::result_of<T>(s).emplace(std::forward<U>(value)...);
-    } catch (...) {
-      set_ = false;
-      throw;
-    }
-    s.complete();
-  }
+  void set(U&&... value);
   [[nodiscard]] detail::future_state& to_set() {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     if (std::exchange(set_, true)) throw std::future_error(std::future_errc::promise_already_satisfied);
@@ -294,10 +285,6 @@ public:
     s.complete();
   }
 };
-
-namespace detail {
-struct as_given {}; // the future's type follows from the value's type
-} // namespace detail
 
 /// A ready future that holds this value: make_ready_future(v), or make_ready_future<T>(v).
 template<class T = detail::as_given, class U>

@@ -17,11 +17,12 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/base/set_function.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -79,20 +80,6 @@ class pool_options {
   std::function<void(unsigned)> on_start_, on_exit_;
   std::function<void(stall_report const&)> on_stall_;
 
-  /// A std::function, also of a callable that is only movable.
-  template<class... Args, class F>
-  static void set(std::function<void(Args...)>& to, F&& f) {
-    using type = std::decay_t<F>;
-    if constexpr (!std::is_invocable_v<type&, Args...>)
-      return; // an assertion has failed
-    else if constexpr (std::is_copy_constructible_v<type>)
-      to = std::forward<F>(f);
-    else
-      to = [p = std::make_shared<type>(std::forward<F>(f))](Args... args) {
-        std::invoke(*p, std::forward<Args>(args)...);
-      };
-  }
-
 public:
   /// The number of workers, at most 1,024. Unset: the number of CPUs in cpus(), else usable_cpus().
   pool_options& workers(unsigned n) & { return workers_ = n, *this; }
@@ -137,7 +124,7 @@ public:
   pool_options& on_unhandled(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, std::exception_ptr>,
                   "rubato: pool_options::on_unhandled(f): f must be callable as f(std::exception_ptr)");
-    return set(on_unhandled_, std::forward<F>(f)), *this;
+    return detail::set_function(on_unhandled_, std::forward<F>(f)), *this;
   }
   template<class F>
   pool_options&& on_unhandled(F&& f) && {
@@ -149,7 +136,7 @@ public:
   pool_options& on_start(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, unsigned>,
                   "rubato: pool_options::on_start(f): f must be callable as f(unsigned)");
-    return set(on_start_, std::forward<F>(f)), *this;
+    return detail::set_function(on_start_, std::forward<F>(f)), *this;
   }
   template<class F>
   pool_options&& on_start(F&& f) && {
@@ -160,7 +147,7 @@ public:
   pool_options& on_exit(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, unsigned>,
                   "rubato: pool_options::on_exit(f): f must be callable as f(unsigned)");
-    return set(on_exit_, std::forward<F>(f)), *this;
+    return detail::set_function(on_exit_, std::forward<F>(f)), *this;
   }
   template<class F>
   pool_options&& on_exit(F&& f) && {
@@ -176,7 +163,7 @@ public:
   pool_options& on_stall(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, stall_report const&>,
                   "rubato: pool_options::on_stall(f): f must be callable as f(stall_report const&)");
-    return set(on_stall_, std::forward<F>(f)), *this;
+    return detail::set_function(on_stall_, std::forward<F>(f)), *this;
   }
   template<class F>
   pool_options&& on_stall(F&& f) && {

@@ -22,13 +22,13 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/address.hpp"
+#include "rubato/detail/io/bytes.hpp"
+#include "rubato/detail/io/descriptor_ref.hpp"
 #include "rubato/task.hpp"
 #include "rubato/time.hpp"
 
 #include <chrono>
-#include <concepts>
 #include <cstddef>
-#include <memory>
 #include <ranges>
 #include <span>
 #include <string>
@@ -40,23 +40,8 @@
 namespace rubato {
 
 namespace detail {
-
-class descriptor;
 class io_hold;
-struct descriptor_drop {
-  void operator()(descriptor* d) const noexcept;
-};
-using descriptor_ref = std::unique_ptr<descriptor, descriptor_drop>;
-
-template<class T>
-concept byte_like = std::same_as<std::remove_cv_t<T>, std::byte> || std::same_as<std::remove_cv_t<T>, char> ||
-                    std::same_as<std::remove_cv_t<T>, unsigned char>;
-
-template<class R>
-concept bytes = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                byte_like<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
-
-} // namespace detail
+}
 
 /// Memory of the caller for received bytes: a span, an array, a vector or a string of `std::byte`, `char` or
 /// `unsigned char`.

@@ -21,6 +21,9 @@ class promise;
 
 namespace detail {
 
+/// Of make_ready_future(): the future's type follows from the value's type.
+struct as_given {};
+
 struct future_access {
   template<class T>
   [[nodiscard]] static future<T> make(state_ref s) noexcept {

@@ -6,7 +6,22 @@
 
 #include <cstdint>
 
-namespace rubato::detail {
+namespace rubato {
+
+template<class T>
+template<class... U>
+void promise<T>::set(U&&... value) {
+  detail::future_state& s = to_set();
+  try {
+    detail::result_of<T>(s).emplace(std::forward<U>(value)...);
+  } catch (...) {
+    set_ = false;
+    throw;
+  }
+  s.complete();
+}
+
+namespace detail {
 
 template<class T>
 T get_to_end(future<T> f) {
@@ -98,4 +113,6 @@ auto spawn_on_core(pool_core& c, std::uint16_t seat, priority p, F&& f, Args&&..
   return out;
 }
 
-} // namespace rubato::detail
+} // namespace detail
+
+} // namespace rubato
