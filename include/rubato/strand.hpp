@@ -41,10 +41,10 @@ public:
   explicit strand(pool& p) noexcept
       : tasks_(p) {}
 
-  /// Adds f(args...), or f(std::stop_token, args...), and returns the future of its result, as pool::spawn()
-  /// does. A task or future that f returns is awaited. If the future is dropped before the task begins, the
-  /// task never begins. pool_options::max_queued() does not apply. Throws cancelled if the pool refuses tasks
-  /// because it ends, std::bad_alloc, and exceptions of copying.
+  /// Adds f(args...), or f(std::stop_token, args...), or a task, and returns the future of its result, as
+  /// pool::spawn() does. A task or future that f returns is awaited. If the future is dropped before the task
+  /// begins, the task never begins. pool_options::max_queued() does not apply. Throws cancelled if the pool
+  /// refuses tasks because it ends, std::bad_alloc, and exceptions of copying.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args) {
     return tasks_.add(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
@@ -55,15 +55,6 @@ public:
   auto spawn(priority p, F&& f, Args&&... args) {
     return tasks_.add(p, std::forward<F>(f), std::forward<Args>(args)...);
   }
-  /// spawn() of a coroutine.
-  template<class T>
-  future<T> spawn(task<T>&& t) {
-    return tasks_.add(priority::normal, detail::task_holder<T>(std::move(t)));
-  }
-  template<class T>
-  future<T> spawn(priority p, task<T>&& t) {
-    return tasks_.add(p, detail::task_holder<T>(std::move(t)));
-  }
 
   /// Adds a task without a future, as pool::enqueue(): the pool passes an exception to on_unhandled.
   template<class F>
@@ -73,14 +64,6 @@ public:
   template<class F>
   void enqueue(priority p, F&& f) {
     tasks_.add_detached(p, std::forward<F>(f));
-  }
-  template<class T>
-  void enqueue(task<T>&& t) {
-    enqueue(priority::normal, detail::task_holder<T>(std::move(t)));
-  }
-  template<class T>
-  void enqueue(priority p, task<T>&& t) {
-    enqueue(p, detail::task_holder<T>(std::move(t)));
   }
 };
 

@@ -82,6 +82,8 @@ public:
   task() noexcept = default;
   /// True if it holds a coroutine.
   [[nodiscard]] bool valid() const noexcept { return frame_.get() != nullptr; }
+  /// Returns the task itself. So functions that take a callable, such as spawn() and enqueue(), take a task.
+  [[nodiscard]] task operator()() && noexcept { return std::move(*this); }
 };
 
 } // namespace rubato

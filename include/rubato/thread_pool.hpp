@@ -161,20 +161,13 @@ public:
   void request_shutdown(discard_t);
 
   /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, otherwise f(). f is decay-copied.
-  /// The result is dropped; an exception goes to pool_options::on_unhandled(). If f returns a task or future,
-  /// it runs on, and f lives until it ends. While max_queued() tasks are queued, enqueue() waits. Throws
-  /// cancelled if the pool refuses tasks because it ends.
+  /// The result is dropped; an exception goes to pool_options::on_unhandled(). f may be a task. If f returns
+  /// a task or future, it runs on, and f lives until it ends. While max_queued() tasks are queued, enqueue()
+  /// waits. Throws cancelled if the pool refuses tasks because it ends.
   template<class F>
   void enqueue(F&& f) {
-    if constexpr (detail::can_be_queued<F>()) {
-      detail::pool_core& c = core();
-      detail::acquire_capacity(c);
-      detail::queue_within_capacity(c, std::forward<F>(f));
-    }
+    enqueue(priority::normal, std::forward<F>(f));
   }
-  /// enqueue() of a coroutine.
-  template<class T>
-  void enqueue(task<T>&& t);
   /// enqueue(f) with a priority, which says which queued task begins first. max_queued() applies to all
   /// priorities.
   template<class F>
@@ -185,8 +178,6 @@ public:
       detail::queue_within_capacity(c, std::forward<F>(f), p);
     }
   }
-  template<class T>
-  void enqueue(priority p, task<T>&& t);
   /// enqueue(f), but does not wait: returns false and leaves f untouched if max_queued() tasks are queued, or
   /// if the pool refuses tasks because it ends.
   template<class F>
@@ -204,20 +195,15 @@ public:
   void enqueue_bulk(std::size_t n, F&& f);
 
   /// Queues f(std::stop_token, args...) if f accepts a token, otherwise f(args...), and returns the future of
-  /// its result. f and the arguments are decay-copied, and the arguments are passed as rvalues. A future or
-  /// task that f returns is awaited first, and f and its arguments live until it ends. Waits and throws as
-  /// enqueue() does. One allocation.
+  /// its result. f and the arguments are decay-copied, and the arguments are passed as rvalues. f may be
+  /// a task. A future or task that f returns is awaited first, and f and its arguments live until it ends.
+  /// Waits and throws as enqueue() does. One allocation.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args);
-  /// spawn() of a coroutine.
-  template<class T>
-  future<T> spawn(task<T>&& t);
   /// spawn() with a priority. Resumptions, and callables that then() appends, have that priority too. A
   /// thread that waits for the result may run the task at once, whatever its priority.
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args);
-  template<class T>
-  future<T> spawn(priority p, task<T>&& t);
   /// spawn(f) on one seat only. A coroutine is resumed there too. Throws std::out_of_range unless seat <
   /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats.
   template<class F>

@@ -31,7 +31,7 @@ void on_seat(rubato::task<int> t) {
   // error: rubato: spawn(f, args...): f must be callable as f(args...), with copies of the arguments as
   // rvalues
   p.spawn_on(0, t).get();
-  // error: rubato: spawn_on(seat, t): a task is passed as an rvalue: std::move it
+  // error: rubato: spawn(f, args...): f and the arguments are copied unless they are passed as rvalues
 }
 void of_a_name(rubato::task<int> t) {
   rubato::spawn(t).get();

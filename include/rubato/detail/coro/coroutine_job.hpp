@@ -13,17 +13,6 @@
 
 namespace rubato::detail {
 
-/// spawn(task) is spawn of a callable that returns it.
-template<class T>
-class task_holder {
-  rubato::task<T> task_;
-
-public:
-  explicit task_holder(rubato::task<T>&& t) noexcept
-      : task_(std::move(t)) {}
-  rubato::task<T> operator()() noexcept { return std::move(task_); }
-};
-
 /// Calls a callable that returns a task.
 template<class F>
 class task_source {
@@ -42,16 +31,14 @@ public:
     f_.reset();
   }
 };
-/// Holds a task.
+/// A task, which is a callable that returns itself.
 template<class T>
-class task_source<task_holder<T>> {
+class task_source<rubato::task<T>> {
 public:
   rubato::task<T> made;
 
   explicit task_source(rubato::task<T>&& t) noexcept
       : made(std::move(t)) {}
-  explicit task_source(task_holder<T>&& h) noexcept
-      : made(h()) {}
   static void make(thread_context& /*runner*/) noexcept {}
   void reset() noexcept { made = {}; }
 };
@@ -90,11 +77,11 @@ protected:
 
 /// `around`: the scope that it stops with; null: none.
 template<class T>
-class child_job final : link_holder, public coroutine_job<task_holder<T>> {
+class child_job final : link_holder, public coroutine_job<rubato::task<T>> {
 public:
   child_job(stop_scope* around, rubato::task<T>&& t)
       : link_holder(around)
-      , coroutine_job<task_holder<T>>(2U, &link, std::move(t)) {}
+      , coroutine_job<rubato::task<T>>(2U, &link, std::move(t)) {}
   void dispose() noexcept override { dispose_state(this); }
 };
 

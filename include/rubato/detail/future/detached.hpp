@@ -61,11 +61,6 @@ public:
   }
 };
 
-/// True if it goes on after the call has returned.
-template<class F>
-inline constexpr bool goes_on = flattened<call_result_t<std::decay_t<F>>>::is_task ||
-                                flattened<call_result_t<std::decay_t<F>>>::is_future;
-
 /// True if pool::enqueue() accepts it; otherwise an assertion fails with a message.
 template<class F>
 [[nodiscard]] consteval bool can_be_queued() {

@@ -210,10 +210,13 @@ public:
 // Defined in task.hpp, which every user of a task includes.
 template<class F>
 class coroutine_job;
-template<class T>
-class task_holder;
 template<class A>
 struct awaiting;
+
+/// True if it goes on after the call has returned.
+template<class F>
+inline constexpr bool goes_on = flattened<call_result_t<std::decay_t<F>>>::is_task ||
+                                flattened<call_result_t<std::decay_t<F>>>::is_future;
 
 template<class F>
 struct job_for {

@@ -173,15 +173,6 @@ auto blocking_fn::operator()(F&& f) const -> brought_if_fits_t<F> {
 
 } // namespace detail
 
-template<class T>
-void pool::enqueue(task<T>&& t) {
-  enqueue(detail::task_holder<T>(std::move(t)));
-}
-template<class T>
-void pool::enqueue(priority p, task<T>&& t) {
-  enqueue(p, detail::task_holder<T>(std::move(t)));
-}
-
 template<class F>
 void pool::enqueue_bulk(std::size_t n, F&& f) {
   constexpr bool called = detail::fits<std::decay_t<F>&, std::size_t>;
@@ -211,11 +202,7 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
 
 template<class F, class... Args>
 auto pool::spawn(F&& f, Args&&... args) {
-  if constexpr (detail::can_be_spawned<F, Args...>())
-    return detail::spawn_on_core(core(), detail::future_state::any_seat, priority::normal, std::forward<F>(f),
-                                 std::forward<Args>(args)...);
-  else
-    return detail::refused();
+  return spawn(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 template<class F, class... Args>
@@ -227,29 +214,9 @@ auto pool::spawn(priority p, F&& f, Args&&... args) {
     return detail::refused();
 }
 
-template<class T>
-future<T> pool::spawn(task<T>&& t) {
-  return spawn(priority::normal, std::move(t));
-}
-
-template<class T>
-future<T> pool::spawn(priority p, task<T>&& t) {
-  return detail::spawn_on_core(core(), detail::future_state::any_seat, p,
-                               detail::task_holder<T>(std::move(t)));
-}
-
 template<class F>
 auto pool::spawn_on(unsigned seat, F&& f) {
-  constexpr bool is_lvalue_task = detail::is_task<std::decay_t<F>>::value && !detail::can_be_kept<F>;
-  static_assert(!is_lvalue_task, "rubato: spawn_on(seat, t): a task is passed as an rvalue: std::move it");
-  if constexpr (is_lvalue_task) { // NOLINT(bugprone-branch-clone): the other tests would say more
-    return detail::refused();
-  } else if constexpr (detail::is_task<std::decay_t<F>>::value) {
-    detail::pool_core& c = core();
-    return detail::spawn_on_core(
-        c, detail::checked_seat(c, seat), priority::normal,
-        detail::task_holder<typename std::decay_t<F>::value_type>(std::forward<F>(f)));
-  } else if constexpr (detail::can_be_spawned<F>()) {
+  if constexpr (detail::can_be_spawned<F>()) {
     detail::pool_core& c = core();
     return detail::spawn_on_core(c, detail::checked_seat(c, seat), priority::normal, std::forward<F>(f));
   } else {

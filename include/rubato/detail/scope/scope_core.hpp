@@ -189,16 +189,15 @@ public:
 /// True if a scope's spawn() accepts it; otherwise an assertion fails with a message.
 template<class F>
 [[nodiscard]] consteval bool can_be_child() {
-  using type = std::decay_t<F>;
-  constexpr bool called = is_task<type>::value || fits<type>;
+  constexpr bool called = fits<std::decay_t<F>>;
   static_assert(can_be_kept<F>, "rubato: scope::spawn(f): f is copied unless it is passed as an rvalue: "
                                 "std::move what cannot be copied, such as a task");
   if constexpr (can_be_kept<F>)
     static_assert(called, "rubato: scope::spawn(f): f must be a task, or callable as f()");
-  if constexpr (can_be_kept<F> && called && !is_task<type>::value)
-    return can_be_returned<call_result_t<type>>();
+  if constexpr (can_be_kept<F> && called)
+    return can_be_returned<call_result_t<std::decay_t<F>>>();
   else
-    return can_be_kept<F> && called;
+    return false;
 }
 
 template<class F>
