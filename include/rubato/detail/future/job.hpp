@@ -5,15 +5,18 @@
 #include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
 
+#include <concepts>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 namespace rubato::detail {
 
-/// A callable with its decay-copied arguments, which are passed on as rvalues.
+/// A callable with its decay-copied arguments, which are passed on as rvalues, or, if it is const, as
+/// constants. It takes a stop token if the callable takes one before the arguments.
 template<class F, class... Args>
 class bound_call {
   F f_;
@@ -25,20 +28,21 @@ public:
       : f_(std::forward<G>(g))
       , args_(std::forward<As>(as)...) {}
 
-  decltype(auto) operator()(std::stop_token token)
-    requires std::is_invocable_v<F, std::stop_token, Args...>
-  {
+  template<std::same_as<std::stop_token>... Token>
+    requires std::is_invocable_v<F, Token..., Args...>
+  decltype(auto) operator()(Token... token) {
     return std::apply(
         [&](Args&... as) -> decltype(auto) {
-          return std::invoke(std::move(f_), std::move(token), std::move(as)...);
+          return std::invoke(std::move(f_), std::move(token)..., std::move(as)...);
         },
         args_);
   }
-  decltype(auto) operator()()
-    requires(!std::is_invocable_v<F, std::stop_token, Args...> && std::is_invocable_v<F, Args...>)
-  {
+  template<std::same_as<std::stop_token>... Token>
+    requires std::is_invocable_v<F const&, Token..., Args const&...>
+  decltype(auto) operator()(Token... token) const {
     return std::apply(
-        [&](Args&... as) -> decltype(auto) { return std::invoke(std::move(f_), std::move(as)...); }, args_);
+        [&](Args const&... as) -> decltype(auto) { return std::invoke(f_, std::move(token)..., as...); },
+        args_);
   }
 };
 

@@ -10,7 +10,6 @@
 #include <exception>
 #include <functional>
 #include <stop_token>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -109,32 +108,6 @@ public:
       : result_wait(c, ends::with_children) {}
   ~call_wait() { static_cast<void>(retire()); }
   void await_resume() noexcept { static_cast<void>(retire()); }
-};
-
-/// The function of an async_race() or async_hedge() with its arguments, which all copies get as constants.
-template<class F, class... Args>
-class shared_call {
-  F f_;
-  std::tuple<Args...> args_;
-
-public:
-  template<class G, class... As>
-  explicit shared_call(G&& g, As&&... as)
-      : f_(std::forward<G>(g))
-      , args_(std::forward<As>(as)...) {}
-
-  decltype(auto) operator()(std::stop_token token) const
-    requires std::is_invocable_v<F const&, std::stop_token, Args const&...>
-  {
-    return std::apply(
-        [&](Args const&... as) -> decltype(auto) { return std::invoke(f_, std::move(token), as...); }, args_);
-  }
-  decltype(auto) operator()() const
-    requires(!std::is_invocable_v<F const&, std::stop_token, Args const&...> &&
-             std::is_invocable_v<F const&, Args const&...>)
-  {
-    return std::apply([&](Args const&... as) -> decltype(auto) { return std::invoke(f_, as...); }, args_);
-  }
 };
 
 template<class F>

@@ -71,7 +71,7 @@ auto run_async(pool* p, race_options o, F&& f, Args&&... args) {
   if constexpr (!kept || !called) {
     return refused();
   } else {
-    using call = shared_call<std::decay_t<F>, std::decay_t<Args>...>;
+    using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
     return run_call<call>(p, Kind, std::move(o), call(std::forward<F>(f), std::forward<Args>(args)...));
   }
 }
