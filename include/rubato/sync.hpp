@@ -48,8 +48,6 @@ class [[nodiscard("rubato: a lock without a name is unlocked at once: auto lock 
   friend class async_mutex;
   template<class Result>
   friend class detail::permit_awaiter;
-  template<class Result>
-  friend class detail::raced_permit;
   detail::permits* held_ = nullptr;
 
   explicit async_lock(detail::permits& p) noexcept

@@ -48,7 +48,7 @@ class [[nodiscard(
 
 public:
   using wait_operation::was_stopped;
-  using raced_type = send_awaiter;
+  static constexpr bool is_one_step = true;
   template<class U>
   explicit send_awaiter(core_type& to, U&& v)
       : to_(&to)
@@ -92,7 +92,7 @@ class [[nodiscard(
 
 public:
   using wait_operation::was_stopped;
-  using raced_type = receive_awaiter;
+  static constexpr bool is_one_step = true;
   explicit receive_awaiter(core_type& from) noexcept
       : from_(&from) {}
   receive_awaiter(receive_awaiter&& other) noexcept

@@ -13,7 +13,7 @@
 namespace rubato::detail {
 
 /// A coroutine's wait for a permit.
-class permit_waiter : public waiter {
+class permit_wait final : public waiter {
   permits& from_;
 
   [[nodiscard]] bool insert() noexcept override { return from_.add(*this); }
@@ -23,10 +23,12 @@ class permit_waiter : public waiter {
     return was_called() && !from_.retry(*this, next);
   }
 
-protected:
-  /// Runs after the derived class's destructor has called retire(): a stop request may call remove() until
-  /// then.
-  ~permit_waiter() {
+public:
+  explicit permit_wait(permits& p) noexcept
+      : from_(p) {}
+  permit_wait(permit_wait&&) = delete;
+  ~permit_wait() {
+    retire();
     // It has a permit or was called, but the coroutine was destroyed before it resumed.
     if (!was_taken() && !was_called()) return;
     woken next;
@@ -35,38 +37,10 @@ protected:
     else
       static_cast<void>(from_.give(1, permits::most, next));
   }
-
-public:
-  explicit permit_waiter(permits& p) noexcept
-      : from_(p) {}
-  permit_waiter(permit_waiter&&) = delete;
   /// The coroutine resumes: with the permit, or stopped.
   void finish() {
     if (retire()) throw cancelled();
     settle();
-  }
-  [[nodiscard]] permits& from() const noexcept { return from_; }
-};
-/// The same outside a race.
-class permit_wait final : public permit_waiter {
-public:
-  using permit_waiter::permit_waiter;
-  ~permit_wait() { retire(); }
-};
-
-template<class Result>
-class permit_awaiter;
-
-/// The same in a race.
-template<class Result>
-class raced_permit final : public permit_waiter {
-public:
-  explicit raced_permit(permit_awaiter<Result>&& a) noexcept;
-  ~raced_permit() { this->retire(); }
-  [[nodiscard]] bool await_ready() const noexcept { return from().try_take(); }
-  Result await_resume() {
-    finish();
-    if constexpr (!std::is_void_v<Result>) return Result(from());
   }
 };
 
@@ -75,12 +49,11 @@ template<class Result>
 class [[nodiscard(
     "rubato: nothing is locked or acquired before it is awaited, with co_await")]] permit_awaiter
     : public own_awaitable {
-  friend class raced_permit<Result>;
   permits& from_;
   std::optional<permit_wait> wait_; // empty if a permit was free at once, the common case
 
 public:
-  using raced_type = raced_permit<Result>;
+  static constexpr bool is_one_step = true;
   explicit permit_awaiter(permits& p) noexcept
       : from_(p) {}
   permit_awaiter(permit_awaiter&& other /*not awaited yet*/) noexcept
@@ -88,19 +61,17 @@ public:
   permit_awaiter& operator=(permit_awaiter&&) = delete;
   ~permit_awaiter() = default;
 
+  /// Its part in a race, before it is awaited there.
+  [[nodiscard]] waiter& racer() noexcept { return wait_.emplace(from_); }
   [[nodiscard]] bool await_ready() noexcept { return from_.try_take(); }
   template<std::derived_from<own_promise> P>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
-    return wait_.emplace(from_).await_suspend(h);
+    return (wait_ ? *wait_ : wait_.emplace(from_)).await_suspend(h);
   }
   Result await_resume() {
     if (wait_) wait_->finish();
     if constexpr (!std::is_void_v<Result>) return Result(from_);
   }
 };
-
-template<class Result>
-raced_permit<Result>::raced_permit(permit_awaiter<Result>&& a) noexcept
-    : permit_waiter(a.from_) {}
 
 } // namespace rubato::detail

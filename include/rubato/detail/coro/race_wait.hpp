@@ -13,7 +13,6 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <ranges>
 #include <tuple>
@@ -26,11 +25,16 @@ namespace rubato::detail {
 
 /// An operation that another thread completes in one step, under the lock of the object that it waits for.
 template<class A>
-concept one_step = requires { typename std::remove_cvref_t<A>::raced_type; };
+concept one_step = requires { requires std::remove_cvref_t<A>::is_one_step; };
 
-/// The type that takes part in a race for an A.
+/// What takes part in a race for it.
 template<one_step A>
-using racer_of = typename std::remove_cvref_t<A>::raced_type;
+[[nodiscard]] waiter& racer_of(A& a) noexcept {
+  if constexpr (std::derived_from<A, waiter>)
+    return a;
+  else
+    return a.racer();
+}
 
 /// Yields the index of the operation that has taken effect. The operations are in the coroutine's frame.
 class race_wait final : public wait_operation, race {
@@ -82,12 +86,12 @@ public:
 /// Operations of different types.
 template<one_step... As>
 class racers {
-  std::tuple<racer_of<As>...> all_;
+  std::tuple<As...> all_;
   std::array<waiter*, sizeof...(As)> waiters_;
 
   template<std::size_t... I>
   [[nodiscard]] std::array<waiter*, sizeof...(As)> addresses(std::index_sequence<I...> /*all*/) noexcept {
-    return {&std::get<I>(all_)...};
+    return {&racer_of(std::get<I>(all_))...};
   }
 
 public:
@@ -146,20 +150,20 @@ rubato::task<any_result<std::variant<value_in_std<awaited_t<As>>...>>> any_step(
   co_return any_result<value>{winner, std::move(*made)};
 }
 template<one_step A>
-rubato::task<any_result<value_in_std<awaited_t<A>>>> any_step_of(std::vector<A> steps) {
+rubato::task<any_result<value_in_std<awaited_t<A>>>> any_step_of(std::vector<A> from) {
+  std::vector<A> steps = std::move(from); // a parameter would outlive the coroutine task
   std::size_t const count = steps.size();
-  auto const all = std::make_unique<std::optional<racer_of<A>>[]>(count);
   std::vector<waiter*> waiters;
   waiters.reserve(count);
   std::size_t winner = count;
-  for (std::size_t i = 0; i != count; ++i) waiters.push_back(&all[i].emplace(std::move(steps[i])));
+  for (A& a : steps) waiters.push_back(&racer_of(a));
   for (std::size_t i = 0; i != count && winner == count; ++i)
-    if (all[i]->await_ready()) winner = i;
+    if (steps[i].await_ready()) winner = i;
   if (winner == count) {
     race_wait wait(waiters.data(), count, 0);
     winner = co_await wait;
   }
-  co_return any_result<value_in_std<awaited_t<A>>>{winner, stored_result(*all[winner])};
+  co_return any_result<value_in_std<awaited_t<A>>>{winner, stored_result(steps[winner])};
 }
 template<class Range>
 [[nodiscard]] auto steps_of(Range&& range) {
@@ -184,7 +188,7 @@ public:
       : racer_(a)
       , race_(r)
       , index_(static_cast<std::uint32_t>(index)) {
-    racer_.enter(r, index_);
+    racer_of(racer_).enter(r, index_);
   }
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
@@ -213,8 +217,8 @@ template<class T>
 template<one_step A>
 [[nodiscard]] rubato::task<awaited_t<A>> as_racer(A&& a, race& among, std::size_t index) {
   return [](A own, race& r, std::size_t i) -> rubato::task<awaited_t<A>> {
-    racer_of<A> racer(std::move(own));
-    shared_racer<racer_of<A>> wait(racer, r, i);
+    A racer(std::move(own)); // a parameter would outlive the coroutine task
+    shared_racer<A> wait(racer, r, i);
     co_return co_await wait;
   }(std::forward<A>(a), among, index);
 }
