@@ -255,21 +255,7 @@ public:
 
 template<class T>
 class fork_group_of<std::vector<rubato::task<T>>> {
-  // From the slabs.
-  struct deleter {
-    std::size_t count;
-    void operator()(group_member* all) const noexcept {
-      std::destroy_n(all, count);
-      deallocate(all, count * sizeof(group_member));
-    }
-  };
-  std::unique_ptr<group_member[], deleter> all_;
-
-  [[nodiscard]] static group_member* make(std::size_t count) {
-    auto* const all = static_cast<group_member*>(allocate(count * sizeof(group_member)));
-    std::uninitialized_default_construct_n(all, count);
-    return all;
-  }
+  std::vector<group_member> all_; // of a fixed length: a member is not moved
 
 public:
   using values_type = std::vector<value_in_std<T>>;
@@ -278,17 +264,16 @@ public:
 
   template<class Around, class How>
   fork_group_of(Around& around, How&& how, std::vector<rubato::task<T>>&& tasks)
-      : all_(make(tasks.size()), {tasks.size()})
-      , group(all_.get(), tasks.size(), around, how) {
+      : all_(tasks.size())
+      , group(all_.data(), tasks.size(), around, how) {
     for (std::size_t i = 0; i != tasks.size(); ++i) all_[i].adopt(group, std::move(tasks[i]));
   }
   [[nodiscard]] group_member& operator[](std::size_t i) noexcept { return all_[i]; }
 
   [[nodiscard]] values_type values() {
-    std::size_t const count = all_.get_deleter().count;
     values_type all;
-    all.reserve(count);
-    for (std::size_t i = 0; i != count; ++i) all.push_back(value(i));
+    all.reserve(all_.size());
+    for (std::size_t i = 0; i != all_.size(); ++i) all.push_back(value(i));
     return all;
   }
   [[nodiscard]] value_type value(std::size_t i) { return all_[i].template result<T>().take(); }
