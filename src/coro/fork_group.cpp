@@ -40,7 +40,7 @@ race_entry group_member_task::entry() const noexcept {
 
 void group_member_task::dispose() noexcept {
   group_member& s = of_;
-  dispose_state(this);
+  free_in_slab(this);
   s.group_->ended(s);
 }
 

@@ -51,8 +51,7 @@ class raise_entry final : public task {
   static void run(task& base, thread_context* runner) noexcept {
     auto& self = static_cast<raise_entry&>(base);
     state_ref const held(&self.of_);
-    std::destroy_at(&self);
-    deallocate(&self, sizeof(raise_entry));
+    free_in_slab(&self);
     if (runner != nullptr) run_raised(*runner->core, thread_of(*runner), *held.get());
   }
 
@@ -70,8 +69,7 @@ void queue_raise_entry(future_state& s) noexcept {
   std::optional<hazard_guard> there;
   if (!guard_if_there(home, there)) return;
   try {
-    queue_task(*home, future_state::any_seat, s.queued.cls(),
-               *::new (allocate(sizeof(raise_entry))) raise_entry(s));
+    queue_task(*home, future_state::any_seat, s.queued.cls(), *make_in_slab<raise_entry>(s));
   } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
   }
 }

@@ -50,7 +50,7 @@ public:
     report_.dropped = true;
     base::drop();
   }
-  void dispose() noexcept override { dispose_state(this); }
+  void dispose() noexcept override { free_in_slab(this); }
 
   template<class G>
   static void start(pool_core& c, bool holds_capacity, G&& g, priority p = priority::normal) {

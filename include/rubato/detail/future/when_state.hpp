@@ -225,7 +225,7 @@ public:
       if (is_over(this->inputs_[i])) static_cast<void>(count_down()); // not the last
     if (count_down()) this->complete();
   }
-  void dispose() noexcept override { dispose_state(this); }
+  void dispose() noexcept override { free_in_slab(this); }
 };
 
 /// The index of the first input that succeeded, and its value.
@@ -303,7 +303,7 @@ public:
       this->release(); // its hold
     }
   }
-  void dispose() noexcept override { dispose_state(this); }
+  void dispose() noexcept override { free_in_slab(this); }
 };
 
 } // namespace rubato::detail

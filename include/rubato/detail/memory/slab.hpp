@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -31,6 +32,13 @@ template<class T, class... Args>
     deallocate(memory, sizeof(T));
     throw;
   }
+}
+
+/// Destroys and frees what make_in_slab() has made.
+template<class T>
+void free_in_slab(T* object) noexcept {
+  std::destroy_at(object);
+  deallocate(object, sizeof(T));
 }
 
 } // namespace rubato::detail

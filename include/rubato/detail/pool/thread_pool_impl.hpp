@@ -42,9 +42,7 @@ struct bulk {
       , core(&c) {}
 
   void release() noexcept {
-    if (!tasks.release()) return;
-    std::destroy_at(this);
-    deallocate(this, sizeof(bulk));
+    if (tasks.release()) free_in_slab(this);
   }
 };
 
@@ -96,10 +94,7 @@ class bulk_task final : public task {
   }
 
   void release(bulk<F>& b) noexcept {
-    if (this != &b.first) {
-      std::destroy_at(this);
-      deallocate(this, sizeof(bulk_task));
-    }
+    if (this != &b.first) free_in_slab(this);
     b.release();
   }
 
@@ -109,7 +104,7 @@ class bulk_task final : public task {
     if (b.next.get() >= b.n || b.queued.get() || b.queued.exchange(true)) return;
     b.tasks.hold();
     try {
-      auto* const t = ::new (allocate(sizeof(bulk_task))) bulk_task(b);
+      auto* const t = make_in_slab<bulk_task>(b);
       t->holds_capacity = false;
       queue(*b.core, t);
     } catch (std::bad_alloc const&) {
@@ -184,16 +179,12 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
   } else if constexpr (detail::can_be_returned<detail::call_result_t<std::decay_t<F>&, std::size_t>>()) {
     using type = std::decay_t<F>;
     using shared_type = detail::bulk<type>;
-    static_assert(alignof(shared_type) <= 64, "rubato: a task's callable may be aligned to at most 64 bytes");
     if (n == 0) return;
     detail::pool_core& c = core();
     detail::acquire_capacity(c);
-    void* memory = nullptr;
     try {
-      memory = detail::allocate(sizeof(shared_type));
-      detail::queue(c, &(::new (memory) shared_type(std::forward<F>(f), n, c))->first);
+      detail::queue(c, &detail::make_in_slab<shared_type>(std::forward<F>(f), n, c)->first);
     } catch (...) {
-      if (memory != nullptr) detail::deallocate(memory, sizeof(shared_type));
       detail::release_capacity(c);
       throw;
     }

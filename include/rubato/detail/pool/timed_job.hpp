@@ -74,10 +74,7 @@ class timed_job final : public timed_task {
     self.finish();
   }
   void drop() noexcept override { f_.reset(); }
-  void dispose() noexcept override {
-    std::destroy_at(this);
-    deallocate(this, sizeof(timed_job));
-  }
+  void dispose() noexcept override { free_in_slab(this); }
 
 public:
   template<class G>

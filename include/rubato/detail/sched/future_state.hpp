@@ -327,12 +327,6 @@ public:
   void fail(std::exception_ptr e) noexcept override { slot().fail(std::move(e)); }
 };
 
-template<class State>
-void dispose_state(State* s) noexcept {
-  std::destroy_at(s);
-  deallocate(s, sizeof(State));
-}
-
 /// Throws std::future_error(no_state) with this message.
 [[noreturn]] void throw_no_state(char const* what);
 [[nodiscard]] std::exception_ptr broken_promise() noexcept;

@@ -42,8 +42,7 @@ class closure_task final : public task {
         unhandled(*runner);
       }
     }
-    std::destroy_at(&self);
-    deallocate(&self, sizeof(closure_task));
+    free_in_slab(&self);
   }
 
 public:

@@ -174,7 +174,7 @@ public:
       , scope_member(s, *this) {
     this->fire = &ended;
   }
-  void dispose() noexcept override { dispose_state(this); }
+  void dispose() noexcept override { free_in_slab(this); }
 
   static void start(scope_core& s, std::uint16_t seat, auto&& g, priority p = priority::normal) {
     auto* const made = make_in_slab<member_job>(s, std::forward<decltype(g)>(g));
@@ -208,10 +208,7 @@ class closure_child final : public scope_child {
     auto& self = static_cast<closure_child&>(base);
     struct cleanup {
       closure_child& c;
-      ~cleanup() {
-        std::destroy_at(&c);
-        deallocate(&c, sizeof(closure_child));
-      }
+      ~cleanup() { free_in_slab(&c); }
     } const guard{self};
     if (runner != nullptr) static_cast<void>(call(*runner, std::move(self.f_)));
   }
