@@ -84,8 +84,27 @@ public:
     return head;
   }
 
-private:
-  static node* linked_after(node* n) noexcept {
+  /// Under the lock: takes all nodes out as a chain, and returns the last one; null: there is none. Producers
+  /// may not have written all links yet. `see(first)` is called before they leave.
+  template<class See>
+  [[nodiscard]] node* take_all(See see) noexcept {
+    node* head = head_;
+    if (head == &stub_) {
+      if (empty()) return nullptr;
+      head = linked_after(head);
+    }
+    see(head);
+    stub_.next.store(nullptr, std::memory_order_relaxed);
+    // release: pairs with empty() and with a producer's exchange, because the first sees what see() did, and
+    // the second will link to the stub. acquire: pairs with push_chain(), because the caller may link the
+    // last node before it has come to it.
+    node* const last = tail_.exchange(&stub_, std::memory_order_acq_rel);
+    head_ = &stub_;
+    return last;
+  }
+
+  /// The node behind `n`. Waits for a producer that is between its two steps.
+  [[nodiscard]] static node* linked_after(node* n) noexcept {
     node* next = nullptr;
     // acquire: pairs with the release in push_chain().
     while ((next = n->next.load(std::memory_order_acquire)) == nullptr) Policy::pause();

@@ -149,6 +149,8 @@ void pool_core::enqueue(task* t) noexcept {
   // and the seat's own queue is not; guarantee F keeps either from starving.
   if (s == nullptr || s->personal)
     queues.push(t);
+  else if (size() == 1 && task_queues::is_owner(*s) && queues.push_to_backlog(*s, t))
+    return; // no event: the backlog was not empty
   else if ((size() <= 1 && !queues.injector_empty()) || !s->queue.push(t))
     queues.push_from(*s, t);
   else if (me.local_since == 0)

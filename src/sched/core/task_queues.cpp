@@ -1,6 +1,7 @@
 #include "sched/core/task_queues.hpp"
 
 #include "base/thread_number.hpp"
+#include "os/membarrier.hpp"
 
 #include <utility>
 
@@ -14,7 +15,8 @@ constexpr std::size_t cache_line = 64;    // of most processors; only a hint
 } // namespace
 
 task_queues::task_queues(unsigned most_seats)
-    : seats_(std::make_unique<published<seat*>[]>(most_seats)) {}
+    : backlog_(os::membarrier_available())
+    , seats_(std::make_unique<published<seat*>[]>(most_seats)) {}
 
 void task_queues::add_seat(int cpu) {
   unsigned const i = known_.own();
@@ -89,17 +91,17 @@ task* task_queues::pop_aged(os::ticks now) noexcept {
   return nullptr;
 }
 
-task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
-  if (from.empty()) return {};
+template<class Next>
+task_queues::batch task_queues::pop_batch_of(injector& from, seat* s, Next next) noexcept {
   lock_guard const guard(from);
-  auto* const first = static_cast<task*>(from.pop());
+  auto* const first = static_cast<task*>(next());
   if (first == nullptr) return {};
   std::size_t count = 1;
   // A batch, so that the lock is not taken for every task; other workers can steal from it.
   if (s != nullptr && !s->personal && s->queue.empty())
     count += s->queue.fill(
-        [&from] {
-          auto* const k = static_cast<task*>(from.pop());
+        [&next] {
+          auto* const k = static_cast<task*>(next());
           // pop() has read the first line of the task. The rest comes while other tasks run.
           if (k != nullptr) __builtin_prefetch(reinterpret_cast<char const*>(k) + cache_line);
           return k;
@@ -109,6 +111,53 @@ task_queues::batch task_queues::pop_batch_of(injector& from, seat* s) noexcept {
   return {first, count != 1};
 }
 
+task_queues::batch task_queues::pop_batch(seat* s) noexcept {
+  if (injector_empty()) return {};
+  return pop_batch_of(injector_, s, [this]() RUBATO_NOT_ANALYSED {
+    if (!backlog_.empty()) {
+      backlog_.revoke();
+      if (queue_node* const n = backlog_.pop_locked()) return n;
+    }
+    return injector_.pop();
+  });
+}
+
+task_queues::batch task_queues::pop_events(seat* s) noexcept {
+  if (events_.empty()) return {};
+  return pop_batch_of(events_, s, [this] { return events_.pop(); });
+}
+
+bool task_queues::push_to_backlog(seat& s, task* t) noexcept {
+  if (backlog_.empty()) return false;
+  if (!injector_.empty() || !backlog_.push(t)) {
+    lock_guard const guard(injector_);
+    backlog_.take_back();
+    if (backlog_.empty()) return false;
+    backlog_.absorb(injector_);
+    static_cast<void>(backlog_.push_locked(t));
+  }
+  s.injected.set(s.injected.get() + 1);
+  return true;
+}
+
+task* task_queues::pop_own(seat& s) noexcept {
+  queue_node* n = backlog_.pop();
+  if (n == nullptr) {
+    if (injector_empty()) return nullptr;
+    lock_guard const guard(injector_);
+    backlog_.take_back();
+    if (backlog_.empty()) backlog_.absorb(injector_);
+    n = backlog_.pop_locked();
+    if (n == nullptr) return nullptr;
+  }
+  if (auto const* const next = reinterpret_cast<char const*>(backlog_.front())) {
+    __builtin_prefetch(next); // comes while the first one runs
+    __builtin_prefetch(next + cache_line);
+  }
+  s.taken.set(s.taken.get() + 1);
+  return static_cast<task*>(n);
+}
+
 std::uint64_t task_queues::pushed() const noexcept {
   std::uint64_t n = 0;
   for (auto const& s : pushed_) n += s.pushed.get();
@@ -116,14 +165,20 @@ std::uint64_t task_queues::pushed() const noexcept {
   return n;
 }
 
+std::uint64_t task_queues::popped() const noexcept {
+  std::uint64_t n = popped_.get();
+  for (unsigned i = 0, k = seats(); i != k; ++i) n += seat_at(i).taken.get();
+  return n;
+}
+
 std::size_t task_queues::size_of_both() const noexcept {
-  std::uint64_t const popped = popped_.get(); // first: it never exceeds `pushed`
+  std::uint64_t const popped = this->popped(); // first: it never exceeds `pushed`
   std::uint64_t const pushed = this->pushed();
   return pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0;
 }
 
 bool task_queues::any_shared() const noexcept {
-  if (!injector_.empty() || !events_.empty() || classes_.has_ready()) return true;
+  if (!injector_empty() || !events_.empty() || classes_.has_ready()) return true;
   for (unsigned i = 0, n = seats(); i != n; ++i)
     if (!seat_at(i).queue.empty()) return true;
   return false;

@@ -12,6 +12,7 @@
 #include "rubato/priority.hpp"
 #include "sched/core/ready_ages.hpp"
 #include "sched/worker/seat.hpp"
+#include "sync/backlog.hpp"
 #include "sync/class_queues.hpp"
 #include "sync/injector.hpp"
 
@@ -50,22 +51,31 @@ public:
   };
   /// The oldest for the caller, and up to 31 more for the seat's queue, if that is empty. On their way they
   /// are in neither queue.
-  [[nodiscard]] batch pop_batch(seat* s) noexcept { return pop_batch_of(injector_, s); }
-  [[nodiscard]] bool injector_empty() const noexcept { return injector_.empty(); }
+  [[nodiscard]] batch pop_batch(seat* s) noexcept;
+  /// The injector first: see basic_backlog::empty().
+  [[nodiscard]] bool injector_empty() const noexcept { return injector_.empty() && backlog_.empty(); }
+
+  // The injector's front part, the backlog of the only worker, which is the occupant of the seat number 0
+  [[nodiscard]] static bool is_owner(seat const& s) noexcept { return s.index == 0 && !s.personal; }
+  /// By the owner: behind the backlog and all that the injector holds. That is no event. False: the backlog
+  /// is empty.
+  [[nodiscard]] bool push_to_backlog(seat& s, task* t) noexcept;
+  /// By the owner: as pop(). Moves all of the injector to the backlog, if that is empty.
+  [[nodiscard]] task* pop_own(seat& s) noexcept;
 
   // The event lane: coroutines and routines whose wait an event or a deadline has ended, so that they begin
   // soon behind a long injector
   void push_event(task* t) noexcept;
   [[nodiscard]] task* pop_event() noexcept { return pop_events(nullptr).first; }
   /// As pop_batch().
-  [[nodiscard]] batch pop_events(seat* s) noexcept { return pop_batch_of(events_, s); }
+  [[nodiscard]] batch pop_events(seat* s) noexcept;
   [[nodiscard]] bool events_empty() const noexcept { return events_.empty(); }
 
   // Both
   [[nodiscard]] std::size_t size_of_both() const noexcept;
   /// Counts for the progress monitor: how many were ever pushed and popped.
   [[nodiscard]] std::uint64_t pushed() const noexcept;
-  [[nodiscard]] std::uint64_t popped() const noexcept { return popped_.get(); }
+  [[nodiscard]] std::uint64_t popped() const noexcept;
 
   /// By class and lane: to the injector, to the event lane, or to the queues of the classes. `now`: the time
   /// from which on a low task ages.
@@ -119,10 +129,12 @@ public:
 private:
   static constexpr std::size_t most_at_once = 32;
 
-  [[nodiscard]] batch pop_batch_of(injector& from, seat* s) noexcept;
+  template<class Next>
+  [[nodiscard]] batch pop_batch_of(injector& from, seat* s, Next next) noexcept;
   [[nodiscard]] bool is_aged(class_lane l, os::ticks now) noexcept;
 
   injector injector_;
+  backlog backlog_; // guarded by the injector's lock, or its owner's
   injector events_;
   struct alignas(64) stripe {
     relaxed<std::uint64_t> pushed;

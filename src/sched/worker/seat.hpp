@@ -51,6 +51,7 @@ struct seat : idle_set_seat {
   seat_inbox inbox;                ///< tasks that must run here
   counters counts;                 ///< written by the occupant: pool_thread::bump()
   relaxed<std::uint64_t> injected; ///< pushed to the injector by the occupants; written by them
+  relaxed<std::uint64_t> taken;    ///< popped from the backlog by them, without the lock
 };
 
 } // namespace rubato::detail

@@ -16,6 +16,7 @@ constexpr unsigned fair_every = 61;    // guarantee F
 constexpr unsigned child_turn = 30;    // of those; the other fair turns fall on 0
 constexpr unsigned most_slot_runs = 3; // the same
 constexpr std::int64_t fair_us = 200;  // the same
+constexpr unsigned event_turn = 32;    // of the event lane, beside the backlog
 constexpr unsigned aged_every = 20;    // an aged low task, among the normal ones
 
 /// An event begins before the tasks that are queued, but not before all of them.
@@ -31,6 +32,21 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   bool const own_first = t.schedule_tick / fair_every % 2 == 0; // in turns
   if (task* k = own_first ? s.queue.pop() : core.queues.pop()) return k;
   return own_first ? core.queues.pop() : s.queue.pop();
+}
+
+/// The next task behind the seat's own queue, if no other worker needs to find it.
+[[gnu::always_inline]] inline task* next_for_only_worker(pool_core& core, pool_thread& t, seat& s) noexcept {
+  bool const events_first = t.schedule_tick % event_turn == 0;
+  for (bool const event : {events_first, !events_first}) {
+    if (!event) {
+      if (task* k = core.queues.pop_own(s)) return k;
+      continue;
+    }
+    auto const [first, more] = core.queues.pop_events(&s);
+    if (more) core.notify(); // as in next_normal()
+    if (first != nullptr) return first;
+  }
+  return s.lifo_slot.take();
 }
 
 /// The next task of a pool without classes.
@@ -59,6 +75,7 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   t.slot_runs = 0;
   if (task* k = s.queue.pop()) return k;
   t.local_since = 0;
+  if (core.size() == 1 && task_queues::is_owner(s)) return next_for_only_worker(core, t, s);
   for (bool const event : {!t.ran_event, t.ran_event}) { // in turns
     auto const [first, more] = event ? core.queues.pop_events(&s) : core.queues.pop_batch(&s);
     // While it moved, the batch was in neither queue: a thread that looked then may have gone to sleep.
