@@ -83,7 +83,7 @@ void routine::replace_callback(routine_callback f) noexcept {
 
 void routine::post(pool& p) {
   pool_core& core = *core_of(p);
-  admit(core);
+  if (life_of(core).is_late()) admit(core);
   if (routine_run* const here = run_of(*this)) {
     if (std::exchange(here->post_to, &core) != nullptr) die_posted_twice();
     return;
