@@ -37,7 +37,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   unsigned class_tick = 0;    ///< how often it has looked while a task of another class was queued
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
   os::ticks event_at = 0;     ///< when it last ran an event out of turn
-  bool ran_event = false;     ///< what it took last when its own queue was empty: an event
+  bool ran_event = false;     ///< what it took last from the event lane or the injector: an event
   os::ticks local_since = 0;  ///< when the oldest of an unbroken run of own tasks began
 
   // Claims of work that is queued.

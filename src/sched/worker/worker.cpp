@@ -24,7 +24,9 @@ task* event_in_turn(pool_core& core, pool_thread& t) noexcept {
   os::ticks const now = os::now();
   if (t.schedule_tick % fair_every != 0 && now - t.event_at < fair_us * ticks_per_us()) return nullptr;
   t.event_at = now;
-  return core.queues.pop_event();
+  task* const k = core.queues.pop_event();
+  if (k != nullptr) t.ran_event = true;
+  return k;
 }
 
 /// A task that is bound to the seat may queue itself again for ever: now and then another one runs.
