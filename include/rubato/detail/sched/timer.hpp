@@ -25,9 +25,8 @@ public:
   std::chrono::steady_clock::time_point due{};
 
 private:
-  static constexpr std::uint8_t unlinked = 0xff;
-  std::uint8_t level_ = unlinked; ///< in the wheel; guarded by the lock of its shard
-  std::uint8_t slot_ = 0;         ///< the same
+  static constexpr std::uint16_t unlinked = 0xffff;
+  std::uint16_t slot_ = unlinked; ///< of its wheel; guarded by the lock of its shard
   static constexpr std::uint16_t no_shard = 0xffff;
   /// Written by arm() under the lock of that shard. A thread may disarm while another arms for the first
   /// time; between two armings the caller orders them.
