@@ -7,7 +7,7 @@ import own_rows
 rows = [("event to handler, sent from another CPU, p50 and p99, us", "event 2 200 2000"),
         ("event to handler, sent from the same CPU, p50 and p99, us", "event-same-cpu 2 200 2000")]
 rows += [(f"lateness of a timer of {d} us, p50 and p99, us", f"timer 2 {n} {d}")
-         for d, n in ((100, 400), (1000, 200), (10000, 50), (100000, 10))]
+         for d, n in ((100, 400), (1000, 200), (10000, 50), (100000, 10), (2000000, 5))]
 rows += [(f"arm and cancel at once; re-arm a random one, of 10^6, {t} threads, ns of CPU time", f"arm {t} 1000000 0") for t in (1, 2, 4)]
 rows += [(f"routines, {times} runs each, {w} workers, million runs/s", f"routine {w} {n} {times}")
          for times, n in ((1, 1000000), (10, 200000)) for w in (1, 2, 5, 10)]
