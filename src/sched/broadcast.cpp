@@ -1,4 +1,5 @@
-// The same function once on every seat.
+#include "rubato/detail/sched/broadcast.hpp"
+
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/pool_access.hpp"

@@ -1,4 +1,5 @@
 #include "made_up_root.hpp"
+#include "os/cpus/affinity.hpp"
 #include "os/cpus/cpus.hpp"
 #include "os/thread.hpp"
 

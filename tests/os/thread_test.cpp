@@ -1,4 +1,4 @@
-#include "os/cpus/cpus.hpp"
+#include "os/cpus/affinity.hpp"
 #include "os/thread.hpp"
 
 #include <algorithm>

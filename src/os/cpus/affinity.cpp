@@ -1,6 +1,5 @@
 #include "os/cpus/affinity.hpp"
 
-#include "os/cpus/cpus.hpp"
 #include "os/thread.hpp"
 
 #include <cerrno>

@@ -27,6 +27,10 @@ public:
   [[nodiscard]] bool apply() const noexcept;
 };
 
+/// The CPUs on which the calling thread may run, ascending. A thread pinned by pin() gets those from before
+/// the pin. Empty only if the kernel refuses to tell.
+std::vector<int> affinity_cpus();
+
 /// The CPUs that the calling thread had before it was pinned; empty if it is not pinned.
 cpu_mask const& mask_before_pin() noexcept;
 

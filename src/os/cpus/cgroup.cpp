@@ -1,5 +1,6 @@
-// cgroup_quota(): where the process's control groups are mounted, and the least quota on the way up.
-#include "os/cpus/cpus.hpp"
+// Where the process's control groups are mounted, and the least quota on the way up.
+#include "os/cpus/cgroup.hpp"
+
 #include "os/io/file.hpp"
 
 #include <algorithm>

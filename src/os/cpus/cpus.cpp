@@ -1,5 +1,8 @@
 #include "os/cpus/cpus.hpp"
 
+#include "os/cpus/affinity.hpp"
+#include "os/cpus/cgroup.hpp"
+
 #include <algorithm>
 #include <cmath>
 

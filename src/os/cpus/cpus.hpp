@@ -6,18 +6,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
-#include <vector>
 
 namespace rubato::os {
-
-/// The CPUs on which the calling thread may run, ascending. A thread pinned by pin() gets those from before
-/// the pin. Empty only if the kernel refuses to tell.
-std::vector<int> affinity_cpus();
-
-/// The CPU time per second of wall clock that the control groups grant, in CPUs: the least of cpu.max (v2)
-/// and cpu.cfs_quota_us / cpu.cfs_period_us (v1) over the process's own group and all its visible ancestors.
-/// Nothing if there is no limit. Whatever is missing or makes no sense counts as no limit.
-std::optional<double> cgroup_quota(std::filesystem::path const& root = "/");
 
 /// max(1, min(cpus, ceil(quota))): a quota of half a CPU still needs one thread, one of 2.5 is used up by
 /// three.

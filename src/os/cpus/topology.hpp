@@ -1,7 +1,7 @@
 // Which CPUs share a core, a package, a memory node; and in which order to fill them.
 #pragma once
 
-#include "os/cpus/cpus.hpp"
+#include "os/cpus/affinity.hpp"
 
 #include <filesystem>
 #include <vector>

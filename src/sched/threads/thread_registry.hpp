@@ -5,7 +5,6 @@
 #pragma once
 
 #include "os/cpus/affinity.hpp"
-#include "os/cpus/cpus.hpp"
 #include "os/cpus/topology.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "sched/threads/record_table.hpp"

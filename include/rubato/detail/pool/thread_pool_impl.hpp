@@ -6,6 +6,7 @@
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/pool/timed_job.hpp"
 #include "rubato/detail/sched/blocking_region.hpp"
+#include "rubato/detail/sched/broadcast.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <cstddef>

@@ -31,11 +31,6 @@ void come_back(thread_context& me, void* seat) noexcept;
 void enter_kernel(thread_context& me) noexcept;
 void leave_kernel(thread_context& me) noexcept;
 
-/// Runs `body(arg, seat number, thread context)` once per seat and waits; before that, runs `prepare(arg,
-/// number of seats)`.
-void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
-                      void (*body)(void*, std::size_t seat, thread_context&), void* arg);
-
 /// The number of a seat. Throws std::out_of_range if there is none.
 [[nodiscard]] std::uint16_t checked_seat(pool_core& c, unsigned seat);
 
