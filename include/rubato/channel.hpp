@@ -7,7 +7,7 @@
 //
 //   rubato::task<void> count(rubato::channel<int>& out) {
 //     bool const sent = co_await out.send(7); // waits while the buffer is full
-//     if (sent) out.close();
+//     if (sent) out.close();                  // not if (co_await ...): docs/gcc12-coroutines.md
 //   }
 //
 //   int main() {
@@ -58,7 +58,10 @@ public:
 
   /// Buffers up to `capacity` values. With 0, each sender waits for a receiver.
   explicit channel(std::size_t capacity) noexcept
-      : core_(capacity) {}
+      : core_(capacity) {
+    static_assert(std::is_void_v<T> || std::is_reference_v<T> || std::is_move_constructible_v<T>,
+                  "rubato: channel<T>: T must be movable, a reference or void");
+  }
 
   /// co_await send(value): waits while the buffer is full. Yields true when the value is in the buffer or
   /// received. Yields false if the channel is closed or the wait is stopped; then a value that was passed as

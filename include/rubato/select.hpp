@@ -50,6 +50,14 @@ struct select_fn {
     else
       return refused();
   }
+  template<class... Other>
+    requires(sizeof...(Other) != 0 && !(is_selected<std::remove_cvref_t<Other>> && ...))
+  auto operator()(Other&&... /*of*/) const {
+    static_assert(
+        (is_selected<std::remove_cvref_t<Other>> && ...),
+        "rubato: select(a, b, ...): each must be channel.receiving(f) or channel.sending(value, f)");
+    return refused();
+  }
 };
 
 } // namespace detail

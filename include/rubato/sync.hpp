@@ -175,7 +175,7 @@ class async_barrier {
   std::size_t arrived_ RUBATO_GUARDED_BY(mutex_) = 0;
   detail::wait_list waiting_ RUBATO_GUARDED_BY(mutex_);
 
-  class awaiter;
+  class awaiter; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
   [[nodiscard]] bool arrive_last();
   void end_phase(detail::woken& all) noexcept RUBATO_REQUIRES(mutex_);
 

@@ -124,7 +124,7 @@ public:
   /// task ends. Restarts a pool that was shut down. 0: see no_workers. Throws std::invalid_argument above
   /// 1,024, and std::system_error if a thread cannot be made; then nothing has changed.
   unsigned resize(unsigned workers);
-  /// The number of workers that the constructor or the last resize() asked for.
+  /// The number of workers that the constructor or the last resize() asked for; 0 after a shutdown.
   [[nodiscard("size() only reads the number of workers: resize() changes it")]] unsigned size() const;
   /// The highest possible number of threads, spares and guests included. Every current_worker() is below it.
   [[nodiscard]] unsigned slots() const;
@@ -139,8 +139,9 @@ public:
   /// run, and so do the tasks that they spawn. A closure that waits, in get() or a scope, counts as running:
   /// shutdown() waits for it, however long. When nothing runs any more, the pool destroys coroutines that are
   /// still suspended on an object of Rubato, and their futures throw broken_promise. Threads outside the pool
-  /// may queue 1,024 more tasks meanwhile. After that try_enqueue() returns false, and enqueue(), spawn() and
-  /// submit() throw cancelled and leave the callable untouched.
+  /// may queue 1,024 more tasks meanwhile. Beyond these, try_enqueue() returns false, and enqueue(), spawn()
+  /// and submit() throw cancelled and leave the callable untouched. When shutdown() has returned, the pool
+  /// accepts tasks again: they wait for resize(), and the destructor drops them.
   ///
   /// After one second it prints to standard error what it waits for.
   void shutdown(drain_t = drain);
@@ -208,8 +209,8 @@ public:
   /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats.
   template<class F>
   auto spawn_on(unsigned seat, F&& f);
-  /// As spawn(), for code that needs a std::future. A task must not wait for that future, because the wait
-  /// would keep the task's seat. Two allocations.
+  /// As spawn(), for code that needs a std::future. Dropping that future stops nothing. A task must not wait
+  /// for it, because the wait would keep the task's seat. Two allocations.
   template<class F, class... Args>
   auto submit(F&& f, Args&&... args);
   /// Runs a task, or waits for a future or any other awaitable, and returns its result or throws its

@@ -2,6 +2,7 @@
 #include <rubato/rubato.hpp>
 
 #include <chrono>
+#include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -23,6 +24,14 @@ task<> several(task<int> t, task<int> u, std::vector<int> v) {
 task<> in_time(task<int> t) {
   auto n = co_await rubato::with_deadline(t, std::chrono::seconds(1));
   // error: rubato: with_deadline(x, t): x must be a task, a future or something else that co_await takes
+}
+task<> not_selected(rubato::channel<int>& c) {
+  co_await rubato::select(c.receive());
+  // error: rubato: select(a, b, ...): each must be channel.receiving(f) or channel.sending(value, f)
+}
+void of_what_cannot_move() {
+  rubato::channel<std::mutex> c(1);
+  // error: rubato: channel<T>: T must be movable, a reference or void
 }
 task<> selected(rubato::channel<int>& c) {
   co_await rubato::select(c.receiving([](int) {}), c.sending(1, [](bool) {}));

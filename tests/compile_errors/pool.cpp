@@ -33,7 +33,7 @@ void on_seat(rubato::task<int> t) {
   p.spawn_on(0, t).get();
   // error: rubato: spawn(f, args...): f and the arguments are copied unless they are passed as rvalues
 }
-void of_a_name(rubato::task<int> t) {
+void of_a_name(rubato::task<double> t) {
   rubato::spawn(t).get();
   // error: rubato: spawn(f, args...): f and the arguments are copied unless they are passed as rvalues
   p.enqueue(t);

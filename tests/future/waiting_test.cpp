@@ -187,6 +187,8 @@ rubato::task<int> number(int n) {
 
 TEST_P(async_waiting, block_on_takes_all_that_can_be_awaited) {
   EXPECT_EQ(pool.block_on(number(1)), 1);
+  auto named = number(5);
+  EXPECT_EQ(pool.block_on(named), 5);
   EXPECT_EQ(pool.block_on(pool.spawn([] { return 2; })), 2);
   EXPECT_EQ(pool.block_on(pool.spawn([] { return 3; }).share()), 3);
   pool.block_on(rubato::sleep_for(1us));

@@ -20,4 +20,9 @@ struct [[nodiscard("rubato: one of select()'s operations, which does nothing by 
 template<class A, class G>
 selected(A&&, G&&) -> selected<A, std::decay_t<G>>;
 
+template<class T>
+inline constexpr bool is_selected = false;
+template<class A, class F>
+inline constexpr bool is_selected<selected<A, F>> = true;
+
 } // namespace rubato::detail

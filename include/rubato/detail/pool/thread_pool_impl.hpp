@@ -265,7 +265,7 @@ decltype(auto) pool::block_on(A&& awaitable) {
   if constexpr (!fits)
     return detail::refused();
   else if constexpr (detail::is_task<type>::value)
-    return run_task_on(core(), std::forward<A>(awaitable));
+    return run_task_on(core(), static_cast<type&&>(awaitable)); // one with a name, too, as co_await does
   else if constexpr (detail::is_future<type>::value)
     return awaitable.get();
   else if constexpr (detail::is_shared_future<type>::value)

@@ -75,7 +75,10 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   if (std::exception_ptr const error = work.error(); error != nullptr) {
     if (!is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
     if (late) throw cancelled(); // a loop that retries would never end otherwise
-    co_return limited<T>{};
+    if constexpr (std::is_void_v<T>)
+      co_return false;
+    else
+      co_return std::nullopt; // g++ 12 takes an empty temporary for uninitialised
   }
   if constexpr (std::is_void_v<T>)
     co_return true;
