@@ -17,6 +17,9 @@
 
 #include "rubato/detail/base/config.hpp"
 
+// First: what a compiler says of a misuse names the chain of includes that has brought a header first.
+#include "rubato/thread_pool.hpp" // IWYU pragma: export
+
 #include "rubato/algorithm.hpp"         // IWYU pragma: export
 #include "rubato/cancelled.hpp"         // IWYU pragma: export
 #include "rubato/channel.hpp"           // IWYU pragma: export

@@ -59,7 +59,7 @@ public:
   /// Adds a task without a future, as pool::enqueue(): the pool passes an exception to on_unhandled.
   template<class F>
   void enqueue(F&& f) {
-    enqueue(priority::normal, std::forward<F>(f));
+    tasks_.add_detached(priority::normal, std::forward<F>(f));
   }
   template<class F>
   void enqueue(priority p, F&& f) {
