@@ -2,8 +2,10 @@
 #include "support/async_sync.hpp"
 #include "support/tally.hpp"
 
+#include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -155,6 +157,50 @@ TEST_P(channel_stress, tokens_in_a_ring) {
   for (std::size_t i = 0; i != stations; ++i) all.push_back(pool.spawn(pass_on(i)));
   all.push_back(pool.spawn(feed()));
   get_all(all);
+}
+
+rubato::task<> begin_with(rubato::channel<int>& c) {
+  bool const sent = co_await c.send(0);
+  EXPECT_TRUE(sent);
+}
+
+rubato::task<> pass_on(rubato::channel<int>& from, rubato::channel<int>& to) {
+  for (;;) {
+    std::optional<int> const n = co_await from.receive();
+    if (!n) co_return;
+    bool const sent = co_await to.send(*n);
+    if (!sent) co_return;
+  }
+}
+
+/// Each of them is ready for the LIFO slot of its worker, and pushes the one there into the worker's queue.
+TEST(channel_fairness, regression_coroutines_that_wake_each_other_do_not_starve_an_outside_task) {
+  hang_guard const guard;
+  for (unsigned const workers : {1U, 2U}) {
+    SCOPED_TRACE(workers);
+    rubato::pool pool(rubato::pool_options().workers(workers).spares(0));
+    std::size_t const pairs = 2 * workers + 1;
+    std::vector<std::unique_ptr<rubato::channel<int>>> ways;
+    for (std::size_t i = 0; i != 2 * pairs; ++i) ways.push_back(std::make_unique<rubato::channel<int>>(1));
+    std::vector<rubato::future<void>> all;
+    for (std::size_t i = 0; i != 2 * pairs; i += 2) {
+      all.push_back(pool.spawn(begin_with(*ways[i])));
+      all.push_back(pool.spawn(pass_on(*ways[i], *ways[i + 1])));
+      all.push_back(pool.spawn(pass_on(*ways[i + 1], *ways[i])));
+    }
+    for (int round = 0; round != 20; ++round) {
+      std::atomic<bool> ran = false;
+      pool.enqueue([&] { ran = true; });
+      bool const in_time = eventually([&] { return ran.load(); });
+      EXPECT_TRUE(in_time) << "round " << round;
+      if (in_time) continue;
+      for (auto const& c : ways) c->close();
+      EXPECT_TRUE(eventually([&] { return ran.load(); }));
+      break;
+    }
+    for (auto const& c : ways) c->close();
+    get_all(all);
+  }
 }
 
 } // namespace

@@ -131,6 +131,18 @@ pool_stats pool_core::stats() const {
   return all;
 }
 
+/// By the occupant. False: that is no event, because the backlog was not empty.
+bool pool_core::push_own(pool_thread& me, seat& s, task* t) noexcept {
+  // With one worker everything runs in the order in which it was queued. With more, the injector is shared
+  // and the seat's own queue is not; guarantee F keeps either from starving.
+  if (size() == 1 && task_queues::is_owner(s) && queues.push_to_backlog(s, t)) return false;
+  if ((size() <= 1 && !queues.injector_empty()) || !s.queue.push(t))
+    queues.push_from(s, t);
+  else if (me.local_since == 0)
+    me.local_since = os::now();
+  return true;
+}
+
 void pool_core::enqueue(task* t) noexcept {
   if (life.drops_everything()) {
     drop_late(*this, t);
@@ -145,16 +157,10 @@ void pool_core::enqueue(task* t) noexcept {
   pool_thread& me = thread_of(*current);
   me.bump(counted::spawned);
   seat* const s = me.sits_on();
-  // With one worker everything runs in the order in which it was queued. With more, the injector is shared
-  // and the seat's own queue is not; guarantee F keeps either from starving.
   if (s == nullptr || s->personal)
     queues.push(t);
-  else if (size() == 1 && task_queues::is_owner(*s) && queues.push_to_backlog(*s, t))
-    return; // no event: the backlog was not empty
-  else if ((size() <= 1 && !queues.injector_empty()) || !s->queue.push(t))
-    queues.push_from(*s, t);
-  else if (me.local_since == 0)
-    me.local_since = os::now();
+  else if (!push_own(me, *s, t))
+    return;
   notify();
 }
 
@@ -194,13 +200,13 @@ void pool_core::enqueue_next(task* t) noexcept {
     enqueue(t);
     return;
   }
-  thread_of(*current).bump(counted::spawned);
+  pool_thread& me = thread_of(*current);
+  me.bump(counted::spawned);
   // No event, as with latent work: the caller runs it next. Searchers and the monitor look after it if the
   // caller goes on for long. put() pairs with any_lifo_slot(): the monitor announces its sleep before it
   // looks at the slots.
   if (task* const before = s->lifo_slot.put(t)) {
-    if (!s->queue.push(before)) queues.push(before);
-    notify();
+    if (push_own(me, *s, before)) notify();
   } else {
     nudge_monitor();
   }

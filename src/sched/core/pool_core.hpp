@@ -30,6 +30,8 @@ class pool_core : public list_node<pool_core> { // in the registry of pools, whi
   pool_options options_;
   os::ticks search_ticks_;
 
+  [[nodiscard]] bool push_own(pool_thread& me, seat& s, task* t) noexcept;
+
 public:
   static constexpr unsigned max_workers = 1024;
   static constexpr unsigned max_guests = 65'535;
