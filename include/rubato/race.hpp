@@ -85,12 +85,6 @@ struct hedge_fn : pool_forms<hedge_fn> {
 
 template<call_kind Kind>
 struct async_call_fn : pool_forms<async_call_fn<Kind>> {
-  /// co_await async_race(f, args...), async_hedge(f, args...), each also with options, and with a pool,
-  /// first: as race() and hedge(), in a coroutine. f and the arguments are decay-copied; the copies get the
-  /// arguments as const lvalues. If f returns a task, each copy is a coroutine: it occupies no thread while
-  /// it waits, and is not pinned. Otherwise f runs on threads of the pool beside its workers. async_race()
-  /// ends when its losers have ended, async_hedge() with the first result. A stop of the awaiting task stops
-  /// the call, which throws cancelled. So does a call on a pool that was shut down.
   template<class F, class... Args>
     requires(!std::is_same_v<std::remove_cvref_t<F>, race_options>)
   static auto on(pool* p, F&& f, Args&&... args) {
@@ -106,11 +100,14 @@ struct async_call_fn : pool_forms<async_call_fn<Kind>> {
 
 inline constexpr detail::race_fn race{};
 inline constexpr detail::hedge_fn hedge{};
-/// co_await async_race(f, args...), also with options, and with a pool, first: race() in a coroutine. It ends
-/// when the losers have ended. See detail::async_call_fn for what f may be.
+/// co_await async_race(f, args...), also with options, and with a pool, first: as race(), in a coroutine. It
+/// ends when the losers have ended. f and the arguments are decay-copied; the copies get the arguments as
+/// const lvalues. If f returns a task, each copy is a coroutine: it occupies no thread while it waits, and is
+/// not pinned. Otherwise f runs on threads of the pool beside its workers. A stop of the awaiting task stops
+/// the call, which throws cancelled. So does a call on a pool that was shut down.
 inline constexpr detail::async_call_fn<detail::call_kind::async_race> async_race{};
-/// co_await async_hedge(f, args...), also with options, and with a pool, first: hedge() in a coroutine. It
-/// ends with the first result.
+/// co_await async_hedge(f, args...), also with options, and with a pool, first: as async_race(), but ends
+/// with the first result.
 inline constexpr detail::async_call_fn<detail::call_kind::async_hedge> async_hedge{};
 
 } // namespace rubato

@@ -1,4 +1,4 @@
-// select() performs one of several channel operations.
+// Performs one of several channel operations.
 //
 //   #include <rubato/select.hpp>
 //   #include <rubato/spawn.hpp>

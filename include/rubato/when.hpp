@@ -68,8 +68,8 @@ struct when_all_fn {
     else
       return refused_as<std::tuple<decltype(static_cast<void>(awaitables), refused())...>>();
   }
-  /// when_all() of a range: yields the vector of all values, with std::monostate for void and
-  /// std::reference_wrapper for references. Moves from the range's futures.
+  /// when_all() of a range of futures or of other awaitables: yields the vector of all values, with
+  /// std::monostate for void and std::reference_wrapper for references. Moves from the range's futures.
   template<future_range Range>
   auto operator()(Range&& range) const {
     return gather<when_all_state>(inputs_of_range(std::forward<Range>(range)));
@@ -105,8 +105,8 @@ struct when_any_fn {
   auto operator()(As&&... awaitables) const {
     return any_of_awaitables(std::forward<As>(awaitables)...);
   }
-  /// when_any() of a range: the result holds the value itself, and no variant. Throws std::invalid_argument
-  /// if the range is empty.
+  /// when_any() of a range of futures or of other awaitables: the result holds the value itself, and no
+  /// variant. Throws std::invalid_argument if the range is empty.
   template<future_range Range>
   auto operator()(Range&& range) const {
     auto in = inputs_of_range(std::forward<Range>(range));
