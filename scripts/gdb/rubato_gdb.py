@@ -302,10 +302,10 @@ def pools():
     """All that there are. Needs debug information of the library."""
     core = gdb.lookup_type("rubato::detail::pool_core").pointer()
     try:
-        first = gdb.parse_and_eval("'rubato::detail::(anonymous namespace)::state'.pools.first_")
+        first = gdb.parse_and_eval("'rubato::detail::(anonymous namespace)::of_process'.pools.first_")
     except gdb.error:  # the type of that variable is not known
-        state = gdb.parse_and_eval("(char*)&'rubato::detail::(anonymous namespace)::state'")
-        first = (state + 8).cast(core.pointer()).dereference()
+        registry = gdb.parse_and_eval("(char*)&'rubato::detail::(anonymous namespace)::of_process'")
+        first = (registry + 8).cast(core.pointer()).dereference()
     while int(first) != 0:
         yield first.dereference()
         first = first["next_"]

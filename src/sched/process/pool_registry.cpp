@@ -18,7 +18,7 @@ struct registry {
   intrusive_list<pool_core> pools RUBATO_GUARDED_BY(guard);
   intrusive_list<pool_core> behind RUBATO_GUARDED_BY(guard); // left in the parent by fork(); never destroyed
 };
-constinit registry known;
+constinit registry of_process;
 
 /// Under the lock of the list. The pool may be gone.
 bool is_in(intrusive_list<pool_core> const& pools, pool_core const* core) noexcept {
@@ -30,7 +30,7 @@ bool is_in(intrusive_list<pool_core> const& pools, pool_core const* core) noexce
 // fork() copies the process's memory but only the thread that calls it.
 void before_fork() RUBATO_NOT_ANALYSED {
   start_mutex().lock();
-  known.guard.lock();
+  of_process.guard.lock();
   lock_monitor();
   lock_slabs();
   lock_hazards();
@@ -43,7 +43,7 @@ void after_fork_in_parent() RUBATO_NOT_ANALYSED {
   unlock_hazards();
   unlock_slabs();
   unlock_monitor();
-  known.guard.unlock();
+  of_process.guard.unlock();
   start_mutex().unlock();
 }
 void after_fork_in_child() RUBATO_NOT_ANALYSED {
@@ -56,11 +56,11 @@ void after_fork_in_child() RUBATO_NOT_ANALYSED {
   unlock_slabs();
   forget_monitor();
   unlock_monitor();
-  while (pool_core* const p = known.pools.pop_front()) {
+  while (pool_core* const p = of_process.pools.pop_front()) {
     p->life.abandon();
-    known.behind.push_front(*p);
+    of_process.behind.push_front(*p);
   }
-  known.guard.unlock();
+  of_process.guard.unlock();
   start_mutex().unlock();
   current = &outside;
 }
@@ -71,20 +71,20 @@ void add_to_registry(pool_core& core) {
   static bool const handlers =
       (os::register_fork_handlers(before_fork, after_fork_in_parent, after_fork_in_child), true);
   static_cast<void>(handlers);
-  lock_guard const guard(known.guard);
+  lock_guard const guard(of_process.guard);
   start_monitor();
-  known.pools.push_front(core);
+  of_process.pools.push_front(core);
 }
 
 void remove_from_registry(pool_core& core) noexcept {
-  lock_guard const guard(known.guard);
-  known.pools.erase(core);
+  lock_guard const guard(of_process.guard);
+  of_process.pools.erase(core);
 }
 
 bool guard_if_there(pool_core const* core, std::optional<hazard_guard>& here) noexcept {
   if (core == nullptr) return false;
-  lock_guard const guard(known.guard);
-  if (!is_in(known.pools, core)) return false;
+  lock_guard const guard(of_process.guard);
+  if (!is_in(of_process.pools, core)) return false;
   here.emplace(*core); // before it can leave the registry: its destructor waits for this guard
   return true;
 }
@@ -98,18 +98,18 @@ bool guard_if_there(pool_core const* core, std::uint64_t serial, std::optional<h
 }
 
 bool was_left_behind(pool_core const* core) noexcept {
-  lock_guard const guard(known.guard);
-  return is_in(known.behind, core);
+  lock_guard const guard(of_process.guard);
+  return is_in(of_process.behind, core);
 }
 
 void wake_all_waiters() noexcept {
-  lock_guard const guard(known.guard);
-  known.pools.for_each([](pool_core& p) { p.threads.unpark_all(); });
+  lock_guard const guard(of_process.guard);
+  of_process.pools.for_each([](pool_core& p) { p.threads.unpark_all(); });
 }
 
 bool find_pool(function_ref<bool(progress_monitor&)> f) noexcept {
-  lock_guard const guard(known.guard);
-  for (pool_core* p = known.pools.front(); p != nullptr; p = known.pools.after(*p))
+  lock_guard const guard(of_process.guard);
+  for (pool_core* p = of_process.pools.front(); p != nullptr; p = of_process.pools.after(*p))
     if (f(p->progress)) return true;
   return false;
 }

@@ -40,13 +40,12 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
 [[gnu::always_inline]] inline task* next_for_only_worker(pool_core& core, pool_thread& t, seat& s) noexcept {
   bool const events_first = t.schedule_tick % event_turn == 0;
   for (bool const event : {events_first, !events_first}) {
-    if (!event) {
-      if (task* k = core.queues.pop_own(s)) return k;
-      continue;
-    }
-    auto const [first, more] = core.queues.pop_events(&s);
+    auto const [first, more] =
+        event ? core.queues.pop_events(&s) : task_queues::batch{core.queues.pop_own(s)};
     if (more) core.notify(); // as in next_normal()
-    if (first != nullptr) return first;
+    if (first == nullptr) continue;
+    t.ran_event = event;
+    return first;
   }
   return s.lifo_slot.take();
 }
