@@ -2,6 +2,7 @@
 // outside, nothing lost, nothing hidden from a sleeper, whichever thread pops.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
+#include "explore/queued_item.hpp"
 #include "sync/backlog.hpp"
 #include "sync/injector.hpp"
 
@@ -33,13 +34,7 @@ enum class mutant {
 
 constexpr int none = -1;
 
-struct item : injector::node {
-  int id;
-  policy::plain<int> payload;
-  explicit item(int i)
-      : id(i)
-      , payload(i) {}
-};
+using item = explore::queued_item;
 
 /// As task_queues uses them.
 template<mutant Mutant>

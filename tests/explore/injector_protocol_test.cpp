@@ -2,6 +2,7 @@
 // node may die as soon as it has been popped.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
+#include "explore/queued_item.hpp"
 #include "sync/injector.hpp"
 
 #include <gtest/gtest.h>
@@ -19,13 +20,7 @@ using explore::execution;
 using explore::policy;
 using injector = rubato::detail::basic_injector<policy>;
 
-struct item : injector::node {
-  int id;
-  policy::plain<int> payload;
-  explicit item(int i)
-      : id(i)
-      , payload(i) {}
-};
+using item = explore::queued_item;
 
 struct state {
   injector queue;

@@ -122,61 +122,58 @@ TEST(routine_order, is_that_of_the_posts_with_more_than_a_run_queue_holds) {
 }
 TEST(routine_order, is_that_of_the_posts_with_many_routines) { run_in_order(5'000, scaled(500'000)); }
 
-/// The backlog of the only worker is everyone's when the pool gets more workers, or none.
+/// A thousand routines that post themselves until they are told to stop.
+class endless {
+  struct object {
+    endless& of;
+    routine r{[this](routine& self) {
+      of.runs.fetch_add(1, std::memory_order_relaxed);
+      if (!of.stop.load(std::memory_order_relaxed)) self.post(of.pool_);
+    }};
+  };
+  rubato::pool& pool_;
+  std::deque<object> all_;
+
+public:
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> runs{0};
+
+  explicit endless(rubato::pool& p)
+      : pool_(p) {
+    for (int i = 0; i != 1'000; ++i) all_.emplace_back(*this);
+    for (object& x : all_) x.r.post(pool_);
+  }
+};
+
+/// All threads take from the backlog of the only worker when the pool gets more workers.
 TEST(routine_order, leaves_no_routine_behind_when_the_pool_is_resized) {
   rubato::pool pool(1);
-  std::atomic<bool> stop{false};
-  std::atomic<std::uint64_t> runs{0};
-  struct object {
-    rubato::pool& pool;
-    std::atomic<bool>& stop;
-    std::atomic<std::uint64_t>& runs;
-    routine r{[this](routine& self) {
-      runs.fetch_add(1, std::memory_order_relaxed);
-      if (!stop.load(std::memory_order_relaxed)) self.post(pool);
-    }};
-  };
-  std::deque<object> all;
-  for (int i = 0; i != 1'000; ++i) all.emplace_back(pool, stop, runs);
-  for (object& x : all) x.r.post(pool);
+  endless all(pool);
   for (int i = 0; i != 200; ++i) {
-    std::uint64_t const then = runs;
-    ASSERT_TRUE(eventually([&] { return runs > then + 500; }));
+    std::uint64_t const then = all.runs;
+    ASSERT_TRUE(eventually([&] { return all.runs > then + 500; }));
     pool.resize(i % 2 == 0 ? 3U : 1U);
   }
-  stop = true;
+  all.stop = true;
   pool.wait_idle();
   EXPECT_EQ(pool.pending(), 0U);
-  EXPECT_EQ(pool.stats().executed, runs);
+  EXPECT_EQ(pool.stats().executed, all.runs);
 }
 
-/// While a routine blocks its thread, another thread runs the ones behind it.
+/// While a routine blocks its thread, another thread all.runs the ones behind it.
 TEST(routine_order, relief_takes_the_backlog) {
   rubato::pool pool(1);
-  std::atomic<bool> stop{false};
-  std::atomic<std::uint64_t> runs{0};
-  struct object {
-    rubato::pool& pool;
-    std::atomic<bool>& stop;
-    std::atomic<std::uint64_t>& runs;
-    routine r{[this](routine& self) {
-      runs.fetch_add(1, std::memory_order_relaxed);
-      if (!stop.load(std::memory_order_relaxed)) self.post(pool);
-    }};
-  };
-  std::deque<object> all;
-  for (int i = 0; i != 1'000; ++i) all.emplace_back(pool, stop, runs);
-  for (object& x : all) x.r.post(pool);
-  ASSERT_TRUE(eventually([&] { return runs > 5'000; }));
+  endless all(pool);
+  ASSERT_TRUE(eventually([&] { return all.runs > 5'000; }));
   for (int i = 0; i != 5; ++i) {
     std::atomic<bool> done{false};
     pool.enqueue([&] { // it ends when enough others have run
-      std::uint64_t const then = runs;
-      done = eventually([&] { return runs > then + 2'000; });
+      std::uint64_t const then = all.runs;
+      done = eventually([&] { return all.runs > then + 2'000; });
     });
     ASSERT_TRUE(eventually([&] { return done.load(); }));
   }
-  stop = true;
+  all.stop = true;
   pool.wait_idle();
   EXPECT_GT(pool.stats().relieved, 0U);
 }
