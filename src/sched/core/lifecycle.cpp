@@ -2,6 +2,7 @@
 
 #include "os/die.hpp"
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
 #include "sched/monitor/shutdown_report.hpp"

@@ -96,11 +96,7 @@ public:
   [[nodiscard]] pool_stats stats() const;
 };
 
-// The calls that a pool's core makes to the object that the user holds. Defined with it:
-// src/pool/thread_pool.cpp.
-/// The next use makes a new core with that many workers: this one was left in the parent by fork().
-void lose_core(pool& p, unsigned workers) noexcept;
-/// One pool starts at a time. fork() holds this lock.
+/// Defined with the object that the user holds: src/pool/thread_pool.cpp. One pool starts at a time. fork() holds this lock.
 [[nodiscard]] mutex& start_mutex() noexcept;
 
 } // namespace rubato::detail
