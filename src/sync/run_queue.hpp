@@ -23,6 +23,8 @@ class basic_run_queue {
   std::array<atomic<Node*>, Capacity> ring_{};
 
 public:
+  static constexpr std::size_t capacity = Capacity;
+
   basic_run_queue() noexcept = default;
 
   /// For the worker on the seat. False: full.

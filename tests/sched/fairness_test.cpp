@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -63,6 +64,32 @@ TEST_P(fairness, local_work_without_end_does_not_starve_an_outside_task) {
       ASSERT_TRUE(eventually([&] { return ran.load(); })) << "round " << round;
     }
   }
+}
+
+TEST(fairness_of_two_workers, shares_them_with_a_long_queue_from_outside) {
+  constexpr std::uint64_t from_outside = 3'000;
+  rubato::pool pool(alone(2));
+  auto const work = [] { // so long that local tasks have their time slice soon
+    for (auto const until = std::chrono::steady_clock::now() + 2us;
+         std::chrono::steady_clock::now() < until;) {
+    }
+  };
+  std::atomic<bool> end = false;
+  std::atomic<std::uint64_t> turns = 0, ran = 0;
+  std::function<void()> const turn = [&] {
+    work();
+    turns.fetch_add(1, std::memory_order_relaxed);
+    if (!end.load(std::memory_order_relaxed)) pool.enqueue([&] { turn(); });
+  };
+  for (unsigned i = 0; i != 600; ++i) pool.enqueue([&] { turn(); }); // more than both run queues hold
+  ASSERT_TRUE(eventually([&] { return turns > 1'000; }));
+  std::uint64_t const before = turns;
+  for (std::uint64_t i = 0; i != from_outside; ++i) pool.enqueue([&] { work(), ++ran; });
+  ASSERT_TRUE(eventually([&] { return ran == from_outside; }));
+  std::uint64_t const beside = turns - before;
+  end = true;
+  ASSERT_TRUE(pool.wait_idle());
+  EXPECT_LE(beside, from_outside * 61 / 4) << "one task of 61 from outside would be 180,000 local ones";
 }
 
 TEST(fairness_of_one_worker, lets_an_outside_task_in_after_a_bounded_number_of_local_ones) {

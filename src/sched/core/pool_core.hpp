@@ -96,7 +96,8 @@ public:
   [[nodiscard]] pool_stats stats() const;
 };
 
-/// Defined with the object that the user holds: src/pool/thread_pool.cpp. One pool starts at a time. fork() holds this lock.
+/// Defined with the object that the user holds: src/pool/thread_pool.cpp. One pool starts at a time. fork()
+/// holds this lock.
 [[nodiscard]] mutex& start_mutex() noexcept;
 
 } // namespace rubato::detail

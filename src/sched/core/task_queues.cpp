@@ -92,7 +92,7 @@ task* task_queues::pop_aged(os::ticks now) noexcept {
 }
 
 template<class Next>
-task_queues::batch task_queues::pop_batch_of(injector& from, seat* s, Next next) noexcept {
+task_queues::batch task_queues::pop_batch_of(injector& from, seat* s, std::size_t most, Next next) noexcept {
   lock_guard const guard(from);
   auto* const first = static_cast<task*>(next());
   if (first == nullptr) return {};
@@ -106,14 +106,15 @@ task_queues::batch task_queues::pop_batch_of(injector& from, seat* s, Next next)
           if (k != nullptr) __builtin_prefetch(reinterpret_cast<char const*>(k) + cache_line);
           return k;
         },
-        most_at_once - 1);
+        most - 1);
   popped_.add(count);
+  if (count != 1) s->batch_end.set(s->queue.pushed());
   return {first, count != 1};
 }
 
-task_queues::batch task_queues::pop_batch(seat* s) noexcept {
+task_queues::batch task_queues::pop_batch(seat* s, std::size_t most) noexcept {
   if (injector_empty()) return {};
-  return pop_batch_of(injector_, s, [this]() RUBATO_NOT_ANALYSED {
+  return pop_batch_of(injector_, s, most, [this]() RUBATO_NOT_ANALYSED {
     if (!backlog_.empty()) {
       backlog_.revoke();
       if (queue_node* const n = backlog_.pop_locked()) return n;
@@ -122,9 +123,9 @@ task_queues::batch task_queues::pop_batch(seat* s) noexcept {
   });
 }
 
-task_queues::batch task_queues::pop_events(seat* s) noexcept {
+task_queues::batch task_queues::pop_events(seat* s, std::size_t most) noexcept {
   if (events_.empty()) return {};
-  return pop_batch_of(events_, s, [this] { return events_.pop(); });
+  return pop_batch_of(events_, s, most, [this] { return events_.pop(); });
 }
 
 bool task_queues::push_to_backlog(seat& s, task* t) noexcept {
@@ -227,7 +228,20 @@ void task_queues::flush_lifo_slot(seat& s) noexcept {
 }
 
 void task_queues::share_queue(seat& s) noexcept {
-  while (task* const k = s.queue.pop()) push(k);
+  task* const first = s.queue.pop();
+  if (first == nullptr) return;
+  task* last = first;
+  std::uint64_t count = 1;
+  for (; task* const k = s.queue.pop(); ++count) {
+    last->next.store(k, std::memory_order_relaxed); // only this thread has it
+    last = k;
+  }
+  pushed_[thread_number() % pushed_.size()].pushed.add(count);
+  injector_.push_chain(first, last);
+}
+
+bool task_queues::is_overdue_beside(seat const& s) const noexcept {
+  return s.queue.popped() >= s.batch_end.get() && size_of_both() > run_queue::capacity;
 }
 
 void task_queues::share_lifo_slot(seat& s) noexcept {

@@ -49,9 +49,14 @@ public:
     task* first = nullptr; ///< null: the injector was empty
     bool more = false;     ///< more tasks went to the seat's queue: the caller notifies
   };
-  /// The oldest for the caller, and up to 31 more for the seat's queue, if that is empty. On their way they
-  /// are in neither queue.
-  [[nodiscard]] batch pop_batch(seat* s) noexcept;
+  static constexpr std::size_t usual_batch = 32;
+  static constexpr std::size_t large_batch = run_queue::capacity / 2; ///< in exchange for a seat's queue
+  /// The oldest for the caller, and up to `most` - 1 more for the seat's queue, if that is empty. On their
+  /// way they are in neither queue.
+  [[nodiscard]] batch pop_batch(seat* s, std::size_t most = usual_batch) noexcept;
+  /// More tasks wait in the injector and the event lane than a seat's queue holds, and the seat's holds only
+  /// tasks that its occupant queued: it has passed on the last batch. In time linear in the number of seats.
+  [[nodiscard]] bool is_overdue_beside(seat const& s) const noexcept;
   /// The injector first: see basic_backlog::empty().
   [[nodiscard]] bool injector_empty() const noexcept { return injector_.empty() && backlog_.empty(); }
 
@@ -68,7 +73,7 @@ public:
   void push_event(task* t) noexcept;
   [[nodiscard]] task* pop_event() noexcept { return pop_events(nullptr).first; }
   /// As pop_batch().
-  [[nodiscard]] batch pop_events(seat* s) noexcept;
+  [[nodiscard]] batch pop_events(seat* s, std::size_t most = usual_batch) noexcept;
   [[nodiscard]] bool events_empty() const noexcept { return events_.empty(); }
 
   // Both
@@ -118,8 +123,8 @@ public:
 
   /// The occupant leaves the seat: its LIFO slot goes into its queue.
   void flush_lifo_slot(seat& s) noexcept;
-  /// The occupant passes no task boundary: its queue goes into the injector. The caller is in transit: see
-  /// quiescence::begin_transit().
+  /// The seat's queue goes behind the injector, because its time slice has ended, or its occupant passes no
+  /// task boundary. The caller is an active worker, or in transit: see quiescence::begin_transit().
   void share_queue(seat& s) noexcept;
   /// The same for its LIFO slot.
   void share_lifo_slot(seat& s) noexcept;
@@ -127,10 +132,8 @@ public:
   void retire(seat& s) noexcept;
 
 private:
-  static constexpr std::size_t most_at_once = 32;
-
   template<class Next>
-  [[nodiscard]] batch pop_batch_of(injector& from, seat* s, Next next) noexcept;
+  [[nodiscard]] batch pop_batch_of(injector& from, seat* s, std::size_t most, Next next) noexcept;
   [[nodiscard]] bool is_aged(class_lane l, os::ticks now) noexcept;
 
   injector injector_;

@@ -38,7 +38,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
   os::ticks event_at = 0;     ///< when it last ran an event out of turn
   bool ran_event = false;     ///< what it took last from the event lane or the injector: an event
-  os::ticks local_since = 0;  ///< when the oldest of an unbroken run of own tasks began
+  os::ticks local_since = 0;  ///< when the time slice of the seat's own tasks began; zero: none is queued
 
   // Claims of work that is queued.
   static constexpr std::size_t stale_at_least = 256;

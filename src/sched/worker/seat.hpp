@@ -45,13 +45,14 @@ public:
 
 struct seat : idle_set_seat {
   unsigned index = 0;
-  int cpu = -1;                    ///< where its thread is pinned; -1: nowhere
-  single_slot<task> lifo_slot;     ///< runs next; only while the occupant runs a task
-  run_queue queue;                 ///< pushed by the occupant, popped by any thread
-  seat_inbox inbox;                ///< tasks that must run here
-  counters counts;                 ///< written by the occupant: pool_thread::bump()
-  relaxed<std::uint64_t> injected; ///< pushed to the injector by the occupants; written by them
-  relaxed<std::uint64_t> taken;    ///< popped from the backlog by them, without the lock
+  int cpu = -1;                     ///< where its thread is pinned; -1: nowhere
+  single_slot<task> lifo_slot;      ///< runs next; only while the occupant runs a task
+  run_queue queue;                  ///< pushed by the occupant, popped by any thread
+  seat_inbox inbox;                 ///< tasks that must run here
+  counters counts;                  ///< written by the occupant: pool_thread::bump()
+  relaxed<std::uint64_t> injected;  ///< pushed to the injector by the occupants; written by them
+  relaxed<std::uint64_t> batch_end; ///< the position in `queue` behind the last batch from the injector
+  relaxed<std::uint64_t> taken;     ///< popped from the backlog by them, without the lock
 };
 
 } // namespace rubato::detail

@@ -57,10 +57,18 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
     if (task* k = event_in_turn(core, t)) return k;
   // The injector last: every post from outside changes what injector_empty() reads. With one worker, its own
   // tasks are older.
-  if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty() &&
-      (t.schedule_tick % fair_every == 0 || os::now() - t.local_since > fair_us * ticks_per_us())) {
-    t.local_since = os::now();
-    if (task* k = core.queues.pop()) return k;
+  std::size_t batch = task_queues::usual_batch;
+  if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty()) {
+    os::ticks const now = os::now();
+    bool const slice_ended = now - t.local_since > fair_us * ticks_per_us();
+    if (slice_ended) t.local_since = now;
+    if (slice_ended && core.queues.is_overdue_beside(s)) {
+      core.queues.share_queue(s);
+      core.notify(); // on their way the tasks were in neither queue, as below
+      batch = task_queues::large_batch;
+    } else if (slice_ended || t.schedule_tick % fair_every == 0) {
+      if (task* k = core.queues.pop()) return k;
+    }
   }
   if (!s.inbox.empty()) {
     if (t.schedule_tick % fair_every == 0)
@@ -78,7 +86,7 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   t.local_since = 0;
   if (core.size() == 1 && task_queues::is_owner(s)) return next_for_only_worker(core, t, s);
   for (bool const event : {!t.ran_event, t.ran_event}) { // in turns
-    auto const [first, more] = event ? core.queues.pop_events(&s) : core.queues.pop_batch(&s);
+    auto const [first, more] = event ? core.queues.pop_events(&s, batch) : core.queues.pop_batch(&s, batch);
     // While it moved, the batch was in neither queue: a thread that looked then may have gone to sleep.
     if (more) core.notify();
     if (first == nullptr) continue;
