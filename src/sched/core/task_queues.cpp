@@ -240,10 +240,6 @@ void task_queues::share_queue(seat& s) noexcept {
   injector_.push_chain(first, last);
 }
 
-bool task_queues::is_overdue_beside(seat const& s) const noexcept {
-  return s.queue.popped() >= s.batch_end.get() && size_of_both() > run_queue::capacity;
-}
-
 void task_queues::share_lifo_slot(seat& s) noexcept {
   if (task* const k = s.lifo_slot.take()) push(k);
 }

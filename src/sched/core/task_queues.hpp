@@ -54,9 +54,10 @@ public:
   /// The oldest for the caller, and up to `most` - 1 more for the seat's queue, if that is empty. On their
   /// way they are in neither queue.
   [[nodiscard]] batch pop_batch(seat* s, std::size_t most = usual_batch) noexcept;
-  /// More tasks wait in the injector and the event lane than a seat's queue holds, and the seat's holds only
-  /// tasks that its occupant queued: it has passed on the last batch. In time linear in the number of seats.
-  [[nodiscard]] bool is_overdue_beside(seat const& s) const noexcept;
+  /// For the occupant: tasks of the last batch are still in the seat's queue.
+  [[nodiscard]] static bool holds_batch(seat const& s) noexcept {
+    return s.queue.popped() < s.batch_end.get();
+  }
   /// The injector first: see basic_backlog::empty().
   [[nodiscard]] bool injector_empty() const noexcept { return injector_.empty() && backlog_.empty(); }
 

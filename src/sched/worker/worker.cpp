@@ -60,9 +60,10 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   std::size_t batch = task_queues::usual_batch;
   if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty()) {
     os::ticks const now = os::now();
-    bool const slice_ended = now - t.local_since > fair_us * ticks_per_us();
+    // What is left of a batch from the injector is older than what is there now.
+    bool const slice_ended = now - t.local_since > fair_us * ticks_per_us() && !task_queues::holds_batch(s);
     if (slice_ended) t.local_since = now;
-    if (slice_ended && core.queues.is_overdue_beside(s)) {
+    if (slice_ended && core.queues.size_of_both() > run_queue::capacity) {
       core.queues.share_queue(s);
       core.notify(); // on their way the tasks were in neither queue, as below
       batch = task_queues::large_batch;
