@@ -22,10 +22,8 @@
 #include "rubato/detail/sched/future_state.hpp"
 
 #include <chrono>
-#include <concepts>
 #include <exception>
 #include <future>
-#include <memory>
 #include <stop_token>
 #include <type_traits>
 #include <utility>

@@ -17,7 +17,6 @@
 #include "rubato/detail/base/config.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <optional>
 #include <stop_token>
 #include <utility>

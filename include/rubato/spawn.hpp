@@ -20,9 +20,6 @@
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 
-#include <concepts>
-#include <future>
-#include <type_traits>
 #include <utility>
 
 namespace rubato {

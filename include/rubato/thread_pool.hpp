@@ -28,11 +28,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <optional>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace rubato {
 

@@ -25,9 +25,7 @@
 #include <ranges>
 #include <stdexcept>
 #include <tuple>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace rubato {
 

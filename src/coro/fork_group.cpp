@@ -6,7 +6,6 @@
 #include "rubato/detail/sched/thread_context.hpp"
 #include "sched/core/lifecycle.hpp"
 
-#include <memory>
 #include <utility>
 
 namespace rubato::detail {

@@ -9,7 +9,6 @@
 #include "sched/worker/pool_thread.hpp"
 
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <optional>
 #include <utility>

@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <utility>
 

@@ -3,8 +3,6 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "sched/threads/thread_registry.hpp"
 
-#include <utility>
-
 namespace rubato::detail {
 
 // The analysis does not know that the lock of the home, which the caller holds under another name, is this

@@ -4,16 +4,12 @@
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/scope.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/monitor/monitor.hpp"
 #include "sched/process/hazard_guard.hpp"
 #include "sched/worker/await.hpp"
 #include "sched/worker/park.hpp"
 
 #include <chrono>
-#include <new>
-#include <optional>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <utility>
 

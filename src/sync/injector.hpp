@@ -7,8 +7,6 @@
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
 
-#include <cstddef>
-
 namespace rubato::detail {
 
 /// Unbounded. push() is one exchange and two stores, from any thread; pop() needs the lock.

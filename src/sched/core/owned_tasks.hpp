@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstddef>
-#include <mutex>
 
 namespace rubato::detail {
 

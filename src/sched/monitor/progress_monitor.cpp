@@ -11,7 +11,6 @@
 #include <new>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace rubato::detail {
 

@@ -11,7 +11,6 @@
 #include "sched/worker/pool_thread.hpp"
 #include "sync/idle_set.hpp"
 
-#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -13,10 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <mutex>
 #include <new>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>

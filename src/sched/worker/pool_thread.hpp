@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 
 namespace rubato::detail {
 

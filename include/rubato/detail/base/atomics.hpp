@@ -4,8 +4,6 @@
 
 #include "rubato/detail/base/policy.hpp"
 
-#include <cstddef>
-
 namespace rubato::detail {
 
 /// A count, a hint, or a value that changes under a lock and is also looked at without it. It orders nothing:

@@ -11,7 +11,6 @@
 #include "rubato/task.hpp"
 
 #include <atomic>
-#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>

@@ -5,8 +5,6 @@
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/sync/wait_list.hpp"
 
-#include <concepts>
-#include <coroutine>
 #include <exception>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include "rubato/future.hpp"
 
 #include <cstddef>
-#include <iterator>
 #include <memory>
 #include <ranges>
 #include <vector>

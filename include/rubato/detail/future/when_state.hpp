@@ -8,9 +8,7 @@
 
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>

@@ -9,7 +9,6 @@
 
 #include <exception>
 #include <functional>
-#include <stop_token>
 #include <type_traits>
 #include <utility>
 

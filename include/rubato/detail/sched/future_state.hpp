@@ -40,7 +40,6 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <memory>
 #include <utility>
 
 namespace rubato::detail {

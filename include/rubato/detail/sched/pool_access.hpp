@@ -5,9 +5,7 @@
 #include "rubato/detail/sched/task.hpp"
 #include "rubato/priority.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace rubato::detail {
 

@@ -5,10 +5,7 @@
 #include "rubato/detail/memory/slab.hpp"
 #include "rubato/detail/sched/callable.hpp"
 
-#include <cstddef>
 #include <exception>
-#include <memory>
-#include <new>
 #include <type_traits>
 #include <utility>
 

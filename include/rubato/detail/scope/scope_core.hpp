@@ -15,10 +15,6 @@
 #include "rubato/detail/sched/child_source.hpp"
 #include "rubato/detail/sched/task.hpp"
 
-#include <atomic>
-#include <concepts>
-#include <coroutine>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <stop_token>
