@@ -66,7 +66,6 @@ class routine final : detail::routine_task, detail::waiting_routine {
 
   static void run(detail::task& base, detail::thread_context* runner) noexcept;
   [[nodiscard]] bool place() noexcept;
-  void refuse() noexcept;
   void leave_queued(detail::made_ready_by cause) noexcept;
   void end_of_life() noexcept;
   void replace_callback(detail::routine_callback f) noexcept;

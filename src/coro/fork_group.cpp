@@ -63,7 +63,7 @@ void group_member::queue() noexcept {
   std::uint16_t const seat = group_->of_.seat.get();
   if (coroutine_task* const a = go_away(where)) {
     a->seat.set(seat);
-    spawn_state_in_class(where, *a);
+    spawn_state(where, *a);
   }
 }
 

@@ -324,10 +324,7 @@ void call_copies::send_next(call_copies& c) noexcept {
 
 bool call_copies::begin(call_copy& c) noexcept {
   copies::start const s = protocol_.begin(c.phase);
-  if (s == copies::start::decided) {
-    if (policy_ != nullptr && c.number != 0) policy_->withdraw_hedge();
-    finish(protocol_.end(c.number, false));
-  }
+  if (s == copies::start::decided) drop_begun(c);
   return s == copies::start::run;
 }
 

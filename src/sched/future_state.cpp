@@ -193,17 +193,8 @@ bool was_lost_in_fork(future_state const& s) noexcept {
 
 void spawn_state(pool_core& c, future_state& s) noexcept {
   s.settle(&c);
-  s.queued.offer_new();
-  if (std::uint16_t const seat = s.seat.get(); seat != future_state::any_seat)
-    queue_task(c, seat, priority::normal, s, made_ready_by::call);
-  else
-    queue(c, &s);
-}
-
-void spawn_state_in_class(pool_core& c, future_state& s) noexcept {
-  s.settle(&c);
-  priority const p = s.queued.offer_new_in_class();
-  queue_task(c, s.seat.get(), p, s, made_ready_by::call);
+  std::uint16_t const seat = s.seat.get(); // read before: once offered, another thread may run it
+  queue_task(c, seat, s.queued.offer_first(), s, made_ready_by::call);
 }
 
 std::uint16_t checked_seat(pool_core& c, unsigned seat) {

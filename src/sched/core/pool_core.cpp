@@ -301,8 +301,12 @@ bool has_free_worker(pool_core const& c) noexcept {
 
 void notify(pool_core& c) noexcept { c.notify(); }
 unsigned size_of(pool_core& c) noexcept { return c.size(); }
-void queue(pool_core& c, task* t) noexcept { c.enqueue(t); }
-void queue_in_class(pool_core& c, priority p, task* t) noexcept { c.enqueue_as(p, t); }
+void queue(pool_core& c, task* t, priority p) noexcept {
+  if (p == priority::normal)
+    c.enqueue(t);
+  else
+    c.enqueue_as(p, t);
+}
 pool& handle_of(pool_core& c) noexcept { return c.handle(); }
 lifecycle& life_of(pool_core& c) noexcept { return c.life; }
 task_queues& queues_of(pool_core& c) noexcept { return c.queues; }

@@ -110,18 +110,10 @@ public:
     lock_guard const guard(mutex_);
     race_entry const own = entry_of(who);
     if (closed_) return answer(own, outcome::closed);
-    for (wait_node* n = receivers_.front(); n != nullptr;) {
-      claim c(own, n->entry());
-      if (c.is_open()) {
-        static_cast<receiver*>(n)->value.emplace(std::move(value));
-        c.decide();
-        receivers_.take(*n);
-        one.push(*n);
-        return outcome::done;
-      }
-      if (c.state() == claim::found::own_decided) return outcome::lost;
-      n = c.state() == claim::found::same_race ? wait_list::after(*n) : receivers_.lose(*n);
-    }
+    outcome const met = meet(receivers_, own, one, [&value](wait_node& n) {
+      static_cast<receiver&>(n).value.emplace(std::move(value));
+    });
+    if (met != outcome::waits) return met;
     if (buffer_.size() < capacity_) {
       claim c(own);
       if (!c.is_open()) return outcome::lost;
@@ -141,20 +133,12 @@ public:
       admit(all); // not while our race is locked: each waiter may be in another race
       return outcome::done;
     }
-    for (wait_node* n = senders_.front(); n != nullptr;) {
-      claim c(own, n->entry());
-      if (c.is_open()) {
-        auto& s = *static_cast<sender*>(n);
-        value.emplace(std::move(*s.value));
-        s.accepted = true;
-        c.decide();
-        senders_.take(*n);
-        all.push(*n);
-        return outcome::done;
-      }
-      if (c.state() == claim::found::own_decided) return outcome::lost;
-      n = c.state() == claim::found::same_race ? wait_list::after(*n) : senders_.lose(*n);
-    }
+    outcome const met = meet(senders_, own, all, [&value](wait_node& n) {
+      auto& s = static_cast<sender&>(n);
+      value.emplace(std::move(*s.value));
+      s.accepted = true;
+    });
+    if (met != outcome::waits) return met;
     if (closed_) return answer(own, outcome::closed);
     if (who != nullptr) receivers_.push(*who);
     return outcome::waits;
@@ -201,6 +185,25 @@ private:
     return o;
   }
 
+  /// Finds the longest waiter whose race is open and not the caller's, and calls hand_over(waiter). waits:
+  /// there is none.
+  template<class F>
+  [[nodiscard]] outcome meet(wait_list& list, race_entry own, woken& all, F hand_over) noexcept
+      RUBATO_REQUIRES(mutex_) {
+    for (wait_node* n = list.front(); n != nullptr;) {
+      claim c(own, n->entry());
+      if (c.is_open()) {
+        hand_over(*n);
+        c.decide();
+        list.take(*n);
+        all.push(*n);
+        return outcome::done;
+      }
+      if (c.state() == claim::found::own_decided) return outcome::lost;
+      n = c.state() == claim::found::same_race ? wait_list::after(*n) : list.lose(*n);
+    }
+    return outcome::waits;
+  }
   [[nodiscard]] bool take_buffered(auto& value, race_entry own) noexcept RUBATO_REQUIRES(mutex_) {
     claim c(own);
     if (!c.is_open()) return false;
@@ -214,7 +217,8 @@ private:
   void admit(woken& all) noexcept RUBATO_REQUIRES(mutex_) {
     while (!senders_.empty() && buffer_.size() < capacity_) {
       auto& s = static_cast<sender&>(*senders_.front());
-      if (!is_raced(&s) || wins_race(s)) [[likely]] {
+      race_entry const own = s.entry();
+      if (own.race == nullptr || own.race->claim(own.index)) [[likely]] {
         senders_.take(s);
         try {
           buffer_.push(std::move(*s.value));
@@ -227,10 +231,6 @@ private:
         senders_.lose(s);
       }
     }
-  }
-  [[nodiscard]] static bool wins_race(sender const& s) noexcept {
-    race_entry const e = s.entry();
-    return e.race->claim(e.index);
   }
 };
 

@@ -55,7 +55,6 @@ public:
       , source_(std::forward<Args>(args)...) {}
 
   [[nodiscard]] F& callable() noexcept { return source_.callable(); }
-  void dispose() noexcept override { free_in_slab(this); }
 
 protected:
   [[nodiscard]] std::coroutine_handle<> begin(thread_context& runner) noexcept override {
@@ -82,7 +81,6 @@ public:
   child_job(stop_scope* around, rubato::task<T>&& t)
       : link_holder(around)
       , coroutine_job<rubato::task<T>>(2U, &link, std::move(t)) {}
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 template<class T>

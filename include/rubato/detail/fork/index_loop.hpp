@@ -31,15 +31,10 @@ struct chunk_body {
 template<class Chunk>
 void for_chunks(pool* p, std::uint64_t n, Chunk chunk) {
   if (n == 0) return;
-  auto const work = [&](thread_context& me) {
+  on_pool(p, [&](thread_context& me) {
     chunk_body<Chunk> body(me, chunk);
     run_loop(me, body, n);
-  };
-  thread_context& me = *current;
-  if (me.core != nullptr && p == nullptr)
-    work(me);
-  else
-    on_pool(p, [&](thread_context& guest) { work(guest); });
+  });
 }
 
 template<class I>

@@ -27,8 +27,6 @@ auto call_with_context(pool* p, F&& f) -> brought_if_fits_t<called_as<F, context
   static_assert(accepts, "rubato: with_context(f): f must be callable as f(context&)");
   if constexpr (!accepts)
     return {};
-  else if (p == nullptr && current->core != nullptr)
-    return static_cast<result>(context_call::stayed<F>(f, *current));
   else
     return static_cast<result>(
         on_pool(p, [&](thread_context& me) -> value_of<result> { return context_call::stayed<F>(f, me); }));

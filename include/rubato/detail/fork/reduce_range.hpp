@@ -37,14 +37,11 @@ T reduce_range(pool* p, R& range, T init, Op& op, Map& map) {
     auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
     if (n == 0) return init;
     auto const first = std::ranges::begin(range);
-    auto const work = [&](thread_context& me) -> T {
+    return on_pool(p, [&](thread_context& me) -> T {
       reduction<std::remove_const_t<decltype(first)>, T, Op, Map> body(me, first, op, map);
       run_loop(me, body, n);
       return body.fold(std::move(init));
-    };
-    thread_context& me = *current;
-    if (me.core != nullptr && p == nullptr) return work(me);
-    return on_pool(p, work);
+    });
   } else {
     auto const work = [&](thread_context& me) -> T {
       stop_around const stop(me);
@@ -67,7 +64,7 @@ T reduce_tree(pool* p, R& range, T init, Op& op, Map& map) {
     auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
     if (n == 0) return init;
     auto const first = std::ranges::begin(range);
-    auto const work = [&](thread_context& me) -> T {
+    T sum = on_pool(p, [&](thread_context& me) -> T {
       loop_root root(me);
       token_in_force const token(me.chain, &root.stop());
       reduction_tree<std::remove_const_t<decltype(first)>, T, Op, Map> const tree{first, op, map, leaf_of(n),
@@ -78,9 +75,7 @@ T reduce_tree(pool* p, R& range, T init, Op& op, Map& map) {
         root.throw_first(); // not the exception of a branch that was only stopped
         throw;
       }
-    };
-    thread_context& me = *current;
-    T sum = me.core != nullptr && p == nullptr ? work(me) : on_pool(p, work);
+    });
     return static_cast<T>(std::invoke(op, std::move(init), std::move(sum)));
   }
 }

@@ -46,7 +46,6 @@ public:
   promise_state() noexcept
       : state_of<T>(2) {}
   [[nodiscard]] bool is_promised() const noexcept override { return true; }
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 template<class E>
@@ -277,7 +276,6 @@ public:
     state_ref input = held_source();
     return !input || input->done() ? nullptr : input.let_go();
   }
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 /// The same on a given pool, if one was chosen or the source does not tell one.
@@ -328,7 +326,6 @@ public:
     }
     base::resume(runner);
   }
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 /// True if then() accepts it; otherwise an assertion fails with a message.

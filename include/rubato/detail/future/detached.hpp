@@ -50,7 +50,6 @@ public:
     report_.dropped = true;
     base::drop();
   }
-  void dispose() noexcept override { free_in_slab(this); }
 
   template<class G>
   static void start(pool_core& c, bool holds_capacity, G&& g, priority p = priority::normal) {
@@ -82,10 +81,7 @@ void queue_detached(pool_core& c, bool holds_capacity, F&& f, priority p = prior
   } else {
     detail::task* const made = make_task(std::forward<F>(f));
     made->holds_capacity = holds_capacity;
-    if (p == priority::normal)
-      queue(c, made);
-    else
-      queue_in_class(c, p, made);
+    queue(c, made, p);
   }
 }
 

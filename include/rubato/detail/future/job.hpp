@@ -135,7 +135,6 @@ public:
     this->complete();
   }
   [[nodiscard]] bool runs_to_end() const noexcept override { return true; }
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 /// A callable that returns a future, whose result becomes this state's. The callable lives until that future
@@ -208,7 +207,6 @@ public:
     }
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 // Defined in task.hpp, which every user of a task includes.

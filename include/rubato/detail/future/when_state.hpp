@@ -17,38 +17,15 @@
 
 namespace rubato::detail {
 
-class when_base;
-
 /// One input: a result that the state waits for.
 struct when_input : relay_waiter {
-  when_base* owner = nullptr;
   std::size_t index = 0;
   state_ref source;
   bool owned = true; ///< of a future; false: of a shared future
-  when_input() noexcept;
+  when_input() noexcept
+      : relay_waiter(nullptr, nullptr) {} // the state sets both
   [[nodiscard]] std::exception_ptr error() noexcept { return owned ? source->take_error() : source->error(); }
 };
-
-/// The common base of when_all() and when_any() states.
-class when_base {
-protected:
-  ~when_base() = default;
-
-public:
-  /// An input has ended. If this gives the state its result, the state goes to `more`.
-  virtual void arrived(when_input& g, completions& more) noexcept = 0;
-
-  static void input_ended(future_waiter& base, completions& more) noexcept {
-    auto& g = static_cast<when_input&>(base);
-    g.owner->arrived(g, more);
-  }
-};
-
-inline when_input::when_input() noexcept
-    : relay_waiter(&when_base::input_ended, nullptr) {}
-
-template<class T>
-using in_tuple = value_of<T>;
 
 /// The value of an input: moved out of a future, copied out of a shared future.
 template<class T>
@@ -65,7 +42,7 @@ template<class... Ts>
 struct tuple_inputs {
   template<class I>
   using type_at = std::tuple_element_t<I::value, std::tuple<std::type_identity<Ts>...>>;
-  using all_type = std::tuple<in_tuple<Ts>...>;
+  using all_type = std::tuple<value_of<Ts>...>;
   using any_type = std::variant<value_in_std<Ts>...>;
 
   when_input all[sizeof...(Ts)];
@@ -111,8 +88,13 @@ struct range_inputs {
 
 /// The common handling of inputs.
 template<class Result, class Inputs>
-class when_state : public state_of<Result>, public when_base {
+class when_state : public state_of<Result> {
   future_state* next_to_ask_ = nullptr;
+
+  static void input_ended(future_waiter& base, completions& more) noexcept {
+    auto& g = static_cast<when_input&>(base);
+    static_cast<when_state*>(g.target)->arrived(g, more);
+  }
 
 protected:
   Inputs inputs_;
@@ -122,25 +104,40 @@ protected:
       , inputs_(std::move(in)) {
     for (std::size_t i = 0; i != inputs_.size(); ++i) {
       when_input& g = inputs_[i];
-      g.owner = this;
+      g.fire = &input_ended;
       g.target = this;
       g.index = i;
       if (this->home() == nullptr) this->settle(g.source->home()); // its likely pool
     }
   }
 
+  /// An input has ended. If this gives the state its result, the state goes to `more`.
+  virtual void arrived(when_input& g, completions& more) noexcept = 0;
   /// It was cancelled, and stops waiting for one of its inputs, as if that input had failed.
   virtual void forsake() noexcept = 0;
 
-public:
-  void cancel_inputs(cancellation& all) noexcept override {
+  /// Calls ask(input) for each owned input but one, then leave(input): is the state to leave it? And left(),
+  /// if the state waited for it.
+  template<class Stop, class Leave, class Left>
+  void stop_inputs(std::size_t but, Stop ask, Leave leave, Left left) noexcept {
     // The newest waiter first: many copies of one shared future are many waiters in one list.
     for (std::size_t i = inputs_.size(); i-- != 0;) {
+      if (i == but) continue;
       when_input& g = inputs_[i];
       state_ref const input = g.source;
-      if (g.owned) all.add(*input.get());
-      if (ends_without(*input.get(), g.owned) && input->waiters.remove(g)) forsake();
+      if (g.owned) ask(*input.get());
+      if (leave(g) && input->waiters.remove(g)) left();
     }
+  }
+  /// True if the state does not wait for this input after a failure: it has other owners, or no work runs for
+  /// it.
+  [[nodiscard]] static bool may_leave(when_input const& g) noexcept {
+    return ends_without(*g.source.get(), g.owned);
+  }
+
+public:
+  void cancel_inputs(cancellation& all) noexcept override {
+    stop_inputs(inputs_.size(), [&all](future_state& s) { all.add(s); }, &may_leave, [this] { forsake(); });
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] bool is_work() const noexcept override { return false; }
@@ -160,11 +157,7 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
   first_of<std::size_t> failed_;
   countdown<std::size_t> left_;
 
-  /// True if the state does not wait for this input after a failure: it has other owners, or no work runs for
-  /// it.
-  [[nodiscard]] static bool may_leave(when_input const& g) noexcept {
-    return ends_without(*g.source.get(), g.owned);
-  }
+  using when_state<typename Inputs::all_type, Inputs>::may_leave;
 
   void arrived(when_input& g, completions& more) noexcept override {
     note(g);
@@ -174,16 +167,10 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
   void note(when_input& g) noexcept {
     // If it is the first failure: its own input is not counted down yet, so the state cannot complete
     // meanwhile.
-    if (g.source->has_failed() && failed_.claim(g.index)) stop_others(g.index);
-  }
-  void stop_others(std::size_t failed) noexcept {
-    // The newest waiter first: many copies of one shared future are many waiters in one list.
-    for (std::size_t i = this->inputs_.size(); i-- != 0;) {
-      when_input& g = this->inputs_[i];
-      if (i == failed) continue;
-      if (g.owned) g.source->cancel();
-      if (may_leave(g) && g.source->waiters.remove(g)) static_cast<void>(count_down()); // not the last
-    }
+    if (g.source->has_failed() && failed_.claim(g.index))
+      this->stop_inputs(
+          g.index, [](future_state& s) { s.cancel(); }, &may_leave,
+          [this] { static_cast<void>(count_down()); }); // not the last
   }
   void forsake() noexcept override {
     static_cast<void>(failed_.claim(forsaken)); // cancel() has asked all inputs to stop
@@ -207,7 +194,7 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
       note(g);
       return true;
     }
-    // Either stop_others() finds the input, or this thread the failure. The thread that removes the input
+    // Either stop_inputs() finds the input, or this thread the failure. The thread that removes the input
     // counts it down.
     return may_leave(g) && failed_.is_claimed_now() && g.source->waiters.remove(g);
   }
@@ -223,7 +210,6 @@ public:
       if (is_over(this->inputs_[i])) static_cast<void>(count_down()); // not the last
     if (count_down()) this->complete();
   }
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 /// The index of the first input that succeeded, and its value.
@@ -252,7 +238,9 @@ class when_any_state final : public when_state<any_result<typename Inputs::any_t
     bool const wins = !g.source->has_failed() && winner_.claim(g.index);
     if (wins) {
       this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
-      stop_losers(g.index);
+      this->stop_inputs(
+          g.index, [](future_state& s) { s.cancel(); }, [](when_input const&) { return true; },
+          [this] { this->release(); }); // its hold
     }
     bool const was_last = count_down();
     if (was_last) this->fail(g.error());
@@ -266,15 +254,6 @@ class when_any_state final : public when_state<any_result<typename Inputs::any_t
       this->complete();
     }
     this->release(); // this input's hold
-  }
-  void stop_losers(std::size_t winner) noexcept {
-    // The newest waiter first: many copies of one shared future are many waiters in one list.
-    for (std::size_t i = this->inputs_.size(); i-- != 0;) {
-      when_input& g = this->inputs_[i];
-      if (i == winner) continue;
-      if (g.owned) g.source->cancel();
-      if (g.source->waiters.remove(g)) this->release(); // its hold
-    }
   }
 
 public:
@@ -291,7 +270,7 @@ public:
       // A winner that this misses is found below, or finds this input.
       if (winner_.get() == none) {
         if (g.source->waiters.add(g)) {
-          // Either stop_losers() finds the input, or this thread the winner. The thread that removes the
+          // Either stop_inputs() finds the input, or this thread the winner. The thread that removes the
           // input releases its reference.
           if (!winner_.is_claimed_now() || !g.source->waiters.remove(g)) continue;
         } else if (note(g)) {
@@ -301,7 +280,6 @@ public:
       this->release(); // its hold
     }
   }
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 } // namespace rubato::detail

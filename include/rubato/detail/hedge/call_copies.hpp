@@ -243,7 +243,6 @@ public:
       : call_copies(core, k, o, pins)
       , f_(std::forward<G>(f))
       , slots_(std::make_unique<result_slot<result>[]>(count_)) {}
-  void dispose() noexcept override { free_in_slab(this); }
 
   /// Once, after the call has completed.
   result take() {

@@ -97,7 +97,6 @@ class coroutine_call_copies final : public typed_call_copies<F> {
 
 public:
   using base::base;
-  void dispose() noexcept override { free_in_slab(this); }
 };
 
 /// The wait of a coroutine for the end of a call, which a stop of the coroutine ends as well.

@@ -24,17 +24,14 @@ auto run_race(pool* p, race_options const& o, F&& f) -> brought_if_fits_t<std::r
     using state = typed_call_copies<callable>;
     using result = typename state::result;
     pool& where = pool_or_current(p);
-    thread_context& me = *current;
     stop_scope* const around = scope_in_force(); // before the caller becomes a guest of that pool
-    auto body = [&](thread_context&) -> value_of<result> {
+    return static_cast<result>(on_pool(&where, [&](thread_context&) -> result {
       auto* const made =
           make_in_slab<state>(*core_of(where), call_kind::race, o, true, static_cast<callable>(f));
       state_ref const mine(made);
       conduct(*made, around, o);
-      return invoke_value([&]() -> result { return made->take(); });
-    };
-    if (me.core == core_of(where)) return static_cast<result>(body(me));
-    return static_cast<result>(on_pool(&where, body));
+      return made->take();
+    }));
   }
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
-#include "rubato/detail/coro/coroutine_job.hpp"
 #include "rubato/detail/future/detached.hpp"
 #include "rubato/future.hpp"
+#include "rubato/task.hpp"
 
 #include <functional>
 #include <stop_token>

@@ -313,12 +313,10 @@ auto pool::run(F&& f) -> detail::brought_if_fits_t<F> {
     return {};
   } else {
     using result = detail::brought_t<F>;
-    auto body = [&](detail::thread_context& me) -> detail::value_of<result> {
-      return detail::call_and_wait(me, std::forward<F>(f));
-    };
-    detail::thread_context& me = *detail::current;
-    if (me.core != nullptr && me.core == core_.own()) return static_cast<result>(body(me));
-    return static_cast<result>(detail::on_pool(this, body));
+    return static_cast<result>(
+        detail::on_pool(this, [&](detail::thread_context& me) -> detail::value_of<result> {
+          return detail::call_and_wait(me, std::forward<F>(f));
+        }));
   }
 }
 

@@ -116,6 +116,7 @@ struct held<F, false> {
 /// returns its result.
 template<class F>
 auto on_pool(pool* p, F&& f) -> value_of<std::invoke_result_t<F&, thread_context&>> {
+  if (p == nullptr && current->core != nullptr) return invoke_value(f, *current);
   struct frame {
     F& f;
     result_slot<std::invoke_result_t<F&, thread_context&>> result;

@@ -150,8 +150,10 @@ public:
   virtual void drop() noexcept;
   /// The same without touching the work, which was running in the parent process at fork().
   void give_up() noexcept;
-  /// Destroys and frees it.
-  virtual void dispose() noexcept = 0;
+  /// Destroys and frees it: it was made in the slab.
+  virtual void dispose() noexcept { delete this; }
+  static void* operator new(std::size_t bytes) { return allocate(bytes); }
+  static void operator delete(void* state, std::size_t bytes) noexcept { deallocate(state, bytes); }
   /// True if a pool runs it; false if other states' results complete it.
   [[nodiscard]] virtual bool is_work() const noexcept { return true; }
   /// True for a promise: no thread runs work for it.
@@ -252,16 +254,10 @@ public:
 
 /// Queues a new job on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;
-/// The same for a job that may have a class.
-void spawn_state_in_class(pool_core& c, future_state& s) noexcept;
 /// Gives a new job that class, and queues it.
 inline void spawn_state(pool_core& c, future_state& s, priority p) noexcept {
-  if (p == priority::normal) {
-    spawn_state(c, s);
-  } else {
-    s.queued.set_class(p);
-    spawn_state_in_class(c, s);
-  }
+  s.queued.set_class(p);
+  spawn_state(c, s);
 }
 /// event: one of the kernel's, or a deadline: it goes to the event lane. call: it begins no sooner than
 /// others that were queued before.

@@ -17,9 +17,7 @@ void acquire_capacity(pool_core& c);
 void release_capacity(pool_core& c) noexcept;
 
 /// Queues a task and wakes a worker if needed. Takes ownership.
-void queue(pool_core& c, task* t) noexcept;
-/// The same for a task of the class high or low.
-void queue_in_class(pool_core& c, priority p, task* t) noexcept;
+void queue(pool_core& c, task* t, priority p = priority::normal) noexcept;
 
 /// Leaves the caller's seat to another thread until come_back(). Null: the caller has no seat.
 [[nodiscard]] void* leave_seat(thread_context& me) noexcept;

@@ -170,7 +170,6 @@ public:
       , scope_member(s, *this) {
     this->fire = &ended;
   }
-  void dispose() noexcept override { free_in_slab(this); }
 
   static void start(scope_core& s, std::uint16_t seat, auto&& g, priority p = priority::normal) {
     auto* const made = make_in_slab<member_job>(s, std::forward<decltype(g)>(g));

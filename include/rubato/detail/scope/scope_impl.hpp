@@ -83,14 +83,8 @@ auto with_scope_fn::on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&> {
   static_assert(fits<F&, scope&>, "rubato: with_scope(f): f must be callable as f(scope&)");
   if constexpr (fits<F&, scope&>) {
     using result = brought_t<F&, scope&>;
-    if (p == nullptr && current->core != nullptr) return scope_access::run(*current, f);
-    auto body = [&](thread_context& me) -> value_of<result> {
-      if constexpr (std::is_void_v<result>)
-        return scope_access::run(me, f), value_of<result>{};
-      else
-        return scope_access::run(me, f);
-    };
-    return static_cast<result>(on_pool(p, body));
+    return static_cast<result>(
+        on_pool(p, [&](thread_context& me) -> result { return scope_access::run(me, f); }));
   } else {
     return {};
   }

@@ -56,17 +56,8 @@ public:
     return {(before & queued) == 0, class_in(before)};
   }
 
-  /// The same for normal work that no other thread knows; queuing it publishes it.
-  void offer_new() noexcept { bits_.store(queued | ready, std::memory_order_relaxed); }
-  /// The same for work that has a class.
-  priority offer_new_in_class() noexcept {
-    std::uint8_t const before = bits_.load(std::memory_order_relaxed);
-    bits_.store(before | queued | ready, std::memory_order_relaxed);
-    return class_in(before);
-  }
-
-  /// The same for work that was never ready before but is known to other threads, which may claim it before
-  /// they meet it in a queue. No thread raises it.
+  /// The same for work that was never ready before. Other threads may know it, and claim it before they meet
+  /// it in a queue. No thread raises it.
   priority offer_first() noexcept {
     std::uint8_t const before = bits_.load(std::memory_order_relaxed);
     bits_.store(before | queued | ready, std::memory_order_release); // pairs with claim()
