@@ -19,7 +19,7 @@
 
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/fork/range_loop.hpp"
-#include "rubato/detail/fork/reduce_range.hpp"
+#include "rubato/detail/fork/reduction.hpp"
 #include "rubato/join.hpp"
 #include "rubato/thread_pool.hpp"
 

@@ -21,7 +21,6 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/async_sync/channel_operations.hpp"
-#include "rubato/detail/async_sync/selected.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 
 #include <concepts>

@@ -16,7 +16,7 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/scope/scope_children.hpp"
+#include "rubato/detail/scope/scope_core.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <stop_token>

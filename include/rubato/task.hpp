@@ -92,6 +92,5 @@ public:
 
 } // namespace rubato
 
-#include "rubato/detail/coro/coroutine_job.hpp"
 #include "rubato/detail/coro/task_impl.hpp"
 #include "rubato/this_task.hpp" // IWYU pragma: export

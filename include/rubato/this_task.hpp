@@ -18,7 +18,7 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/coro/requeue_awaiter.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 
 #include <stop_token>

@@ -16,9 +16,8 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/coro/all_tasks.hpp"
 #include "rubato/detail/coro/when_tasks.hpp"
-#include "rubato/detail/future/when_futures.hpp"
+#include "rubato/detail/future/when_state.hpp"
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 

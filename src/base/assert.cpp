@@ -60,4 +60,6 @@ void assertion_failed(assertion const& a, asserted_value const* values, std::siz
   os::die(out.view());
 }
 
+void misuse(char const* what) noexcept { os::die(what); }
+
 } // namespace rubato::detail

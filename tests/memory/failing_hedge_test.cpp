@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/failing.hpp"
-#include "rubato/detail/hedge/coroutine_copies.hpp"
+#include "rubato/detail/hedge/run_copies.hpp"
 #include "rubato/detail/memory/slab.hpp"
 #include "support/hang_guard.hpp"
 #include "support/waiting.hpp"

@@ -1,7 +1,7 @@
 // What select() does: it finds a channel that is ready, or waits in a race. docs/design/races.md
 #pragma once
 
-#include "rubato/detail/async_sync/selected.hpp"
+#include "rubato/detail/async_sync/channel_operations.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/race_wait.hpp"
 

@@ -52,6 +52,9 @@ struct assertion {
 [[noreturn, gnu::cold]] void assertion_failed(assertion const& a, asserted_value const* values,
                                               std::size_t count) noexcept;
 
+/// Prints the error and terminates, in every build: no caller could handle it.
+[[noreturn, gnu::cold]] void misuse(char const* what) noexcept;
+
 template<class... Values>
 [[noreturn, gnu::cold, gnu::noinline]] void fail_assertion(assertion const& a, Values... values) noexcept {
   std::array<asserted_value, sizeof...(Values)> const all{asserted_value(values)...};

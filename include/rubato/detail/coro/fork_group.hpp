@@ -288,4 +288,17 @@ public:
   decltype(auto) take() { return (*this)[0].template result<T>().take(); }
 };
 
+template<class T>
+rubato::task<T> run_shielded(rubato::task<T> awaited) {
+  stop_scope shield{stop_scope::shield()};
+  group_of_one<T> work(shield, std::move(awaited));
+  work.group.start_all();
+  co_await work.group.rest();
+  if (std::exception_ptr const error = work.error(); error != nullptr) std::rethrow_exception(error);
+  if constexpr (std::is_void_v<T>)
+    work.take();
+  else
+    co_return work.take();
+}
+
 } // namespace rubato::detail

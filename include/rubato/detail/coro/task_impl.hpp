@@ -1,10 +1,17 @@
-// The coroutine behind a task, and the awaitable of `co_await task`. A part of task.hpp.
+// The parts of task.hpp: the coroutine behind a task, the awaitable of `co_await task`, and what spawn()
+// makes of a callable that returns a task, or of the task itself. docs/design/coroutines.md
 #pragma once
 
-#include "rubato/detail/coro/coroutine_task.hpp"
+#include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/future/continuation.hpp"
+#include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/task.hpp"
 
+#include <coroutine>
+#include <cstdint>
+#include <exception>
 #include <stdexcept>
+#include <utility>
 
 namespace rubato {
 
@@ -37,6 +44,98 @@ public:
   }
   T await_resume() const { return static_cast<T>(frame_.promise().take()); }
 };
+
+/// Calls a callable that returns a task.
+template<class F>
+class task_source {
+  until_called<F> f_; // lives until the task ends, which may refer to it
+
+public:
+  rubato::task<typename flattened<call_result_t<F>>::type> made;
+
+  template<class... Args>
+  explicit task_source(Args&&... args)
+      : f_(std::forward<Args>(args)...) {}
+  [[nodiscard]] F& callable() noexcept { return f_.get(); }
+  void make(thread_context& runner) { made = call_with_token(runner, std::move(f_.get())); }
+  void reset() noexcept {
+    made = {};
+    f_.reset();
+  }
+};
+/// A task, which is a callable that returns itself.
+template<class T>
+class task_source<rubato::task<T>> {
+public:
+  rubato::task<T> made;
+
+  explicit task_source(rubato::task<T>&& t) noexcept
+      : made(std::move(t)) {}
+  static void make(thread_context& /*runner*/) noexcept {}
+  void reset() noexcept { made = {}; }
+};
+
+template<class F>
+class coroutine_job : public state_of<typename flattened<call_result_t<F>>::type, coroutine_task> {
+  using result_type = typename flattened<call_result_t<F>>::type;
+  task_source<F> source_;
+
+public:
+  template<class... Args>
+  coroutine_job(std::uint32_t holders, stop_link* around, Args&&... args)
+      : state_of<result_type, coroutine_task>(holders, around)
+      , source_(std::forward<Args>(args)...) {}
+
+  [[nodiscard]] F& callable() noexcept { return source_.callable(); }
+
+protected:
+  [[nodiscard]] std::coroutine_handle<> begin(thread_context& runner) noexcept override {
+    try {
+      source_.make(runner);
+      return task_access::unbegun(source_.made);
+    } catch (...) {
+      this->fail(std::current_exception());
+      return nullptr;
+    }
+  }
+  void end(bool finished) noexcept override {
+    if (finished) this->slot().take_over(task_access::frame(source_.made).promise());
+    source_.reset();
+  }
+};
+
+// Tasks that are children of the calling thread's task: they stop with it, and it waits for them.
+
+/// `around`: the scope that it stops with; null: none.
+template<class T>
+class child_job final : link_holder, public coroutine_job<rubato::task<T>> {
+public:
+  child_job(stop_scope* around, rubato::task<T>&& t)
+      : link_holder(around)
+      , coroutine_job<rubato::task<T>>(2U, &link, std::move(t)) {}
+};
+
+template<class T>
+[[nodiscard]] future<T> start_child(pool_core& c, std::uint16_t seat, stop_scope* around,
+                                    rubato::task<T>&& t) {
+  auto* const made = make_in_slab<child_job<T>>(around, std::move(t));
+  future<T> out = future_access::make<T>(state_ref(made));
+  made->seat.set(seat);
+  spawn_state(c, *made);
+  return out;
+}
+
+/// Runs on any pool; stops with the task of the calling thread.
+template<class T>
+T run_task_on(pool_core& c, rubato::task<T>&& t) {
+  auto* const around = static_cast<stop_scope*>(current->chain.token());
+  return get_to_end(start_child(c, future_state::any_seat, around, std::move(t)));
+}
+
+template<class T>
+T run_task(thread_context& me, rubato::task<T>&& t) {
+  return run_task_on(me.core != nullptr ? *me.core : *some_core(), std::move(t));
+}
 
 } // namespace detail
 

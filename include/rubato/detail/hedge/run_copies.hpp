@@ -1,13 +1,128 @@
-// How race() and hedge() run the copies of their call. docs/design/hedging.md
+// How race() and hedge() run the copies of their call, and the copies that are coroutines, of async_race()
+// and async_hedge(): they hold no thread while they wait. docs/design/hedging.md
 #pragma once
 
-#include "rubato/detail/hedge/coroutine_copies.hpp"
+#include "rubato/detail/hedge/call_copies.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/task.hpp"
+#include "rubato/this_task.hpp"
 
+#include <exception>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
 namespace rubato::detail {
+
+/// The right to run a copy in a coroutine, and a reference to the call. If the frame that has it is destroyed
+/// before the copy has ended, begun or not, the copy ends without a result.
+class copy_in_frame {
+  state_ref call_;
+  call_copy* copy_;
+  bool begun_ = false;
+
+public:
+  copy_in_frame(state_ref call, call_copy& c) noexcept
+      : call_(std::move(call))
+      , copy_(&c) {}
+  copy_in_frame(copy_in_frame&& other) noexcept
+      : call_(std::move(other.call_))
+      , copy_(std::exchange(other.copy_, nullptr)) {}
+  copy_in_frame& operator=(copy_in_frame&&) = delete;
+  ~copy_in_frame() {
+    if (copy_ == nullptr || !copy_->in_frame) return;
+    if (begun_)
+      end(false);
+    else
+      call().drop_copy(*copy_);
+  }
+  [[nodiscard]] call_copies& call() const noexcept { return static_cast<call_copies&>(*call_.get()); }
+  [[nodiscard]] call_copy& copy() const noexcept { return *copy_; }
+  [[nodiscard]] bool begin() noexcept {
+    begun_ = call().begin(*copy_);
+    if (!begun_) copy_ = nullptr;
+    return begun_;
+  }
+  void end(bool has_value) noexcept { call().end(*std::exchange(copy_, nullptr), has_value); }
+};
+
+/// A call whose function returns a task.
+template<class F>
+class coroutine_call_copies final : public typed_call_copies<F> {
+  using base = typed_call_copies<F>;
+  using result = typename base::result;
+
+  static rubato::task<result> call(typename base::callable& f) {
+    if constexpr (wants_token<typename base::callable&>)
+      return std::invoke(f, rubato::this_task_stop_token());
+    else
+      return std::invoke(f);
+  }
+  static rubato::task<void> run(copy_in_frame mine) {
+    if (!mine.begin()) co_return;
+    auto& self = static_cast<coroutine_call_copies&>(mine.call());
+    auto& slot = self.slots_[mine.copy().number];
+    mine.call().note_begin(mine.copy());
+    try {
+      rubato::task<result> made = call(self.f_);
+      if constexpr (std::is_void_v<result>) {
+        co_await std::move(made);
+        slot.emplace();
+      } else {
+        decltype(auto) value = co_await std::move(made);
+        slot.emplace(static_cast<decltype(value)&&>(value));
+      }
+    } catch (...) {
+      slot.fail(std::current_exception());
+    }
+    mine.end(slot.holds() == outcome::value);
+  }
+  [[nodiscard]] state_ref make_coroutine(call_copy& c) noexcept override {
+    try {
+      this->hold();
+      copy_in_frame mine(state_ref(this), c);
+      state_ref made(make_in_slab<child_job<void>>(nullptr, run(std::move(mine))));
+      c.in_frame = true;
+      return made;
+    } catch (...) { // no memory: the copy has ended
+      if (this->begin(c)) {
+        this->slots_[c.number].fail(std::current_exception());
+        this->drop_begun(c);
+      }
+      return {};
+    }
+  }
+
+  [[nodiscard]] bool makes_coroutines() const noexcept override { return true; }
+
+public:
+  using base::base;
+};
+
+/// The wait of a coroutine for the end of a call, which a stop of the coroutine ends as well.
+class call_wait final : public result_wait {
+public:
+  explicit call_wait(call_copies& c) noexcept
+      : result_wait(c, ends::with_children) {}
+  ~call_wait() { static_cast<void>(retire()); }
+  void await_resume() noexcept { static_cast<void>(retire()); }
+};
+
+template<class F>
+rubato::task<brought_t<F const&>> run_call(pool* p, call_kind k, race_options o, F f) {
+  constexpr bool is_coroutine = flattened<call_result_t<F const&>>::is_task;
+  using state = std::conditional_t<is_coroutine, coroutine_call_copies<F>, typed_call_copies<F>>;
+  coroutine_task& self = *this_trampoline().running;
+  auto* const made =
+      make_in_slab<state>(p != nullptr ? *core_of(*p) : *self.home(), k, o, !is_coroutine, std::move(f));
+  state_ref const mine(made);
+  call_stops const stops(*made, &self.scope(), o);
+  static_cast<void>(made->start());
+  call_wait over(*made);
+  co_await over;
+  made->fill_report(o);
+  co_return made->take();
+}
 
 template<class F>
 inline constexpr bool fits_copies = fits<std::remove_reference_t<F> const&>;

@@ -1,5 +1,8 @@
-// What a routine calls: a callable of at most two words, in place.
+// What a routine calls, in place, and what else its post and its run use.
 #pragma once
+
+#include "rubato/detail/routine/routine_state.hpp"
+#include "rubato/detail/sched/task.hpp"
 
 #include <array>
 #include <cstddef>
@@ -14,6 +17,8 @@ namespace rubato {
 class routine; // NOLINT(cppcoreguidelines-virtual-class-destructor): nothing derives from it
 
 namespace detail {
+
+class pool_core;
 
 /// Empty or a callable of void(routine&). It moves without throwing and allocates nothing.
 class routine_callback {
@@ -65,6 +70,24 @@ public:
   [[nodiscard]] explicit operator bool() const noexcept { return operations_ != nullptr; }
   void operator()(routine& r) { operations_->call(room_.data(), r); }
 };
+
+/// What a post and a run of a routine use, side by side: a run without a deadline reads nothing else of it.
+struct routine_task : task {
+  bool has_deadline_ = false; ///< of the next post
+  routine_state state_;
+  pool_core* core_ = nullptr; ///< where it is posted
+  routine_callback callback_;
+
+protected:
+  routine_task(exec_type e, routine_callback&& f) noexcept
+      : task(e)
+      , callback_(std::move(f)) {
+    holds_capacity = false;
+  }
+  ~routine_task() = default;
+};
+
+static_assert(sizeof(routine_task) <= 64, "one cache line, if it is aligned to one");
 
 } // namespace detail
 } // namespace rubato

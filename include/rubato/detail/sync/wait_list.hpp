@@ -6,13 +6,11 @@
 // or urgent. The lock of the object that owns the list guards all of this.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/sync/race.hpp"
 
 namespace rubato::detail {
-
-/// Prints the error and terminates: no caller could handle it.
-[[noreturn]] void misuse(char const* what) noexcept;
 
 template<class Policy>
 class basic_wait_list;
