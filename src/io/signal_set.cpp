@@ -3,8 +3,8 @@
 
 #include "coro/own_race.hpp"
 #include "io/reactor.hpp"
-#include "os/fork.hpp"
 #include "os/io/epoll.hpp"
+#include "os/io/process.hpp"
 #include "os/io/signals.hpp"
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"

@@ -1,5 +1,5 @@
 #include "made_up_root.hpp"
-#include "os/cpus/cgroup.hpp"
+#include "os/cpus/cpus.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

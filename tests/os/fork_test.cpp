@@ -1,4 +1,4 @@
-#include "os/fork.hpp"
+#include "os/io/process.hpp"
 
 #include <gtest/gtest.h>
 #include <string>

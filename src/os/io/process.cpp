@@ -1,6 +1,7 @@
 #include "os/io/process.hpp"
 
 #include <cerrno>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <system_error>
 
@@ -18,6 +19,11 @@ std::optional<int> try_reap(int pidfd) {
   }
   if (info.si_pid == 0) return {};
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+void register_fork_handlers(void (*prepare)(), void (*parent)(), void (*child)()) {
+  if (int const error = ::pthread_atfork(prepare, parent, child); error != 0)
+    throw std::system_error(error, std::generic_category(), "pthread_atfork");
 }
 
 } // namespace rubato::os

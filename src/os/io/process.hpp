@@ -1,4 +1,4 @@
-// Child processes.
+// Child processes, and handlers around fork().
 #pragma once
 
 #include <optional>
@@ -8,5 +8,10 @@ namespace rubato::os {
 /// The exit status of the child behind a pidfd, which is then reaped: its exit code, or 128 + the signal that
 /// ended it. Nothing: it has not ended. Throws std::system_error: the descriptor is no pidfd of a child.
 [[nodiscard]] std::optional<int> try_reap(int pidfd);
+
+/// From now on every fork() calls `prepare` before, in the forking thread, then `parent` and, in the child,
+/// `child`. Several registrations: prepare runs in reverse order, the others in order. A null pointer is
+/// skipped. It cannot be undone. Throws std::system_error if memory is short.
+void register_fork_handlers(void (*prepare)(), void (*parent)(), void (*child)());
 
 } // namespace rubato::os

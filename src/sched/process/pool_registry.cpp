@@ -1,6 +1,6 @@
 #include "sched/process/pool_registry.hpp"
 
-#include "os/fork.hpp"
+#include "os/io/process.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/memory/slab.hpp"
 #include "sched/core/pool_core.hpp"
