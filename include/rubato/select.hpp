@@ -38,10 +38,10 @@ struct select_fn {
   ///     co_await rubato::select(jobs.receiving([&](std::optional<job> j) { ... }),
   ///                             quit.receiving([&](auto) { over = true; }));
   ///
-  /// A value that is passed to sending() as an rvalue must live until select() has ended. If the awaiting
-  /// task is stopped first, no operation happens, and select() throws cancelled. A wait takes one short
-  /// critical section per channel, and a second one to leave it. Source: the alternative command of C. A. R.
-  /// Hoare's CSP (1978).
+  /// A value that is passed to sending() as an rvalue must live until select() has ended. It may be offered
+  /// to several channels, of which one gets it. If the awaiting task is stopped first, no operation happens,
+  /// and select() throws cancelled. A wait takes one short critical section per channel, and a second one to
+  /// leave it. Source: the alternative command of C. A. R. Hoare's CSP (1978).
   template<class... As, class... Fs>
     requires(sizeof...(As) != 0)
   [[nodiscard]] auto operator()(selected<As, Fs>... of) const {

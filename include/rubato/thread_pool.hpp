@@ -228,7 +228,8 @@ public:
   /// Runs f once per seat, each time on a thread that occupies that seat, and waits. Returns a vector of the
   /// results by seat, or nothing if f returns void; in a pool without workers f never runs. One thread may
   /// serve several seats in turn, so per-thread setup belongs in pool_options::on_start(). Throws the first
-  /// exception after all calls have ended.
+  /// exception after all calls have ended. A task may call it, too. If the pool is discarded meanwhile, or no
+  /// thread is left that could take a seat, the caller makes that seat's call.
   template<class F>
   auto broadcast(F&& f);
 

@@ -4,13 +4,10 @@
 #include "os/cpus/cpus.hpp"
 #include "os/die.hpp"
 #include "rubato/detail/base/mutex.hpp"
-#include "rubato/detail/future/job.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/worker/await.hpp"
 
 #include <cstdlib>
 #include <memory>
-#include <vector>
 
 namespace rubato {
 
@@ -19,41 +16,6 @@ namespace detail {
 namespace {
 
 constinit mutex starting; // one pool starts at a time
-
-using body_type = void (*)(void* arg, std::size_t seat, thread_context& me);
-
-/// The call for one seat.
-struct copy {
-  body_type body;
-  void* arg;
-  std::size_t seat;
-  void operator()() const { body(arg, seat, *current); }
-};
-
-void broadcast(pool_core& core, void (*prepare)(void*, std::size_t), body_type body, void* arg) {
-  pool_thread& me = thread_of(*current);
-  std::vector<state_ref> copies;
-  {
-    auto const held = core.life.hold(); // a snapshot: no seat opens or closes meanwhile
-    std::size_t const n = core.size();
-    prepare(arg, n);
-    copies.reserve(n);
-    for (std::size_t i = 0; i != n; ++i) {
-      copies.emplace_back(make_in_slab<value_job<copy>>(2U, nullptr, copy{body, arg, i}));
-      copies.back()->seat.set(static_cast<std::uint16_t>(i));
-    }
-    for (state_ref const& c : copies) spawn_state(core, *c.get());
-  }
-  // A worker runs the copy for its own seat before it waits and leaves the seat. A guest leaves its seat to a
-  // worker, which runs that seat's copy.
-  seat const* const own = me.worker.load(std::memory_order_relaxed) ? me.sits_on() : nullptr;
-  if (own != nullptr && own->index < copies.size())
-    static_cast<void>(run_in_place(core, me, *copies[own->index].get(), true));
-  for (std::size_t i = 0; i != copies.size(); ++i) {
-    copies[i]->wait_to_end("broadcast");
-    if (copies[i]->has_failed()) body(arg, i, me); // the pool has discarded it
-  }
-}
 
 } // namespace
 
@@ -81,11 +43,6 @@ void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg) {
   }
   membership const in = target.join_as_member();
   body(arg, *current);
-}
-
-void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
-                      void (*body)(void*, std::size_t seat, thread_context&), void* arg) {
-  on_pool(&handle_of(c), [&](thread_context&) { broadcast(c, prepare, body, arg); });
 }
 
 } // namespace detail

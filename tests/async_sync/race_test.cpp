@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -76,6 +77,17 @@ rubato::task<void> receive_all(channel& a, channel& b, tally_of_values& all, boo
     if (!v) co_return;
     all.note(*v);
   }
+}
+
+/// The name of a template of the library's was that of an algorithm of std.
+TEST_P(races, regression_three_tasks_of_strings_race) {
+  auto const word = [](std::string w) -> rubato::task<std::string> { co_return w; };
+  auto const race = [&]() -> rubato::task<std::size_t> {
+    auto any = rubato::when_any(word("a"), word("b"), word("c"));
+    auto const r = co_await std::move(any);
+    co_return std::visit([](auto const& w) { return w.size(); }, r.value);
+  };
+  EXPECT_EQ(pool.spawn(race()).get(), 1u);
 }
 
 TEST_P(races, regression_a_losing_receive_takes_no_value) {

@@ -28,6 +28,71 @@ protected:
 };
 RUBATO_TEST_WITH_WORKERS(selecting, all_counts);
 
+/// The first operation that was tried had the value, and the second sent an empty one.
+TEST_P(selecting, regression_one_moved_value_is_offered_to_two_channels) {
+  using value = std::unique_ptr<int>;
+  rubato::channel<value> full(1), free(1), closed(1);
+  ASSERT_TRUE(full.try_send(std::make_unique<int>(0)));
+  closed.close();
+  auto const offer = [](rubato::channel<value>& a, rubato::channel<value>& b,
+                        value v) -> rubato::task<value> {
+    auto const note = [](bool sent) { return sent; };
+    auto one = rubato::select(a.sending(std::move(v), note), b.sending(std::move(v), note));
+    bool const sent = co_await std::move(one);
+    EXPECT_EQ(sent, v == nullptr);
+    co_return v;
+  };
+  for (int i = 0; i != 20; ++i) {
+    EXPECT_EQ(pool.spawn(offer(full, free, std::make_unique<int>(i))).get(), nullptr);
+    auto const got = free.receive_blocking();
+    ASSERT_TRUE(got && *got != nullptr) << i;
+    EXPECT_EQ(**got, i);
+    auto const kept = pool.spawn(offer(closed, closed, std::make_unique<int>(i))).get();
+    ASSERT_NE(kept, nullptr);
+    EXPECT_EQ(*kept, i);
+  }
+  ASSERT_TRUE(free.try_send(std::make_unique<int>(0)));
+  auto waiting = other.spawn([&]() -> rubato::task<bool> {
+    auto v = std::make_unique<int>(7);
+    auto const winner = co_await rubato::when_any(full.send(std::move(v)), free.send(std::move(v)));
+    co_return winner.index == 1;
+  });
+  EXPECT_EQ(**free.receive_blocking(), 0);
+  auto const got = free.receive_blocking();
+  ASSERT_TRUE(got && *got != nullptr);
+  EXPECT_EQ(**got, 7);
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_P(selecting, regression_values_offered_to_two_channels_arrive_once) {
+  std::size_t const n = rubato_test::scaled(3'000);
+  rubato::channel<std::unique_ptr<std::size_t>> a(0), b(0);
+  std::vector<std::atomic<int>> seen(n);
+  auto const receive = [&seen](auto& from) -> rubato::task<void> {
+    for (;;) {
+      auto const v = co_await from.receive();
+      if (!v) break;
+      EXPECT_NE(*v, nullptr);
+      if (*v != nullptr) ++seen[**v];
+    }
+  };
+  auto in_a = other.spawn(receive(a)), in_b = other.spawn(receive(b));
+  auto const send = [&]() -> rubato::task<void> {
+    for (std::size_t i = 0; i != n; ++i) {
+      auto v = std::make_unique<std::size_t>(i);
+      auto one = rubato::select(a.sending(std::move(v), [](bool) {}), b.sending(std::move(v), [](bool) {}));
+      co_await std::move(one);
+    }
+  };
+  rubato::pool& with_workers = pool.size() == 0 ? other : pool;
+  with_workers.spawn(send()).get();
+  a.close();
+  b.close();
+  in_a.get();
+  in_b.get();
+  for (std::size_t i = 0; i != n; ++i) ASSERT_EQ(seen[i], 1) << "value " << i;
+}
+
 TEST_P(selecting, calls_what_belongs_to_the_one_that_happens) {
   rubato::channel<int> numbers(1);
   rubato::channel<std::string> words(1);

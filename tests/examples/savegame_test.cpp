@@ -5,7 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -64,25 +72,32 @@ TEST_P(savegame, ends_at_a_signal_and_loses_nothing) {
   clients.expect_all_kept(*server_);
 }
 
+std::vector<std::string> script(const temporary_tree& directory, const std::string& more) {
+  return {"/usr/bin/setsid",
+          "env",
+          "PATH=" + directory.path("programs") + ":" + std::getenv("PATH"),
+          "DATA=" + directory.path(),
+          "PROGRAM=" SAVEGAME_PROGRAM,
+          SAVEGAME_SCRIPT,
+          "--port",
+          "0",
+          more};
+}
+
 /// A second start on the same data would undo saves; a request for help has ended the Redis of the first; a
 /// closed terminal left Redis behind.
 TEST(savegame_script, regression_has_its_data_for_itself) {
   if (!redis_server::is_installed()) GTEST_SKIP() << "redis-server is not installed: scripts/setup savegame";
   const temporary_tree directory;
-  const std::string socket = directory.path("socket");
-  const auto start = [&](const std::string& more) {
-    return std::vector<std::string>{"/usr/bin/setsid",
-                                    "env",
-                                    "DATA=" + directory.path(),
-                                    "PROGRAM=" SAVEGAME_PROGRAM,
-                                    SAVEGAME_SCRIPT,
-                                    "--port",
-                                    "0",
-                                    more};
-  };
-  child first(start("--workers=2"), {});
-  ASSERT_TRUE(eventually([&] { return ask_redis(socket, "PING") == "+PONG"; }));
-  const outcome second = run(start("--workers=2")), help = run(start("--help"));
+  const std::string socket = directory.path("socket"), said = directory.path("said");
+  directory.write("said", "");
+  const int out = ::open(said.c_str(), O_WRONLY | O_CLOEXEC);
+  child first(script(directory, "--workers=2"), {.out = out});
+  ::close(out);
+  // Now the server is there: the signal below must reach it, too.
+  ASSERT_TRUE(eventually([&] { return std::filesystem::file_size(said) != 0; }));
+  EXPECT_EQ(ask_redis(socket, "PING"), "+PONG");
+  const outcome second = run(script(directory, "--workers=2")), help = run(script(directory, "--help"));
   EXPECT_EQ(second.status, 1);
   EXPECT_THAT(second.err, HasSubstr("DATA=folder"));
   EXPECT_EQ(help.status, 0);
@@ -90,6 +105,19 @@ TEST(savegame_script, regression_has_its_data_for_itself) {
   ::kill(-first.process(), SIGHUP); // its session's: the script and the server
   EXPECT_NE(first.wait().status, 0);
   EXPECT_EQ(ask_redis(socket, "PING"), "");
+}
+
+/// The script passed the signal over, and then started the server, which nothing ended.
+TEST(savegame_script, regression_a_signal_before_the_server_starts_ends_it) {
+  if (!redis_server::is_installed()) GTEST_SKIP() << "redis-server is not installed: scripts/setup savegame";
+  const temporary_tree directory;
+  directory.write("programs/redis-cli", "#!/bin/sh\n: >" + directory.path("asked") + "\necho LOADING\n");
+  ASSERT_EQ(::chmod(directory.path("programs/redis-cli").c_str(), 0755), 0);
+  child starting(script(directory, "--workers=2"), {});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(directory.path("asked")); }));
+  ::kill(-starting.process(), SIGHUP);
+  EXPECT_NE(starting.wait().status, 0);
+  EXPECT_EQ(ask_redis(directory.path("socket"), "PING"), "");
 }
 
 } // namespace

@@ -26,7 +26,7 @@ class [[nodiscard(
   outgoing_value<V, Held> out_;
 
   [[nodiscard]] bool insert() noexcept override {
-    auto& cell = out_.cell(); // it was made before
+    auto& cell = out_.made_cell();
     this->value = std::addressof(cell);
     try {
       switch (this->entry().race == nullptr ? to_->put(cell, this) : to_->put_in_race(cell, this)) {
@@ -59,6 +59,12 @@ public:
       , out_(std::move(other.out_)) {}
   ~send_awaiter() { this->retire(); }
 
+  /// Of the same race, if both offer the same object.
+  void share_value_of(send_awaiter& earlier) noexcept
+    requires requires { out_.share_cell_of(earlier.out_); }
+  {
+    out_.share_cell_of(earlier.out_);
+  }
   [[nodiscard]] bool await_ready() {
     auto const o = to_->put(out_.cell());
     this->accepted = o == core_type::outcome::done;

@@ -61,6 +61,8 @@ public:
 
   /// For put(), which leaves it as it is unless it is accepted.
   [[nodiscard]] channel_cell_t<V>& cell() noexcept { return held_; }
+  /// cell() has been called before.
+  [[nodiscard]] channel_cell_t<V>& made_cell() noexcept { return held_; }
   /// For the sender, if the value was refused.
   static void give_back() noexcept {}
 };
@@ -75,6 +77,7 @@ public:
       : cell_(make_box<std::remove_const_t<V>>(v)) {}
 
   [[nodiscard]] channel_cell_t<V>& cell() noexcept { return cell_; }
+  [[nodiscard]] channel_cell_t<V>& made_cell() noexcept { return cell_; }
   static void give_back() noexcept {}
 };
 
@@ -82,7 +85,8 @@ public:
 template<class V>
 class outgoing_value<V, V&&, true> {
   V* place_;
-  channel_cell_t<V> cell_; ///< not empty: made, and not accepted
+  channel_cell_t<V> cell_;           ///< not empty: made, and not accepted
+  outgoing_value* holder_ = nullptr; ///< the value in the same place, whose cell stands for both
 
 public:
   explicit outgoing_value(V&& v) noexcept
@@ -91,18 +95,28 @@ public:
   outgoing_value& operator=(outgoing_value&&) = delete;
   ~outgoing_value() {
     try {
-      give_back();
+      if (holder_ == nullptr) give_back();
     } catch (...) { // NOLINT(bugprone-empty-catch): a losing operation of a race has no result to throw it
     }
   }
 
+  /// Two operations of one race that offer the same object have one cell. Both stay where they are.
+  void share_cell_of(outgoing_value& earlier) noexcept {
+    if (earlier.place_ == place_) holder_ = &earlier;
+  }
   /// Throws std::bad_alloc, and exceptions of the value's move.
   [[nodiscard]] channel_cell_t<V>& cell() {
+    if (holder_ != nullptr) return holder_->cell();
     if (cell_ == nullptr) cell_ = make_box<std::remove_const_t<V>>(static_cast<V&&>(*place_));
     return cell_;
   }
+  /// Reads nothing of the cell: a receiver may be taking it.
+  [[nodiscard]] channel_cell_t<V>& made_cell() noexcept {
+    return holder_ != nullptr ? holder_->made_cell() : cell_;
+  }
   /// Throws exceptions of the value's move assignment; then the value is lost.
   void give_back() {
+    if (holder_ != nullptr) return holder_->give_back();
     auto const refused = std::move(cell_);
     if (refused == nullptr) return;
     if constexpr (std::is_move_assignable_v<V>) {

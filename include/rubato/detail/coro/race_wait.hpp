@@ -94,12 +94,27 @@ class racers {
     return {&racer_of(std::get<I>(all_))...};
   }
 
+  // Sends of the same object: only one of them takes effect.
+  template<std::size_t I, std::size_t... Earlier>
+  void share_value(std::index_sequence<Earlier...> /*all*/) noexcept {
+    [[maybe_unused]] auto const share = [](auto& later, auto& earlier) {
+      if constexpr (requires { later.share_value_of(earlier); }) later.share_value_of(earlier);
+    };
+    (share(std::get<I>(all_), std::get<Earlier>(all_)), ...);
+  }
+  template<std::size_t... I>
+  void share_values(std::index_sequence<I...> /*all*/) noexcept {
+    (share_value<I>(std::make_index_sequence<I>()), ...);
+  }
+
 public:
   static constexpr std::size_t count = sizeof...(As), none = count;
 
   explicit racers(As&&... steps)
       : all_(static_cast<As&&>(steps)...)
-      , waiters_(addresses(std::index_sequence_for<As...>())) {}
+      , waiters_(addresses(std::index_sequence_for<As...>())) {
+    share_values(std::index_sequence_for<As...>());
+  }
   racers(racers const&) = delete;
   racers& operator=(racers const&) = delete;
   [[nodiscard]] waiter* const* waiters() const noexcept { return waiters_.data(); }

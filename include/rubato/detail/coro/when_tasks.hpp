@@ -60,7 +60,7 @@ auto begun(std::tuple<Parts...>& parts, race& among, std::index_sequence<I...> /
   return std::tuple(as_racer(std::move(std::get<I>(parts)), among, I)...);
 }
 template<class... Parts>
-auto any_of(Parts... parts) {
+auto any_of_parts(Parts... parts) {
   using tasks = std::tuple<rubato::task<awaited_t<Parts>>...>;
   return race_tasks<tasks>(sizeof...(Parts),
                            [all = std::tuple<Parts...>(std::move(parts)...)](race& r) mutable {
@@ -75,7 +75,7 @@ auto any_of_awaitables(As&&... awaitables) {
   else if constexpr ((one_step<As> && ...))
     return any_step<std::decay_t<As>...>(std::forward<As>(awaitables)...);
   else
-    return any_of(as_part(std::forward<As>(awaitables))...);
+    return any_of_parts(as_part(std::forward<As>(awaitables))...);
 }
 
 template<class Range>

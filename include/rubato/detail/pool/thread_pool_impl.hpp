@@ -6,6 +6,7 @@
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/pool/timed_job.hpp"
 #include "rubato/detail/sched/blocking_region.hpp"
+#include "rubato/detail/sched/broadcast.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <cstddef>
@@ -17,11 +18,6 @@
 namespace rubato {
 
 namespace detail {
-
-/// Runs `body(arg, seat number, thread context)` once per seat and waits; before that, runs `prepare(arg,
-/// number of seats)`.
-void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
-                      void (*body)(void*, std::size_t seat, thread_context&), void* arg);
 
 template<class F>
 class bulk_task;
