@@ -60,7 +60,7 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   std::size_t batch = task_queues::usual_batch;
   if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty()) {
     os::ticks const now = os::now();
-    // What is left of a batch from the injector is older than what is there now.
+    // What is left of a batch goes first: it is older than what is in the injector, or events.
     bool const slice_ended = now - t.local_since > fair_us * ticks_per_us() && !task_queues::holds_batch(s);
     if (slice_ended) t.local_since = now;
     if (slice_ended && core.queues.size_of_both() > run_queue::capacity) {
