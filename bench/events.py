@@ -6,6 +6,8 @@ import own_rows
 
 rows = [("event to handler, sent from another CPU, p50 and p99, us", "event 2 200 2000"),
         ("event to handler, sent from the same CPU, p50 and p99, us", "event-same-cpu 2 200 2000")]
+rows += [("event to handler, 100,000 queued tasks of 100 us, p50 and p99, us", "event-beside 2 100000 100"),
+         ("event to handler, each worker in a task of 10 s, p50 and p99, us", "event-beside 2 2 10000000")]
 rows += [(f"lateness of a timer of {d} us, p50 and p99, us", f"timer 2 {n} {d}")
          for d, n in ((100, 400), (1000, 200), (10000, 50), (100000, 10), (2000000, 5))]
 rows += [(f"arm and cancel at once; re-arm a random one, of 10^6, {t} threads, ns of CPU time", f"arm {t} 1000000 0") for t in (1, 2, 4)]

@@ -64,6 +64,7 @@ struct letters {
   int ends[2] = {-1, -1};
   std::atomic<clock_type::time_point> sent{};
   std::vector<double> took;
+  std::atomic<std::size_t> arrived{0};
 
   letters() {
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) throw std::runtime_error("no socket pair");
@@ -85,6 +86,7 @@ struct letters {
     took.push_back(microseconds_since(sent));
     char c = 0;
     if (::read(ends[0], &c, 1) != 1) throw std::runtime_error("a wake without a byte");
+    ++arrived;
   }
 };
 
@@ -140,6 +142,31 @@ void event(unsigned workers, std::size_t count, microseconds pause, bool same_cp
   l.send(count, pause);
   receiver.join();
   print_percentiles("epoll", l.took);
+}
+
+/// Events while every worker is busy: with short tasks from a long queue, or each with one long task.
+void event_beside(unsigned workers, std::size_t tasks, microseconds length) {
+  constexpr std::size_t count = 400;
+  letters l;
+  rubato::pool pool(workers);
+  std::atomic<std::size_t> left = tasks;
+  std::atomic<bool> measured = false;
+  auto received = pool.spawn(receive_all(l, count));
+  for (std::size_t i = 0; i != tasks; ++i)
+    pool.enqueue([&left, &measured, length] {
+      for (auto const end = clock_type::now() + length; clock_type::now() < end && !measured;) {
+      }
+      --left;
+    });
+  for (std::size_t i = 0; i != count; ++i) {
+    l.send(1, std::chrono::milliseconds(5));
+    while (l.arrived == i) std::this_thread::sleep_for(microseconds(100));
+  }
+  if (left == 0) throw std::runtime_error("the tasks have ended too early");
+  measured = true;
+  received.get();
+  rubato::forget(l.ends[0]);
+  print_percentiles("rubato", l.took);
 }
 
 rubato::task<void> sleep_often(std::vector<double>& late, std::size_t count, microseconds d) {
@@ -433,6 +460,8 @@ int main(int argc, char** argv) {
     int const extra = std::atoi(argv[4]);
     if (what == "event" || what == "event-same-cpu")
       event(workers, size, microseconds(extra), what == "event-same-cpu");
+    else if (what == "event-beside")
+      event_beside(workers, size, microseconds(extra));
     else if (what == "timer")
       timer(workers, size, microseconds(extra));
     else if (what == "sleepers")
