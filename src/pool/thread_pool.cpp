@@ -1,4 +1,4 @@
-// The public face of a pool: nearly everything is forwarded to its core, which is made at first use.
+// The public face of a pool: everything is forwarded to its core, which is made at first use.
 #include "rubato/thread_pool.hpp"
 
 #include "os/cpus/cpus.hpp"
