@@ -43,8 +43,9 @@ savegame: ## install missing packages, build, start the example server and its R
 	cmake --build --preset $(PRESET) --target savegame -j $(JOBS)
 	PROGRAM=$(build)/examples/savegame/savegame scripts/savegame $(OPTIONS)
 
+# Many tests wait, so there is one more than there are cores.
 test: build ## install missing packages, build, run the tests with 0, 1 and 33 workers
-	ctest --preset $(PRESET) -j $(JOBS) $(SELECT) $(CTEST)
+	ctest --preset $(PRESET) -j $$(($(JOBS) + 1)) $(SELECT) $(CTEST)
 
 test-deep: coverage ## the tests with every number of workers, in every build of DEEP="preset ...", beside a reactor, and coverage: hours
 	@for preset in $(DEEP); do $(MAKE) --no-print-directory test PRESET=$$preset SELECT= || exit; done
