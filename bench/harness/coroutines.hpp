@@ -9,12 +9,10 @@
 //   R::fib(n)                    task of fib(n), each call two that may run at once
 //   R::skynet(first, leaves)     task of the sum, ten children per node
 //   r.make_mutex()               pointer to an R::mutex; co_await R::lock(m) is something that unlocks it
-//   r.make_semaphore(n)          pointer to an R::semaphore; co_await R::acquire(s), r.release(s), where that
-//   has to be
-//                                awaited also R::async_release(s)
+//   r.make_semaphore(n)          pointer to an R::semaphore; co_await R::acquire(s), r.release(s), and, where
+//                                that has to be awaited, R::async_release(s)
 //   r.make_channel<capacity>()   pointer to a channel; co_await R::send(c, v), R::value(co_await
-//   R::receive(c)); where
-//                                these are done to something made of it, R::end(c)
+//                                R::receive(c)); where these are done to something made of it, R::end(c)
 #pragma once
 
 #include "../scenarios/contention.hpp"

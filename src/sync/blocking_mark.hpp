@@ -8,10 +8,9 @@
 // - The thread sets the mark and then looks at its seat's inbox; a pusher pushes to the inbox and then nudges
 //   the monitor; both writes are seq_cst. If the thread does not see the push, the push comes later, and so
 //   does the nudge, which wakes a monitor that sleeps.
-// - The monitor announces its sleep and then looks at the mark and the inbox. If its look misses the mark,
-// the
-//   mark comes after the announcement. So the thread either sees the push, and its own nudge sees a monitor
-//   that sleeps, or the push comes later still.
+// - The monitor announces its sleep and then looks at the mark and the inbox. If its look misses the
+//   mark, the mark comes after the announcement. So the thread either sees the push, and its own nudge
+//   sees a monitor that sleeps, or the push comes later still.
 #pragma once
 
 #include "rubato/detail/base/policy.hpp"

@@ -7,11 +7,11 @@
 // - An event with a nudge: the thread makes the event and then loads depth_, both seq_cst; the monitor stores
 //   depth_, executes a fence and then looks. So the monitor sees the event or the thread sees the depth.
 // - A fork makes no nudge. The monitor stores depth_, executes a fence, arms the poll of each chain and
-// looks.
-//   An owner that polls lowers its limit, executes a fence and loads depth_. If that fence comes first, the
-//   monitor sees what the owner had pushed, and arms a poll that the owner has not lowered; else the owner
-//   sees the depth. A fork that loaded its limit before it was armed may push after the look: its owner's
-//   next fork polls, and the monitor looks once more before it sleeps without a timeout.
+//   looks. An owner that polls lowers its limit, executes a fence and loads depth_. If that fence comes
+//   first, the monitor sees what the owner had pushed, and arms a poll that the owner has not lowered;
+//   else the owner sees the depth. A fork that loaded its limit before it was armed may push after the
+//   look: its owner's next fork polls, and the monitor looks once more before it sleeps without a
+//   timeout.
 // - The monitor reads alarm_ before it looks, and sleeps only while alarm_ has that value: a wake between the
 //   look and the sleep ends the sleep.
 #pragma once

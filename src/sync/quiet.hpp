@@ -4,16 +4,15 @@
 // one moment. Each is a count of its own, so a thread that asks reads them one after the other.
 //
 // Must not occur: the answer is yes although there was no such moment.
-// - A thread counts as running, or as moving tasks, before it takes anything out of a queue. So a task is
-// seen
-//   in a queue or in one of the two counts, if these are read before and after the queues.
+// - A thread counts as running, or as moving tasks, before it takes anything out of a queue. So a task
+//   is seen in a queue or in one of the two counts, if these are read before and after the queues.
 // - A thread may begin and end between the two reads, and queue more behind the look. It has counted that in
 //   began_, or in a count that the caller adds: a changed sum makes the thread ask anew.
-// - A timer is armed until what it makes ready is queued. Threads count the timers that they arm, and those
-// that
-//   they disarm, by stripes. The asker reads all counts of the disarmed, then all of the armed. A count of
-//   the disarmed that shows the end of a timer makes its beginning visible too, and that of each timer armed
-//   before. So the sums are equal only if no timer was armed between the two reads.
+// - A timer is armed until what it makes ready is queued. Threads count the timers that they arm, and
+//   those that they disarm, by stripes. The asker reads all counts of the disarmed, then all of the
+//   armed. A count of the disarmed that shows the end of a timer makes its beginning visible too, and
+//   that of each timer armed before. So the sums are equal only if no timer was armed between the two
+//   reads.
 //
 // Must not occur: a thread sleeps, and all others have gone. It announces itself, reads changed_, asks, and
 // sleeps while changed_ has that value. A thread that ends a run changes the running count, then looks for

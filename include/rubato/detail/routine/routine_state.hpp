@@ -1,9 +1,8 @@
 // Where a routine is, and what has happened to it since. docs/design/routines.md
 //
 //   phase:  idle      in no pool
-//           busy      in a run queue, or one thread has it: a worker in its callback, the thread that posts
-//           it,
-//                     or the one that moved it here and is about to push it
+//           busy      in a run queue, or one thread has it: a worker in its callback, the thread that
+//                     posts it, or the one that moved it here and is about to push it
 //           waiting   for a flag
 //   flags:  woken, signalled, expired (its deadline has passed)
 //
