@@ -49,8 +49,8 @@ descriptor_ref own(int fd, io_errors const& errors) {
   }
 }
 
-/// Now and then, for a task whose operations never wait: others want its worker.
-[[gnu::noinline]] bool turn_is_over() noexcept {
+/// Counts the tries of a task whose operations never wait. True, now and then: others want its worker.
+[[gnu::noinline]] bool count_try() noexcept {
   constexpr unsigned most = 64;
   static thread_local unsigned tries = 0;
   return ++tries % most == 0;
@@ -70,8 +70,8 @@ descriptor_ref listening(address const& at, int backlog) {
 }
 
 // The operations of carry_out(). `attempt`: one system call; -1 without an error: it has been in vain.
-// `is_complete`: after a call that has done so much. `is_raced`: passed to when_any() directly, the operation
-// takes effect only if it wins.
+// `advance`: after a call that has done so much; true: the operation is complete. `is_raced`: passed to
+// when_any() directly, the operation takes effect only if it wins.
 
 struct receive_some {
   using result = std::size_t;
@@ -80,7 +80,7 @@ struct receive_some {
   bytes_to_fill into;
 
   [[nodiscard]] os::io_result attempt(int fd) const noexcept { return os::receive(fd, into); }
-  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  [[nodiscard]] static bool advance(std::size_t /*n*/) noexcept { return true; }
   [[nodiscard]] static result take(std::size_t n) noexcept { return n; }
 };
 
@@ -92,7 +92,7 @@ struct send_rest {
   std::span<std::byte const> rest;
 
   [[nodiscard]] os::io_result attempt(int fd) const noexcept { return os::send(fd, rest, nullptr); }
-  [[nodiscard]] bool is_complete(std::size_t n) noexcept {
+  [[nodiscard]] bool advance(std::size_t n) noexcept {
     rest = rest.subspan(n);
     return rest.empty();
   }
@@ -107,7 +107,7 @@ struct receive_one {
   os::socket_address from{};
 
   [[nodiscard]] os::io_result attempt(int fd) noexcept { return os::receive_from(fd, into, from); }
-  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  [[nodiscard]] static bool advance(std::size_t /*n*/) noexcept { return true; }
   [[nodiscard]] result take(std::size_t n) const { return {n, made(from)}; }
 };
 
@@ -119,7 +119,7 @@ struct send_one {
   os::socket_address to;
 
   [[nodiscard]] os::io_result attempt(int fd) const noexcept { return os::send(fd, what, &to); }
-  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  [[nodiscard]] static bool advance(std::size_t /*n*/) noexcept { return true; }
   static void take(std::size_t /*n*/) noexcept {}
 };
 
@@ -138,13 +138,13 @@ struct accept_one {
     if (no_descriptor) static_cast<void>(refuse_connection(fd));
     return is_short ? os::io_result{.value = -1, .error = 0} : r;
   }
-  [[nodiscard]] static bool is_complete(std::size_t /*n*/) noexcept { return true; }
+  [[nodiscard]] static bool advance(std::size_t /*n*/) noexcept { return true; }
   [[nodiscard]] static result take(std::size_t n) noexcept { return static_cast<int>(n); }
 };
 
 /// Tries an operation, and again after each event, until it need not wait. An empty result: it has failed,
 /// which was reported. It is not tried any more when another operation has won its race; when it succeeds, or
-/// its error is a value, it wins.
+/// its error is a value, it wins. In one function: another coroutine for a part of it would be another frame.
 template<class Operation>
 rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, io_errors errors,
                                                    time_point deadline = never) {
@@ -164,7 +164,7 @@ rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, i
   for (;;) {
     if (std::exchange(begins, false)) {
       bool stopped = is_stopped();
-      if (!stopped && turn_is_over()) {
+      if (!stopped && count_try()) {
         try {
           co_await yield();
         } catch (cancelled const&) {
@@ -193,7 +193,7 @@ rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, i
     if (r.error == 0) {
       auto const n = static_cast<std::size_t>(r.value);
       if constexpr (reads_stream) of.note_read(before, what.into.size(), n);
-      begins = !what.is_complete(n);
+      begins = !what.advance(n);
       if (!begins) co_return what.take(n);
       if (!of.is_closing()) continue;
       errors.report(std::errc::bad_file_descriptor);

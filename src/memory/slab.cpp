@@ -161,7 +161,7 @@ struct at_end_of_thread {
 thread_local at_end_of_thread const here;
 
 /// False: the thread is over, or there is no memory.
-[[nodiscard, gnu::noinline]] bool has_cache() noexcept {
+[[nodiscard, gnu::noinline]] bool ensure_cache() noexcept {
   if (mine != &nothing) return true;
   if (over) return false;
   auto* const made = new (std::nothrow) cache;
@@ -195,7 +195,7 @@ void get_fresh(shelf& s, std::size_t size) {
 
 /// The first magazine is empty.
 [[gnu::noinline]] void* allocate_slowly(std::size_t c) {
-  if (!has_cache()) return from_system(size_of_class(c));
+  if (!ensure_cache()) return from_system(size_of_class(c));
   shelf& s = mine->shelves[c];
   if (s.second.count != 0 || depots[c].get(s.second)) {
     std::swap(s.first, s.second);
@@ -207,7 +207,7 @@ void get_fresh(shelf& s, std::size_t size) {
 
 /// The first magazine is full, or the thread has no cache.
 [[gnu::noinline]] void deallocate_slowly(void* memory, std::size_t c) noexcept {
-  if (!has_cache()) {
+  if (!ensure_cache()) {
     magazine single;
     single.push(memory);
     depots[c].give(single);

@@ -65,27 +65,34 @@ struct copy final : task {
   }
 };
 
+using copy_list = std::vector<std::unique_ptr<copy>>;
+
+/// One for each seat, in its inbox.
+copy_list queue_copies(pool_core& core, call_state& state, void (*prepare)(void*, std::size_t)) {
+  // A worker runs the copy for its own seat before it waits and leaves the seat. A guest leaves its seat to a
+  // worker, which runs that seat's copy.
+  pool_thread const& me = *state.waiter;
+  seat const* const own = me.worker.load(std::memory_order_relaxed) ? me.sits_on() : nullptr;
+  copy_list copies;
+  auto const held = life_of(core).hold(); // a snapshot: no seat opens or closes meanwhile
+  std::size_t const n = size_of(core);
+  prepare(state.arg, n);
+  copies.reserve(n);
+  for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
+  state.left.add(n);
+  for (std::size_t i = 0; i != n; ++i)
+    if (own != nullptr && own->index == i)
+      copies[i]->kept = true;
+    else
+      queue_task(core, static_cast<std::uint16_t>(i), priority::normal, *copies[i]);
+  return copies;
+}
+
 void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
                void (*body)(void*, std::size_t, thread_context&), void* arg) {
   pool_thread& me = thread_of(*current);
-  std::vector<std::unique_ptr<copy>> copies;
   call_state state{body, arg, countdown<std::size_t>(), &me};
-  // A worker runs the copy for its own seat before it waits and leaves the seat. A guest leaves its seat to a
-  // worker, which runs that seat's copy.
-  seat const* const own = me.worker.load(std::memory_order_relaxed) ? me.sits_on() : nullptr;
-  {
-    auto const held = life_of(core).hold(); // a snapshot: no seat opens or closes meanwhile
-    std::size_t const n = size_of(core);
-    prepare(arg, n);
-    copies.reserve(n);
-    for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
-    state.left.add(n);
-    for (std::size_t i = 0; i != n; ++i)
-      if (own != nullptr && own->index == i)
-        copies[i]->kept = true;
-      else
-        queue_task(core, static_cast<std::uint16_t>(i), priority::normal, *copies[i]);
-  }
+  copy_list copies = queue_copies(core, state, prepare);
   if (copies.empty()) return;
   // The waiter first runs the copy for its own seat.
   for (auto const& c : copies) {

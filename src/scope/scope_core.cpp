@@ -266,18 +266,12 @@ void scope_core::wait(thread_context& m) noexcept {
   os::ticks spin_until = 0;
   bool stranded = false; // no other thread can run ready tasks
   for (;;) {
-    if (core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped) request_stop();
+    if (is_discarded()) request_stop();
     if (stopped_.get() || stop_.stop_requested()) {
       stopped_.set(true);
       drop_children();
     }
-    if (scope_child* c = take_child()) {
-      t.bump(counted::executed);
-      run(*c, t);
-      spin_until = 0;
-      continue;
-    }
-    if (core_->size() != 0 && run_member(t, std::exchange(stranded, false))) {
+    if (run_child(t) || (core_->size() != 0 && run_member(t, std::exchange(stranded, false)))) {
       spin_until = 0;
       continue;
     }
@@ -288,28 +282,46 @@ void scope_core::wait(thread_context& m) noexcept {
       for (unsigned i = 0; i != 16; ++i) std_policy::pause();
       continue;
     }
-    waiter self{&t, nullptr};
-    {
-      lock_guard const guard(mutex_);
-      self.next = waiters_;
-      waiters_ = &self;
-    }
-    bool const from_outside = has_members(); // a coroutine may be resumed from outside
-    if (from_outside) core_->progress.count_outside_wait(1);
-    park_until(t, "scope", nullptr, [&] {
-      return must_poll() || (core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped) ||
-             (stranded = member_ready(t) && core_->progress.is_stranded());
-    });
-    if (from_outside) core_->progress.count_outside_wait(-1);
-    lock_guard const guard(mutex_);
-    waiter** link = &waiters_;
-    while (*link != &self) link = &(*link)->next;
-    *link = self.next;
+    stranded = sleep(t);
     spin_until = 0;
   }
   // A scope that is alone in the list stays there: one that is waited for again and again enters it once.
   // relaxed: a hint.
   if (home_->open_scopes.peek() > 1) leave_list();
+}
+
+/// The pool discards, and the scope has not been stopped for that yet.
+bool scope_core::is_discarded() const noexcept {
+  return core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped;
+}
+
+/// Runs a child that has not begun. False: there is none.
+bool scope_core::run_child(pool_thread& t) noexcept {
+  scope_child* const c = take_child();
+  if (c == nullptr) return false;
+  t.bump(counted::executed);
+  run(*c, t);
+  return true;
+}
+
+/// Until there is something to do. True: a child is ready, and no other thread can run it.
+bool scope_core::sleep(pool_thread& t) noexcept {
+  waiter self{&t, nullptr};
+  {
+    lock_guard const guard(mutex_);
+    self.next = waiters_;
+    waiters_ = &self;
+  }
+  bool stranded = false;
+  outside_wait const counted(core_->progress, has_members()); // a coroutine may be resumed from outside
+  park_until(t, "scope", nullptr, [&] {
+    return must_poll() || is_discarded() || (stranded = member_ready(t) && core_->progress.is_stranded());
+  });
+  lock_guard const guard(mutex_);
+  waiter** link = &waiters_;
+  while (*link != &self) link = &(*link)->next;
+  *link = self.next;
+  return stranded;
 }
 
 namespace {

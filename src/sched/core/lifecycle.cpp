@@ -304,42 +304,20 @@ bool lifecycle::close_pool() noexcept {
 }
 
 bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock::time_point discard_at) {
-  if (is_member(core_)) {
-    if (destroying)
-      os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
-              "request_shutdown() "
-              "there and destroy the pool elsewhere");
-    throw std::system_error(
-        std::make_error_code(std::errc::resource_deadlock_would_occur),
-        "rubato: shutdown() called from a task of the same pool, which would wait for itself; "
-        "call request_shutdown() there");
-  }
-  if (destroying && core_.size() == 0) how = ending::discard;
+  refuse_members(destroying);
   if (destroying) {
+    if (size() == 0) how = ending::discard;
     destroyed_.set(true);
     wake_guests();
   }
   request_shutdown(how);
   seats_left const left; // of other pools
   shutdown_report slow(core_, core_.name(), discard_at);
-  auto const begin_discard = [&] {
-    discard_at = std::chrono::steady_clock::time_point::max();
-    request_shutdown(ending::discard);
-  };
   auto const restarted = [this] { // by resize(); under mutex_
     return ending_.peek() == ending::none && !closed_.peek();
   };
   for (;;) {
-    if (!core_.quiescence.wait(std::min(discard_at, slow.due()), true)) {
-      if (auto const now = std::chrono::steady_clock::now(); now >= discard_at && !has_work()) {
-        discard_at = now + std::chrono::milliseconds(1); // threads begin, or go to rest
-      } else if (now >= discard_at) {
-        begin_discard();
-      } else {
-        slow.print();
-      }
-      continue;
-    }
+    await_quiet(discard_at, slow);
     std::unique_lock life(mutex_);
     bool const drained = !was_discarded_;
     bool const closed = closed_.peek();
@@ -348,18 +326,13 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     // Nothing runs in a closed pool, but tasks may be queued for its next life: it need not be quiescent.
     if (closed ? core_.owned.drop_stuck() : drop_stuck()) continue; // the dropped tasks may have queued more
     if (core_.owned.count() != 0) {
-      await_owned_tasks(std::min(discard_at, slow.due()));
-      auto const now = std::chrono::steady_clock::now();
-      if (now >= slow.due()) slow.print();
-      if (now >= discard_at) begin_discard();
+      await_owned_tasks(discard_at, slow);
       continue;
     }
-    {
-      lock_guard const guard(mutex_);
-      if (restarted() && !destroying) return drained;
-      if (!closed_.peek() && !close_pool()) continue;
-    }
-    // Without the lock: a task that was queued at the last moment may take it.
+    life.lock();
+    if (restarted() && !destroying) return drained;
+    if (!closed_.peek() && !close_pool()) continue;
+    life.unlock(); // a task that was queued at the last moment may take it
     bool const all_joined = core_.threads.join_all();
     life.lock();
     if (!all_joined || !closed_.peek()) { // resize()
@@ -374,16 +347,50 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   }
 }
 
+/// A member would wait for itself.
+void lifecycle::refuse_members(bool destroying) const {
+  if (!is_member(core_)) return;
+  if (destroying)
+    os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
+            "request_shutdown() "
+            "there and destroy the pool elsewhere");
+  throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                          "rubato: shutdown() called from a task of the same pool, which would wait for "
+                          "itself; call request_shutdown() there");
+}
+
+/// A drain has not ended in time.
+void lifecycle::begin_discard(std::chrono::steady_clock::time_point& discard_at) {
+  discard_at = std::chrono::steady_clock::time_point::max();
+  request_shutdown(ending::discard);
+}
+
+/// Waits until the pool is quiescent or closed. Begins to discard at `discard_at`, if work is left.
+void lifecycle::await_quiet(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
+  while (!core_.quiescence.wait(std::min(discard_at, slow.due()), true)) {
+    auto const now = std::chrono::steady_clock::now();
+    if (now < discard_at)
+      slow.print();
+    else if (has_work())
+      begin_discard(discard_at);
+    else
+      discard_at = now + std::chrono::milliseconds(1); // threads begin, or go to rest
+  }
+}
+
 /// Waits for coroutines that await something foreign, or are about to be resumed. The thread that resumes one
 /// runs it, and calls quiescence::tell_waiters().
-void lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point latest) noexcept {
+void lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
   bool woken = false; // once is enough: the caller looks at everything anew
   core_.quiescence.await(
       [&] {
         return std::exchange(woken, true) || core_.owned.count() == 0 ||
                !core_.idle_threads.no_thread_runs() || core_.queues.any_queued();
       },
-      latest);
+      std::min(discard_at, slow.due()));
+  auto const now = std::chrono::steady_clock::now();
+  if (now >= slow.due()) slow.print();
+  if (now >= discard_at) begin_discard(discard_at);
 }
 
 bool lifecycle::turns_guests_away() const noexcept {

@@ -18,6 +18,7 @@
 namespace rubato::detail {
 
 class pool_core;
+class shutdown_report;
 
 enum class ending : unsigned char { none, drain, discard };
 
@@ -32,8 +33,8 @@ class lifecycle {
   // Written while the pool runs.
   alignas(64) mutex mutex_;      // resize and shutdown take turns; never held while user code runs
   announced<unsigned> arriving_; // coroutines that come from other pools at this moment
-  bool was_discarded_ =
-      false; // guarded by mutex_, as a std::unique_lock, which is not analysed; since the pool began to end
+  // Since the pool began to end. Guarded by mutex_, as a std::unique_lock, which is not analysed.
+  bool was_discarded_ = false;
   relaxed<bool> abandoned_;
   relaxed<bool> program_ends_;
   announced<unsigned> end_checks_; // calls of end_if_quiet() that have not been served
@@ -48,7 +49,10 @@ class lifecycle {
   [[nodiscard]] bool close_pool() noexcept;
   void ask_owned_tasks() noexcept;
   [[nodiscard]] bool drop_stuck() noexcept;
-  void await_owned_tasks(std::chrono::steady_clock::time_point latest) noexcept;
+  void refuse_members(bool destroying) const;
+  void begin_discard(std::chrono::steady_clock::time_point& discard_at);
+  void await_quiet(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow);
+  void await_owned_tasks(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow);
   void discard_queued() noexcept;
   [[nodiscard]] bool drop_queued(std::unique_lock<mutex>& life) noexcept;
   [[nodiscard]] bool has_work() const noexcept;

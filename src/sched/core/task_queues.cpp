@@ -68,8 +68,9 @@ void task_queues::push(task* t, priority c, class_lane l, os::ticks now) noexcep
     low_ages_[static_cast<std::size_t>(l)].take_note(now, classes_.pushed(c, l), aged_us * ticks_per_us());
 }
 
-/// Takes a note of the lane, too, because a push takes none if another came shortly before.
-bool task_queues::is_aged(class_lane l, os::ticks now) noexcept {
+/// True: the oldest low task of the lane is aged. A note, because a push takes none if another came shortly
+/// before.
+bool task_queues::note_age(class_lane l, os::ticks now) noexcept {
   ready_ages& ages = low_ages_[static_cast<std::size_t>(l)];
   os::ticks const age = aged_us * ticks_per_us();
   ages.take_note(now, classes_.pushed(priority::low, l), age);
@@ -77,7 +78,7 @@ bool task_queues::is_aged(class_lane l, os::ticks now) noexcept {
 }
 
 bool task_queues::any_aged(os::ticks now) noexcept {
-  return any(priority::low) && (is_aged(class_lane::events, now) || is_aged(class_lane::tasks, now));
+  return any(priority::low) && (note_age(class_lane::events, now) || note_age(class_lane::tasks, now));
 }
 
 task* task_queues::pop_aged(os::ticks now) noexcept {
@@ -85,7 +86,7 @@ task* task_queues::pop_aged(os::ticks now) noexcept {
   bool const events_first = classes_.popped(priority::low) % 2 == 0; // in turns
   for (bool const event : {events_first, !events_first}) {
     class_lane const l = event ? class_lane::events : class_lane::tasks;
-    if (!is_aged(l, now)) continue;
+    if (!note_age(l, now)) continue;
     if (auto* const k = static_cast<task*>(classes_.pop(priority::low, l))) return k;
   }
   return nullptr;

@@ -135,7 +135,7 @@ public:
 private:
   template<class Next>
   [[nodiscard]] batch pop_batch_of(injector& from, seat* s, std::size_t most, Next next) noexcept;
-  [[nodiscard]] bool is_aged(class_lane l, os::ticks now) noexcept;
+  [[nodiscard]] bool note_age(class_lane l, os::ticks now) noexcept;
 
   injector injector_;
   backlog backlog_; // guarded by the injector's lock, or its owner's

@@ -103,63 +103,68 @@ progress_monitor::attention progress_monitor::inspect(os::ticks now) noexcept {
   } else {
     queues_noted_ = 0;
   }
-  if (stalled()) result.queued = true; // look again
+  if (look_for_stall()) result.queued = true; // look again
   return result;
 }
 
 /// Tasks are queued. Once one has been ready for 10 ms, finds out what keeps the threads from it.
 void progress_monitor::look_at_backlog(os::ticks now) noexcept {
-  auto const share = [this](seat& s) {
-    auto const moving = core_.quiescence.begin_transit();
-    // The only worker's queue stays before the injector: with one worker tasks run in the order in which they
-    // were queued.
-    if (core_.size() != 1 || s.index != 0) core_.queues.share_queue(s);
-    core_.queues.share_lifo_slot(s);
-  };
   if (queues_noted_ != 0 && now - queues_noted_ < patience_us * ticks_per_us()) return;
   auto const [late, but_low] = note_queues(now);
-  core_.threads.records.for_each([](pool_thread& t) { t.seen.substituted = false; });
-  bool all_compute = true; // or are blocked, with a substitute that computes
-  bool extra = false;
-  core_.threads.records.for_each([&](pool_thread& t) {
-    if (!t.relief.is_raised()) return; // by call_for_relief()
-    doing const what = judge(t, now);
-    if (what == doing::blocked) return; // it is blocked itself: another may be sent
-    if (t.relieves == nullptr) {
-      extra = true;
-      return;
-    }
-    t.relieves->seen.substituted = true;
-    if (what != doing::computes) all_compute = false;
-  });
+  auto [all_compute, extra] = look_at_relief(now);
   for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
     seat& s = core_.queues.seat_at(i);
-    // acquire: pairs with basic_idle_set::assign(), because the record may be new. Records outlive threads.
-    auto* const t = static_cast<pool_thread*>(s.occupant.load(std::memory_order_acquire));
-    if (i >= core_.size()) { // closed, and perhaps not left yet
-      if (late) share(s);
-      continue;
-    }
-    if (t == nullptr) {
-      all_compute = false;
-      continue;
-    }
-    doing const what = judge(*t, now);
-    if (what == doing::something) all_compute = false;
-    if (what == doing::something) continue;
-    if (late) share(s);
-    // A thread that is judged as blocked has hidden its work since the last look, 10 ms ago, or longer.
-    if (what == doing::blocked && !t->seen.substituted &&
-        (hides_work(*t) || (late && !core_.idle_threads.has_vacant()))) {
-      send_relief(t);
-      all_compute = false;
-    }
+    if (i < core_.size())
+      all_compute = look_at_seat(s, late, now) && all_compute;
+    else if (late) // closed, and perhaps not left yet
+      share_tasks_of(s);
   }
   if (!late) return;
   if (core_.idle_threads.has_vacant()) // a seat is free: a worker has to be called, or no thread can be made
     core_.call_worker();
   else if (all_compute && !extra && (but_low || core_.queues.any_aged(now)))
     send_relief(nullptr);
+}
+
+/// Marks the blocked threads that have a substitute.
+progress_monitor::relief_seen progress_monitor::look_at_relief(os::ticks now) noexcept {
+  core_.threads.records.for_each([](pool_thread& t) { t.seen.substituted = false; });
+  relief_seen all;
+  core_.threads.records.for_each([&](pool_thread& t) {
+    if (!t.relief.is_raised()) return; // by call_for_relief()
+    doing const what = judge(t, now);
+    if (what == doing::blocked) return; // it is blocked itself: another may be sent
+    if (t.relieves == nullptr) {
+      all.extra = true;
+      return;
+    }
+    t.relieves->seen.substituted = true;
+    if (what != doing::computes) all.computes = false;
+  });
+  return all;
+}
+
+/// Relieves the seat if its occupant is blocked. False: a thread begins tasks there, or one was sent now.
+bool progress_monitor::look_at_seat(seat& s, bool late, os::ticks now) noexcept {
+  // acquire: pairs with basic_idle_set::assign(), because the record may be new. Records outlive threads.
+  auto* const t = static_cast<pool_thread*>(s.occupant.load(std::memory_order_acquire));
+  doing const what = t != nullptr ? judge(*t, now) : doing::something;
+  if (what == doing::something) return false;
+  if (late) share_tasks_of(s);
+  if (what == doing::computes || t->seen.substituted) return true;
+  // It is judged as blocked: it has hidden its work since the last look, 10 ms ago, or longer.
+  if (!hides_work(*t) && (!late || core_.idle_threads.has_vacant())) return true;
+  send_relief(t);
+  return false;
+}
+
+/// Other threads may run them.
+void progress_monitor::share_tasks_of(seat& s) noexcept {
+  auto const moving = core_.quiescence.begin_transit();
+  // The only worker's queue stays before the injector: with one worker tasks run in the order in which they
+  // were queued.
+  if (core_.size() != 1 || s.index != 0) core_.queues.share_queue(s);
+  core_.queues.share_lifo_slot(s);
 }
 
 bool progress_monitor::hides_work(pool_thread const& t) const noexcept {
@@ -302,8 +307,9 @@ void progress_monitor::relieve(pool_thread& t) noexcept {
   t.relief.lower();
 }
 
-/// Every active thread waits for something that only the pool can complete, and nothing is ready.
-bool progress_monitor::stalled() noexcept {
+/// Asks a thread to report, if every active thread waits for something that only the pool can complete, and
+/// nothing is ready. True: look again.
+bool progress_monitor::look_for_stall() noexcept {
   std::uint64_t const epoch = this_epoch();
   bool hopeless = is_stuck();
   // A thread that was woken and has not run yet still counts as waiting.

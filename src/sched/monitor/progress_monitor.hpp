@@ -32,6 +32,13 @@ class progress_monitor {
   enum class doing : unsigned char { something, computes, blocked };
   [[nodiscard]] doing judge(pool_thread& t, os::ticks now) noexcept;
   void look_at_backlog(os::ticks now) noexcept;
+  struct relief_seen {
+    bool computes = true; ///< what substitutes do
+    bool extra = false;   ///< the extra thread runs
+  };
+  [[nodiscard]] relief_seen look_at_relief(os::ticks now) noexcept;
+  [[nodiscard]] bool look_at_seat(seat& s, bool late, os::ticks now) noexcept;
+  void share_tasks_of(seat& s) noexcept;
   struct lateness {
     bool any = false;
     bool but_low = false; ///< of the class high or normal
@@ -43,7 +50,7 @@ class progress_monitor {
   [[nodiscard]] unsigned boundaries_of_all_but(pool_thread const& t) const noexcept;
   [[nodiscard]] bool is_relief_wanted(pool_thread const& t, os::ticks& tested) const noexcept;
   [[nodiscard]] bool is_stuck() const noexcept;
-  [[nodiscard]] bool stalled() noexcept;
+  [[nodiscard]] bool look_for_stall() noexcept;
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
   void tell_of_stall();
 
@@ -89,6 +96,21 @@ public:
   void call_for_relief(pool_thread& t, pool_thread* blocked) noexcept;
   /// Runs ready tasks without a seat, as long as it is wanted.
   void relieve(pool_thread& t) noexcept;
+};
+
+/// While it lives, the calling thread waits for something that a thread outside the pool may end.
+class outside_wait {
+  progress_monitor* counts_; ///< null: only the pool can end it
+
+public:
+  outside_wait(progress_monitor& p, bool from_outside) noexcept
+      : counts_(from_outside ? &p : nullptr) {
+    if (counts_ != nullptr) counts_->count_outside_wait(1);
+  }
+  outside_wait(outside_wait const&) = delete;
+  ~outside_wait() {
+    if (counts_ != nullptr) counts_->count_outside_wait(-1);
+  }
 };
 
 } // namespace rubato::detail

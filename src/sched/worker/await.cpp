@@ -274,7 +274,7 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
   // Only a closure in this pool's queues or on its stacks is sure to be ended by the pool alone, not by a
   // thread outside or the clock.
   bool const from_outside = timed || s.home() != &core || !s.runs_to_end();
-  if (from_outside) core.progress.count_outside_wait(1);
+  outside_wait const counted(core.progress, from_outside);
   std::uint32_t const begun_by = from_outside ? 0 : s.begun_by.get(); // for reports
   thread_context const* const runner = begun_by != 0 ? core.threads.records.at(begun_by - 1) : nullptr;
   // With no other thread left to run ready tasks, the waiter runs them.
@@ -287,7 +287,6 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
         t, terms.why, runner, [&] { return fired() || over() || looks_anew() || is_mine(); }, terms.deadline);
     if (!fired() && std::exchange(stranded, false)) static_cast<void>(run_in_place(core, t, s, true));
   }
-  if (from_outside) core.progress.count_outside_wait(-1);
   if (both && !input->waiters.remove(of_input)) of_input.await_firing();
   if (!fired() && !s.waiters.remove(self)) self.await_firing();
 }

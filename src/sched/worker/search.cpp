@@ -154,59 +154,125 @@ bool begin_search(pool_core& core) noexcept {
   return begun;
 }
 
+namespace {
+
+/// A seat's LIFO slot as a searcher sees it. Its task is left to the occupant for a while.
+class watched_slot {
+  task_queues::lifo_slot_seen seen_;
+  os::ticks since_ = 0;
+  unsigned first_ = 0;
+
+public:
+  void look(task_queues const& queues) noexcept {
+    task_queues::lifo_slot_seen const now = queues.any_lifo_slot(first_);
+    if (now == seen_) return;
+    // A seat that was seen to run its slot's task is passed over: the next look begins behind it.
+    if (now.where != nullptr && now.where == seen_.where) first_ = now.where->index + 1U;
+    seen_ = now;
+    since_ = os::now();
+  }
+  /// The occupant has not run the slot's task for so long.
+  [[nodiscard]] bool is_left_alone(os::ticks patience) const noexcept {
+    return seen_.where != nullptr && os::now() - since_ >= patience;
+  }
+  [[nodiscard]] task* take() noexcept { return seen_.where->lifo_slot.take(); }
+};
+
+/// A worker that looks for work, perhaps counted as a searcher.
+class searcher {
+  pool_core& core_;
+  pool_thread& t_;
+  bool& counted_;
+  bool was_last_ = false; // of the searchers
+
+  /// Before anything leaves a queue or a chain: a pool is idle when all are empty and every active thread
+  /// searches. The owner of a latent job may be suspended, or on its way to another pool.
+  void end() noexcept {
+    if (!std::exchange(counted_, false)) return;
+    was_last_ = core_.idle_threads.end_search();
+    t_.bump(counted::began);
+  }
+  /// Before the work, which may be long: the next sleeper is woken for the remaining work.
+  void call_next() noexcept {
+    if (!was_last_) return;
+    if (core_.queues.any_shared())
+      core_.notify();
+    else if (core_.idle_threads.has_vacant() &&
+             (core_.idle_threads.active() > 1 ? any_latent(core_) : any_child(core_)))
+      core_.call_worker(); // beside a single active thread the chains and slots of other threads are cold
+  }
+
+public:
+  searcher(pool_core& core, pool_thread& t, bool& counted) noexcept
+      : core_(core)
+      , t_(t)
+      , counted_(counted) {}
+
+  [[nodiscard]] finding find(seat& s) noexcept {
+    finding f;
+    if (any_ready(core_, s)) {
+      end();
+      f = find_ready(core_, t_, s);
+    }
+    if (!f && os::now() >= t_.steal_after && any_chain(core_, t_)) {
+      end();
+      f.latent = find_latent(core_, t_);
+    }
+    if (!f && core_.queues.any(priority::low)) { // nothing else is ready
+      end();
+      f.queued = take(core_, t_, priority::low);
+    }
+    return f;
+  }
+  void run(finding const& f) noexcept {
+    call_next();
+    core_.progress.tell_if_owed();
+    os::ticks const begin = os::now();
+    t_.pass_boundary();
+    run_found(core_, t_, f);
+    t_.pass_boundary();
+    if (f.latent) t_.learn(os::now() - begin, worth_taking_us * ticks_per_us());
+  }
+  /// False: the occupant has run the task after all.
+  [[nodiscard]] bool run_task_of(watched_slot& slot) noexcept {
+    end();
+    task* const k = slot.take();
+    if (was_last_ && (k == nullptr || core_.queues.any_shared())) core_.notify();
+    if (k == nullptr) return false;
+    t_.bump(counted::stolen);
+    t_.pass_boundary();
+    run_task(core_, t_, *k);
+    t_.pass_boundary();
+    return true;
+  }
+  /// A thread that came back from a wait gets the seat.
+  void step_down() noexcept {
+    end(); // pushers rely on a searcher: it looks again before it leaves
+    if (core_.queues.any_shared()) core_.notify();
+    boundary(core_, t_);
+  }
+};
+
+} // namespace
+
 bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept {
   os::ticks const deadline = os::now() + core.search_ticks();
   os::ticks const patience = std::min(hot_us * ticks_per_us(), core.search_ticks());
-  unsigned first_slot = 0;
-  task_queues::lifo_slot_seen hot;
-  os::ticks hot_since = 0, next_look = 0;
-  bool last = false; // of the searchers
-  auto const end_search = [&] {
-    if (!std::exchange(searching, false)) return;
-    last = core.idle_threads.end_search();
-    t.bump(counted::began);
-  };
+  searcher me(core, t, searching);
+  watched_slot slot;
+  os::ticks next_look = 0;
   do {
     if (searching && core.idle_threads.has_unseated()) {
-      end_search(); // pushers rely on a searcher: it looks again before it leaves
-      if (core.queues.any_shared()) core.notify();
-      boundary(core, t);
+      me.step_down();
       return false;
     }
     seat& s = *t.sits_on();
-    finding f;
-    // The search ends before anything leaves a queue or a chain: a pool is idle when all are empty and every
-    // active thread searches. The owner of a latent job may be suspended, or on its way to another pool.
-    if (any_ready(core, s)) {
-      end_search();
-      f = find_ready(core, t, s);
-    }
-    if (!f && os::now() >= t.steal_after && any_chain(core, t)) {
-      end_search();
-      f.latent = find_latent(core, t);
-    }
-    if (!f && core.queues.any(priority::low)) { // nothing else is ready
-      end_search();
-      f.queued = take(core, t, priority::low);
-    }
-    if (f) {
-      // Before the work, which may be long: the next sleeper is woken for the remaining work.
-      if (last && core.queues.any_shared())
-        core.notify();
-      else if (last && core.idle_threads.has_vacant() &&
-               (core.idle_threads.active() > 1 ? any_latent(core) : any_child(core)))
-        core.call_worker(); // beside a single active thread the chains and slots of other threads are cold
-      core.progress.tell_if_owed();
-      os::ticks const begin = os::now();
-      t.pass_boundary();
-      run_found(core, t, f);
-      t.pass_boundary();
-      if (f.latent) t.learn(os::now() - begin, worth_taking_us * ticks_per_us());
+    if (finding const f = me.find(s)) {
+      me.run(f);
       return true;
     }
     if (!searching) searching = begin_search(core);
-    if (s.closed.load(std::memory_order_relaxed)) return false;
-    if (!searching) return false; // enough other threads search
+    if (!searching || s.closed.load(std::memory_order_relaxed)) return false; // enough other threads search
     if (os::ticks const now = os::now(); now >= next_look) {
       look_for_events();
       next_look = now + event_us * ticks_per_us();
@@ -218,24 +284,9 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
          i != 16 && core.queues.injector_empty() && core.queues.events_empty() && !core.queues.any_classed();
          ++i)
       std_policy::pause();
-    // A seat that was seen to run its slot's task is passed over: the next look begins behind it.
-    if (task_queues::lifo_slot_seen const now = core.queues.any_lifo_slot(first_slot); now != hot) {
-      if (now.where != nullptr && now.where == hot.where) first_slot = now.where->index + 1U;
-      hot = now;
-      hot_since = os::now();
-    }
-  } while (os::now() < deadline && (hot.where == nullptr || os::now() - hot_since < patience));
-  // The occupant has not run its slot's task all the time: this thread steals it.
-  if (hot.where == nullptr || os::now() - hot_since < patience) return false;
-  end_search();
-  task* const k = hot.where->lifo_slot.take();
-  if (last && (k == nullptr || core.queues.any_shared())) core.notify();
-  if (k == nullptr) return false;
-  t.bump(counted::stolen);
-  t.pass_boundary();
-  run_task(core, t, *k);
-  t.pass_boundary();
-  return true;
+    slot.look(core.queues);
+  } while (os::now() < deadline && !slot.is_left_alone(patience));
+  return slot.is_left_alone(patience) && me.run_task_of(slot);
 }
 
 } // namespace rubato::detail

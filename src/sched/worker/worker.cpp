@@ -50,6 +50,23 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   return s.lifo_slot.take();
 }
 
+/// Before the seat's own tasks, while the injector is not empty. Null: they go on, or a batch from there
+/// comes. `batch`: how many tasks that may have.
+[[gnu::always_inline]] inline task* injected_in_turn(pool_core& core, pool_thread& t, seat& s,
+                                                     std::size_t& batch) noexcept {
+  os::ticks const now = os::now();
+  // What is left of a batch goes first: it is older than what is in the injector, or events.
+  bool const slice_ended = now - t.local_since > fair_us * ticks_per_us() && !task_queues::holds_batch(s);
+  if (slice_ended) t.local_since = now;
+  if (slice_ended && core.queues.size_of_both() > run_queue::capacity) {
+    core.queues.share_queue(s);
+    core.notify(); // on their way the tasks were in neither queue, as in next_normal()
+    batch = task_queues::large_batch;
+    return nullptr;
+  }
+  return slice_ended || t.schedule_tick % fair_every == 0 ? core.queues.pop() : nullptr;
+}
+
 /// The next task of a pool without classes.
 [[gnu::always_inline]] inline task* next_normal(pool_core& core, pool_thread& t, seat& s) noexcept {
   if (++t.schedule_tick % fair_every == 0) look_for_events();
@@ -58,19 +75,8 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
   // The injector last: every post from outside changes what injector_empty() reads. With one worker, its own
   // tasks are older.
   std::size_t batch = task_queues::usual_batch;
-  if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty()) {
-    os::ticks const now = os::now();
-    // What is left of a batch goes first: it is older than what is in the injector, or events.
-    bool const slice_ended = now - t.local_since > fair_us * ticks_per_us() && !task_queues::holds_batch(s);
-    if (slice_ended) t.local_since = now;
-    if (slice_ended && core.queues.size_of_both() > run_queue::capacity) {
-      core.queues.share_queue(s);
-      core.notify(); // on their way the tasks were in neither queue, as below
-      batch = task_queues::large_batch;
-    } else if (slice_ended || t.schedule_tick % fair_every == 0) {
-      if (task* k = core.queues.pop()) return k;
-    }
-  }
+  if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty())
+    if (task* k = injected_in_turn(core, t, s, batch)) return k;
   if (!s.inbox.empty()) {
     if (t.schedule_tick % fair_every == 0)
       if (task* k = in_place_of_inbox(core, t, s)) return k;
@@ -235,6 +241,18 @@ bool sleep(pool_core& core, pool_thread& t) noexcept {
   }
 }
 
+/// False: the thread is to end.
+bool go_on_without_seat(pool_core& core, pool_thread& t) noexcept {
+  if (run_aside(core, t)) return true;
+  if (t.relief.is_raised())
+    core.progress.relieve(t);
+  else if (!t.resting) // it has ended a task without a seat
+    rest(core, t, false);
+  else
+    return sleep(core, t);
+  return true;
+}
+
 } // namespace
 
 void worker_loop(pool_core& core, pool_thread& t) noexcept {
@@ -242,13 +260,7 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept {
   for (;;) {
     seat* const s = t.sits_on();
     if (s == nullptr) {
-      if (run_aside(core, t)) continue;
-      if (t.relief.is_raised())
-        core.progress.relieve(t);
-      else if (!t.resting) // it has ended a task without a seat
-        rest(core, t, false);
-      else if (!sleep(core, t))
-        return;
+      if (!go_on_without_seat(core, t)) return;
       continue;
     }
     if (t.resting) { // called, perhaps before it slept

@@ -343,11 +343,11 @@ struct hop {
     void return_void() noexcept {}
     void unhandled_exception() noexcept {} // it throws nothing
 
-    /// The second thread offers the task that the first prepared.
-    [[nodiscard]] bool is_second() noexcept { return !first_over.try_raise(); }
+    /// True: the caller is the second, and offers the task that the first prepared.
+    [[nodiscard]] bool arrive() noexcept { return !first_over.try_raise(); }
     void end() noexcept {
       coroutine_task& a = *back;
-      if (is_second()) offer(a);
+      if (arrive()) offer(a);
     }
   };
   std::coroutine_handle<promise_type> frame;
@@ -392,7 +392,7 @@ public:
     frame.promise().back = &a;
     a.suspend_elsewhere(h);
     frame.resume();
-    return !frame.promise().is_second();
+    return !frame.promise().arrive();
   }
   result_type await_resume() { return static_cast<result_type>(result_.take()); }
 };

@@ -183,6 +183,25 @@ class loop_share final : latent_loop {
     body.root.piece_ends();
   }
 
+  /// False: it has failed.
+  [[gnu::always_inline]] bool run_chunk(thread_context& me, split_range::part p) noexcept {
+    std::exception_ptr error;
+    try {
+      (*body_)(*cell_, me, base_ + p.lo, base_ + p.hi);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error == nullptr) [[likely]]
+      return true;
+    body_->root.fail(std::move(error));
+    return false;
+  }
+  /// How many items the next chunk has, after one of that size took so long.
+  [[nodiscard]] static std::uint32_t next_chunk(std::uint32_t size, std::int64_t took) noexcept {
+    std::int64_t const brief = chunk_us * ticks_per_us();
+    return took < brief ? std::min(size * (took < brief / 8 ? 4 : 2), most) : std::max(1U, size / 2);
+  }
+
 public:
   loop_share(Body& body, cell* c, std::uint64_t base, std::uint32_t lo, std::uint32_t hi) noexcept
       : latent_loop(&split_off, &body.root)
@@ -193,7 +212,6 @@ public:
 
   /// Works until the share is empty. False: it ended early, for a reason that the root has.
   bool run(thread_context& me) noexcept {
-    bool complete = true;
     bool const linked = !me.chain.full();
     if (linked) {
       me.chain.push(this);
@@ -203,7 +221,7 @@ public:
     std::uint32_t chunk = 1;
     bool called = false;
     std::int64_t before = tick_count();
-    std::int64_t const short_chunk = chunk_us * ticks_per_us();
+    bool complete = true;
     for (;;) {
       std::uint32_t const left = range_.left().size();
       if (left == 0) break;
@@ -217,24 +235,13 @@ public:
       std::uint32_t const share = workers == 1 ? left : std::max(chunk < 64 ? 1U : 8U, left / workers);
       split_range::part const p = range_.take_front(std::min(chunk, share));
       if (p.size() == 0) break;
-      std::exception_ptr error;
-      try {
-        (*body_)(*cell_, me, base_ + p.lo, base_ + p.hi);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      if (error != nullptr) [[unlikely]] {
-        body_->root.fail(std::move(error));
-        complete = false;
+      complete = run_chunk(me, p);
+      if (!complete) [[unlikely]]
         break;
-      }
       std::int64_t const now = tick_count();
       std::int64_t const took = now - before;
       before = now;
-      if (took < short_chunk)
-        chunk = std::min(chunk * (took < short_chunk / 8 ? 4 : 2), most);
-      else
-        chunk = std::max(1U, chunk / 2);
+      chunk = next_chunk(chunk, took);
       if (!called && workers > 1 && took / p.size() * left > worth_a_wake_us * ticks_per_us()) {
         called = true;
         call_for_help(me);

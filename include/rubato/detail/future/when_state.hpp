@@ -188,17 +188,17 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
     return true;
   }
 
-  /// False: the state waits for this input.
-  [[nodiscard]] bool is_over(when_input& g) noexcept {
+  /// False: the state does not wait for this input.
+  [[nodiscard]] bool await_input(when_input& g) noexcept {
     // A failure that this misses is found below, or finds this input.
-    if (may_leave(g) && failed_.get() != none) return true;
+    if (may_leave(g) && failed_.get() != none) return false;
     if (!g.source->waiters.add(g)) {
       note(g);
-      return true;
+      return false;
     }
     // Either stop_inputs() finds the input, or this thread the failure. The thread that removes the input
     // counts it down.
-    return may_leave(g) && failed_.is_claimed_now() && g.source->waiters.remove(g);
+    return !may_leave(g) || !failed_.is_claimed_now() || !g.source->waiters.remove(g);
   }
 
 public:
@@ -209,7 +209,7 @@ public:
   /// Called once: from now on it may complete. The caller has a reference.
   void begin() noexcept {
     for (std::size_t i = 0; i != this->inputs_.size(); ++i)
-      if (is_over(this->inputs_[i])) static_cast<void>(count_down()); // not the last
+      if (!await_input(this->inputs_[i])) static_cast<void>(count_down()); // not the last
     if (count_down()) this->complete();
   }
 };

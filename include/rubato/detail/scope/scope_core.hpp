@@ -126,7 +126,10 @@ private:
   /// No child runs any more: wakes the waiters. True: the caller destroys the opener, without the lock.
   [[nodiscard]] bool tell_waiters() noexcept RUBATO_REQUIRES(mutex_);
   void end_one() noexcept;
+  [[nodiscard]] bool is_discarded() const noexcept;
+  [[nodiscard]] bool run_child(pool_thread& t) noexcept;
   [[nodiscard]] bool run_member(pool_thread& t, bool stranded) noexcept;
+  [[nodiscard]] bool sleep(pool_thread& t) noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
   [[nodiscard]] bool has_members() const noexcept;
   [[nodiscard]] bool member_ready(pool_thread const& t) const noexcept;
