@@ -53,7 +53,7 @@ public:
 
   /// waits: the buffer is full; the sender, if there is one, is in the list. Not for a sender in a race.
   /// Throws std::bad_alloc; then nothing has changed.
-  [[nodiscard]] outcome put(auto& value, sender* who = nullptr) {
+  [[nodiscard]] outcome put(auto& value, sender* caller = nullptr) {
     {
       woken one;
       lock_guard const guard(mutex_);
@@ -69,15 +69,15 @@ public:
           buffer_.push(std::move(value));
           return outcome::done;
         }
-        if (who != nullptr) senders_.push(*who);
+        if (caller != nullptr) senders_.push(*caller);
         return outcome::waits;
       }
     }
-    return put_in_race(value, who);
+    return put_in_race(value, caller);
   }
 
   /// waits: there is no value; the receiver, if there is one, is in the list. Not for a receiver in a race.
-  [[nodiscard]] outcome take(auto& value, receiver* who = nullptr) noexcept {
+  [[nodiscard]] outcome take(auto& value, receiver* caller = nullptr) noexcept {
     {
       woken all;
       lock_guard const guard(mutex_);
@@ -96,19 +96,19 @@ public:
           return outcome::done;
         }
         if (closed_) return outcome::closed;
-        if (who != nullptr) receivers_.push(*who);
+        if (caller != nullptr) receivers_.push(*caller);
         return outcome::waits;
       }
     }
-    return take_in_race(value, who);
+    return take_in_race(value, caller);
   }
 
   // put() and take() for callers or waiters in a race, which must be claimed first. They lock for themselves,
   // so put() and take() keep their variables in registers.
-  [[gnu::noinline]] outcome put_in_race(auto& value, sender* who) {
+  [[gnu::noinline]] outcome put_in_race(auto& value, sender* caller) {
     woken one;
     lock_guard const guard(mutex_);
-    race_entry const own = entry_of(who);
+    race_entry const own = entry_of(caller);
     if (closed_) return answer(own, outcome::closed);
     outcome const met = meet(receivers_, own, one, [&value](wait_node& n) {
       static_cast<receiver&>(n).value.emplace(std::move(value));
@@ -121,13 +121,13 @@ public:
       c.decide();
       return outcome::done;
     }
-    if (who != nullptr) senders_.push(*who);
+    if (caller != nullptr) senders_.push(*caller);
     return outcome::waits;
   }
-  [[gnu::noinline]] outcome take_in_race(auto& value, receiver* who) noexcept {
+  [[gnu::noinline]] outcome take_in_race(auto& value, receiver* caller) noexcept {
     woken all;
     lock_guard const guard(mutex_);
-    race_entry const own = entry_of(who);
+    race_entry const own = entry_of(caller);
     if (buffer_.size() != 0) {
       if (!take_buffered(value, own)) return outcome::lost;
       admit(all); // not while our race is locked: each waiter may be in another race
@@ -140,7 +140,7 @@ public:
     });
     if (met != outcome::waits) return met;
     if (closed_) return answer(own, outcome::closed);
-    if (who != nullptr) receivers_.push(*who);
+    if (caller != nullptr) receivers_.push(*caller);
     return outcome::waits;
   }
   void close() noexcept {
@@ -174,8 +174,8 @@ private:
   [[nodiscard]] static bool is_raced(waiter const* w) noexcept {
     return w != nullptr && w->entry().race != nullptr;
   }
-  [[nodiscard]] static race_entry entry_of(waiter const* who) noexcept {
-    return who != nullptr ? who->entry() : race_entry();
+  [[nodiscard]] static race_entry entry_of(waiter const* caller) noexcept {
+    return caller != nullptr ? caller->entry() : race_entry();
   }
   /// The outcome of the caller's operation, unless another operation has won its race.
   [[nodiscard]] static outcome answer(race_entry own, outcome o) noexcept {
