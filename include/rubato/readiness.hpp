@@ -26,9 +26,10 @@
 
 namespace rubato {
 
-/// co_await readable(fd): waits until a read would not block, or until the deadline. fd is any descriptor
-/// that the kernel can poll: a socket or pipe of another library, eventfd, pidfd, inotify, a terminal. The
-/// wait is level-triggered: if unread data is left, the next wait returns at once.
+/// co_await readable(fd): waits until a read would not block, or until the deadline: a point in time, or a
+/// duration from the call on. fd is any descriptor that the kernel can poll: a socket or pipe of another
+/// library, eventfd, pidfd, inotify, a terminal. The wait is level-triggered: if unread data is left, the
+/// next wait returns at once.
 ///
 /// Yields
 ///   - errc{}: a read would not block: there is data, the end, or an error;
@@ -40,9 +41,9 @@ namespace rubato {
 ///
 /// One task at a time may wait for each direction of a descriptor. Thread-safe. pool::wait_idle() waits for
 /// such waits. Source: epoll(7), with EPOLLONESHOT.
-[[nodiscard]] task<std::errc> readable(int fd, std::chrono::steady_clock::time_point deadline = never);
+[[nodiscard]] task<std::errc> readable(int fd, detail::deadline deadline = never);
 /// co_await writable(fd): as readable(), for a write.
-[[nodiscard]] task<std::errc> writable(int fd, std::chrono::steady_clock::time_point deadline = never);
+[[nodiscard]] task<std::errc> writable(int fd, detail::deadline deadline = never);
 
 /// Ends the waits for a descriptor, and does not close it. Call forget() before you close the descriptor,
 /// because the kernel reuses its number. Thread-safe.

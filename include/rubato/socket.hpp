@@ -93,6 +93,8 @@ enum class socket_end : unsigned char { receiving, sending, both };
 /// and loses has had no effect: it has taken no connection and no bytes. A connect() or write_all() that
 /// loses is asked to stop, and may have had effects.
 ///
+/// **Deadlines** are points in time or durations: `read_some(bytes, 2s)`. A duration begins with the call.
+///
 /// **Cost.** An operation that need not wait is one system call. One that waits is two, because a descriptor
 /// is registered with epoll only once. A tcp_socket::read_some() that follows one which has got fewer bytes
 /// than it asked for is one in both cases: it tries only after an event. Source: epoll(7), edge-triggered.
@@ -135,22 +137,18 @@ public:
 
   /// co_await read_some(into): waits until bytes have arrived, reads at most `into.size()` of them and yields
   /// their number. Yields 0 if the peer sends no more.
-  [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into) const;
+  /// At the deadline it fails with `timed_out`, and has read nothing. If it has to wait for one, it arms a
+  /// timer.
+  [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, detail::deadline deadline = never) const;
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, std::error_code& error) const;
-  /// read_some() with a deadline. At the deadline it fails with `timed_out`, and has read nothing. If it has
-  /// to wait, it arms a timer.
-  [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into,
-                                            std::chrono::steady_clock::time_point deadline) const;
-  [[nodiscard]] task<std::size_t>
-  read_some(bytes_to_fill into, std::chrono::steady_clock::time_point deadline, std::error_code& error) const;
+  [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, detail::deadline deadline,
+                                            std::error_code& error) const;
   /// co_await write_all(what): sends all bytes, and waits whenever the peer receives too slowly. If it fails,
-  /// an unknown number of the bytes has been sent.
-  [[nodiscard]] task<void> write_all(bytes_to_send what) const;
+  /// an unknown number of the bytes has been sent. The deadline is one for all the bytes together, at which
+  /// it fails with `timed_out`.
+  [[nodiscard]] task<void> write_all(bytes_to_send what, detail::deadline deadline = never) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, std::error_code& error) const;
-  /// write_all() with a deadline for all the bytes together. At the deadline it fails with `timed_out`.
-  [[nodiscard]] task<void> write_all(bytes_to_send what,
-                                     std::chrono::steady_clock::time_point deadline) const;
-  [[nodiscard]] task<void> write_all(bytes_to_send what, std::chrono::steady_clock::time_point deadline,
+  [[nodiscard]] task<void> write_all(bytes_to_send what, detail::deadline deadline,
                                      std::error_code& error) const;
   /// Ends sending or receiving. After the end of sending, the peer reads 0 after the last byte. Throws
   /// std::system_error.
@@ -170,11 +168,10 @@ public:
   tcp_socket() noexcept = default;
   /// co_await connect(server): yields a connection to a server. Errors as of an operation, and `timed_out` at
   /// the deadline.
-  [[nodiscard]] static task<tcp_socket> connect(address server,
-                                                std::chrono::steady_clock::time_point deadline = never);
+  [[nodiscard]] static task<tcp_socket> connect(address server, detail::deadline deadline = never);
   [[nodiscard]] static task<tcp_socket> connect(address server, std::error_code& error);
-  [[nodiscard]] static task<tcp_socket>
-  connect(address server, std::chrono::steady_clock::time_point deadline, std::error_code& error);
+  [[nodiscard]] static task<tcp_socket> connect(address server, detail::deadline deadline,
+                                                std::error_code& error);
   /// Sets TCP_NODELAY: small writes are sent at once. On by default. Throws std::system_error.
   void set_no_delay(bool on) const;
 };
@@ -203,11 +200,10 @@ public:
   /// Closed.
   unix_socket() noexcept = default;
   /// As tcp_socket::connect().
-  [[nodiscard]] static task<unix_socket> connect(address server,
-                                                 std::chrono::steady_clock::time_point deadline = never);
+  [[nodiscard]] static task<unix_socket> connect(address server, detail::deadline deadline = never);
   [[nodiscard]] static task<unix_socket> connect(address server, std::error_code& error);
-  [[nodiscard]] static task<unix_socket>
-  connect(address server, std::chrono::steady_clock::time_point deadline, std::error_code& error);
+  [[nodiscard]] static task<unix_socket> connect(address server, detail::deadline deadline,
+                                                 std::error_code& error);
 };
 
 /// Like tcp_listener. The caller removes the file at its path, before and afterwards.

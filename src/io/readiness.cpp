@@ -31,11 +31,11 @@ task<std::errc> ready(int fd, direction d, std::chrono::steady_clock::time_point
 
 } // namespace
 
-task<std::errc> readable(int fd, std::chrono::steady_clock::time_point deadline) {
-  return ready(fd, direction::reading, deadline);
+task<std::errc> readable(int fd, detail::deadline deadline) {
+  return ready(fd, direction::reading, deadline.at);
 }
-task<std::errc> writable(int fd, std::chrono::steady_clock::time_point deadline) {
-  return ready(fd, direction::writing, deadline);
+task<std::errc> writable(int fd, detail::deadline deadline) {
+  return ready(fd, direction::writing, deadline.at);
 }
 
 void forget(int fd) noexcept {

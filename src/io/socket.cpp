@@ -314,8 +314,6 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
 
 } // namespace detail
 
-using time_point = std::chrono::steady_clock::time_point;
-
 void detail::descriptor_drop::operator()(descriptor* d) const noexcept { d->drop(); }
 
 void socket_base::close() noexcept {
@@ -329,30 +327,25 @@ address socket_base::local_address() const {
   return detail::made(a);
 }
 
-task<std::size_t> stream_socket::read_some(bytes_to_fill into) const {
-  return detail::receive(state_, into, never, nullptr);
+task<std::size_t> stream_socket::read_some(bytes_to_fill into, detail::deadline deadline) const {
+  return detail::receive(state_, into, deadline.at, nullptr);
 }
 task<std::size_t> stream_socket::read_some(bytes_to_fill into, std::error_code& error) const {
   return detail::receive(state_, into, never, &error);
 }
-task<std::size_t> stream_socket::read_some(bytes_to_fill into, time_point deadline) const {
-  return detail::receive(state_, into, deadline, nullptr);
-}
-task<std::size_t> stream_socket::read_some(bytes_to_fill into, time_point deadline,
+task<std::size_t> stream_socket::read_some(bytes_to_fill into, detail::deadline deadline,
                                            std::error_code& error) const {
-  return detail::receive(state_, into, deadline, &error);
+  return detail::receive(state_, into, deadline.at, &error);
 }
-task<void> stream_socket::write_all(bytes_to_send what) const {
-  return detail::send_all(state_, what, never, nullptr);
+task<void> stream_socket::write_all(bytes_to_send what, detail::deadline deadline) const {
+  return detail::send_all(state_, what, deadline.at, nullptr);
 }
 task<void> stream_socket::write_all(bytes_to_send what, std::error_code& error) const {
   return detail::send_all(state_, what, never, &error);
 }
-task<void> stream_socket::write_all(bytes_to_send what, time_point deadline) const {
-  return detail::send_all(state_, what, deadline, nullptr);
-}
-task<void> stream_socket::write_all(bytes_to_send what, time_point deadline, std::error_code& error) const {
-  return detail::send_all(state_, what, deadline, &error);
+task<void> stream_socket::write_all(bytes_to_send what, detail::deadline deadline,
+                                    std::error_code& error) const {
+  return detail::send_all(state_, what, deadline.at, &error);
 }
 void stream_socket::shutdown(socket_end which) const {
   os::ends const e = which == socket_end::receiving ? os::ends::receiving
@@ -369,15 +362,15 @@ address stream_socket::peer_address() const {
 void tcp_socket::set_no_delay(bool on) const {
   detail::with_fd(state_, "set_no_delay", [on](int fd) { return os::set_no_delay(fd, on); });
 }
-task<tcp_socket> tcp_socket::connect(address server, time_point deadline) {
-  detail::descriptor_ref d = co_await detail::connect(server, deadline, nullptr);
+task<tcp_socket> tcp_socket::connect(address server, detail::deadline deadline) {
+  detail::descriptor_ref d = co_await detail::connect(server, deadline.at, nullptr);
   co_return no_delay(std::move(d));
 }
 task<tcp_socket> tcp_socket::connect(address server, std::error_code& error) {
   return connect(server, never, error);
 }
-task<tcp_socket> tcp_socket::connect(address server, time_point deadline, std::error_code& error) {
-  detail::descriptor_ref d = co_await detail::connect(server, deadline, &error);
+task<tcp_socket> tcp_socket::connect(address server, detail::deadline deadline, std::error_code& error) {
+  detail::descriptor_ref d = co_await detail::connect(server, deadline.at, &error);
   co_return no_delay(std::move(d));
 }
 tcp_socket tcp_socket::no_delay(detail::descriptor_ref d) {
@@ -400,15 +393,15 @@ task<tcp_socket> tcp_listener::accept_at(detail::io_hold at, std::error_code* er
   co_return tcp_socket::no_delay(std::move(d));
 }
 
-task<unix_socket> unix_socket::connect(address server, time_point deadline) {
-  detail::descriptor_ref d = co_await detail::connect(server, deadline, nullptr);
+task<unix_socket> unix_socket::connect(address server, detail::deadline deadline) {
+  detail::descriptor_ref d = co_await detail::connect(server, deadline.at, nullptr);
   co_return unix_socket(std::move(d));
 }
 task<unix_socket> unix_socket::connect(address server, std::error_code& error) {
   return connect(server, never, error);
 }
-task<unix_socket> unix_socket::connect(address server, time_point deadline, std::error_code& error) {
-  detail::descriptor_ref d = co_await detail::connect(server, deadline, &error);
+task<unix_socket> unix_socket::connect(address server, detail::deadline deadline, std::error_code& error) {
+  detail::descriptor_ref d = co_await detail::connect(server, deadline.at, &error);
   co_return unix_socket(std::move(d));
 }
 

@@ -40,8 +40,8 @@ file(RENAME ${work_dir}/as_built ${work_dir}/prefix)
 check(installed -DCMAKE_PREFIX_PATH=${work_dir}/prefix)
 check_pkgconfig(by_pkgconfig ${work_dir}/prefix --define-prefix)
 
-# Taken in as sources, it installs nothing unless it is asked to. A shared library, with CMake's own Release and its -O3.
-set(taken_in -DRUBATO_SOURCES=${source_dir} -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON)
+# Taken in as sources, it installs nothing unless it is asked to. A shared library, without a build type, as in a first trial.
+set(taken_in -DRUBATO_SOURCES=${source_dir} -DCMAKE_BUILD_TYPE= -DBUILD_SHARED_LIBS=ON)
 check(subdirectory ${taken_in})
 run(${CMAKE_COMMAND} --install ${work_dir}/subdirectory --prefix ${work_dir}/nothing)
 file(GLOB installed ${work_dir}/nothing/*)

@@ -101,6 +101,16 @@ TEST_P(readiness, ends_at_the_deadline_and_not_before) {
   rubato::forget(p.a.get());
 }
 
+TEST_P(readiness, takes_a_duration_for_a_deadline) {
+  ends const p = make_pipe();
+  auto const until = steady_clock::now() + 2ms;
+  EXPECT_EQ(pool.block_on(rubato::readable(p.a.get(), 2ms)), std::errc::timed_out);
+  EXPECT_GE(steady_clock::now(), until);
+  EXPECT_EQ(pool.block_on(rubato::writable(p.b.get(), std::chrono::hours::max())), std::errc()); // saturates
+  rubato::forget(p.a.get());
+  rubato::forget(p.b.get());
+}
+
 TEST_P(readiness, of_a_second_reader_is_refused) {
   ends const p = make_pipe();
   std::atomic<int> ready{0}, refused{0};

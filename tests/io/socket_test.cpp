@@ -263,6 +263,19 @@ TEST_P(sockets, fail_at_a_deadline_of_their_own) {
   EXPECT_EQ(error, std::errc::timed_out);
 }
 
+TEST_P(sockets, take_durations_for_deadlines) {
+  rubato::tcp_listener const listener(address::loopback(0));
+  rubato::tcp_socket const client = pool.block_on(rubato::tcp_socket::connect(listener.local_address(), 1h));
+  rubato::tcp_socket const server = pool.block_on(listener.accept());
+  std::array<char, 4> bytes{};
+  std::error_code error;
+  EXPECT_EQ(pool.block_on(client.read_some(bytes, 2ms, error)), 0u);
+  EXPECT_EQ(error, std::errc::timed_out);
+  EXPECT_EQ(error_of([&] { return pool.block_on(client.read_some(bytes, 2ms)); }), std::errc::timed_out);
+  pool.block_on(server.write_all("text", 1h));
+  EXPECT_EQ(pool.block_on(client.read_some(bytes, 1h)), 4u);
+}
+
 TEST_P(sockets, stop_sending_to_a_reader_that_never_reads_at_a_deadline) {
   connection c = connect(pool);
   std::string const much(64 * 1024 * 1024, 'x'); // more than the kernel keeps

@@ -1,16 +1,10 @@
-// Conversion of any duration to the clock's range.
+// Points in time, also as durations, of which any is converted to the clock's range.
 #pragma once
 
 #include <chrono>
+#include <concepts>
 
 namespace rubato::detail {
-
-/// A point in time, as a type that can be declared without <chrono>.
-struct deadline {
-  std::chrono::steady_clock::time_point at;
-  deadline(std::chrono::steady_clock::time_point t) noexcept
-      : at(t) {}
-};
 
 /// Rounded up, saturating.
 template<class Rep, class Period>
@@ -32,5 +26,17 @@ template<class Rep, class Period>
   if (wait <= wait.zero()) return now;
   return clock::time_point::max() - now > wait ? now + wait : clock::time_point::max();
 }
+
+/// A point in time, or a duration from now on; as a type that can be declared without <chrono>.
+struct deadline {
+  std::chrono::steady_clock::time_point at;
+
+  template<std::convertible_to<std::chrono::steady_clock::time_point> T>
+  deadline(T const& t) // NOLINT(google-explicit-constructor)
+      : at(t) {}
+  template<class Rep, class Period>
+  deadline(std::chrono::duration<Rep, Period> d) // NOLINT(google-explicit-constructor)
+      : at(deadline_after(d)) {}
+};
 
 } // namespace rubato::detail
