@@ -352,8 +352,7 @@ void lifecycle::refuse_members(bool destroying) const {
   if (!is_member(core_)) return;
   if (destroying)
     os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
-            "request_shutdown() "
-            "there and destroy the pool elsewhere");
+            "request_shutdown() there and destroy the pool elsewhere");
   throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
                           "rubato: shutdown() called from a task of the same pool, which would wait for "
                           "itself; call request_shutdown() there");
