@@ -101,12 +101,16 @@ TEST_P(readiness, ends_at_the_deadline_and_not_before) {
   rubato::forget(p.a.get());
 }
 
-TEST_P(readiness, takes_a_duration_for_a_deadline) {
+TEST_P(readiness, takes_any_point_in_time_or_duration_for_a_deadline) {
   ends const p = make_pipe();
   auto const until = steady_clock::now() + 2ms;
   EXPECT_EQ(pool.block_on(rubato::readable(p.a.get(), 2ms)), std::errc::timed_out);
   EXPECT_GE(steady_clock::now(), until);
   EXPECT_EQ(pool.block_on(rubato::writable(p.b.get(), std::chrono::hours::max())), std::errc()); // saturates
+  // Points in time of any precision, and none: the clock's epoch has passed.
+  EXPECT_EQ(pool.block_on(rubato::readable(p.a.get(), std::chrono::floor<std::chrono::seconds>(until))),
+            std::errc::timed_out);
+  EXPECT_EQ(pool.block_on(rubato::readable(p.a.get(), {})), std::errc::timed_out);
   rubato::forget(p.a.get());
   rubato::forget(p.b.get());
 }

@@ -31,9 +31,12 @@ template<class Rep, class Period>
 struct deadline {
   std::chrono::steady_clock::time_point at;
 
-  template<std::convertible_to<std::chrono::steady_clock::time_point> T>
-  deadline(T const& t) // NOLINT(google-explicit-constructor)
+  deadline(std::chrono::steady_clock::time_point t = {}) noexcept // NOLINT(google-explicit-constructor)
       : at(t) {}
+  /// A time point of another precision, or what converts to one.
+  template<std::convertible_to<std::chrono::steady_clock::time_point> T>
+  deadline(T&& t) // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      : at(static_cast<T&&>(t)) {}
   template<class Rep, class Period>
   deadline(std::chrono::duration<Rep, Period> d) // NOLINT(google-explicit-constructor)
       : at(deadline_after(d)) {}
