@@ -146,11 +146,13 @@ struct accept_one {
 /// which was reported. It is not tried any more when another operation has won its race; when it succeeds, or
 /// its error is a value, it wins. In one function: another coroutine for a part of it would be another frame.
 template<class Operation>
-rubato::task<typename Operation::result> carry_out(io_hold of, Operation what, io_errors errors,
+rubato::task<typename Operation::result> carry_out(io_hold passed, Operation what, io_errors errors,
                                                    time_point deadline = never) {
   using result = typename Operation::result;
   constexpr direction d = Operation::way;
   constexpr bool reads_stream = std::is_same_v<Operation, receive_some>;
+  io_hold const of(
+      std::move(passed)); // a parameter would keep the descriptor open as long as the task object
   race_entry among;
   if constexpr (Operation::is_raced)
     among = co_await own_race();

@@ -263,6 +263,19 @@ TEST_P(sockets, fail_at_a_deadline_of_their_own) {
   EXPECT_EQ(error, std::errc::timed_out);
 }
 
+TEST_P(sockets, regression_close_beside_the_task_of_an_operation_that_has_ended) {
+  connection c = connect(pool);
+  pool.block_on(c.server.write_all("x"));
+  bool const ended = pool.block_on([](connection& both) -> rubato::task<bool> {
+    std::array<char, 4> bytes{};
+    auto read = both.client.read_some(bytes);
+    static_cast<void>(co_await read);
+    both.client.close();
+    co_return co_await both.server.read_some(bytes, 10s) == 0;
+  }(c));
+  EXPECT_TRUE(ended);
+}
+
 TEST_P(sockets, take_durations_for_deadlines) {
   rubato::tcp_listener const listener(address::loopback(0));
   rubato::tcp_socket const client = pool.block_on(rubato::tcp_socket::connect(listener.local_address(), 1h));
