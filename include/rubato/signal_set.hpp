@@ -29,10 +29,11 @@ namespace detail {
 class signal_subscription;
 }
 
-/// Receives some of the process's signals, in place of their default action, while it lives. If several sets
-/// name a signal, each set receives it. A signal that arrives several times before next() is received once,
-/// as the system does with pending signals. A signal that every thread of the process blocks is not received.
-/// When the last set of a signal is destroyed, the signal has its earlier action again.
+/// Receives some of the process's signals, in place of their default action, while it lives. Their names,
+/// such as SIGINT, are in `<csignal>`. If several sets name a signal, each set receives it. A signal that
+/// arrives several times before next() is received once, as the system does with pending signals. A signal
+/// that every thread of the process blocks is not received. When the last set of a signal is destroyed, the
+/// signal has its earlier action again.
 ///
 /// Thread-safe, except for moves. One task at a time may await next(), and the set must outlive that wait.
 /// After fork() the child receives signals only by sets that it makes itself. Source: sigaction(2) and

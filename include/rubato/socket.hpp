@@ -90,14 +90,15 @@ enum class socket_end : unsigned char { receiving, sending, both };
 /// stop, and yield an empty result. The error code and the bytes must live until the operation has ended.
 ///
 /// **In a race.** An accept(), read_some(), receive_from() or send_to() that is passed to when_any() directly
-/// and loses has had no effect: it has taken no connection and no bytes. A connect() or write_all() that
-/// loses is asked to stop, and may have had effects.
+/// and loses has had no effect on the socket: it has taken no connection and no bytes. Its error code, if it
+/// has one, is `operation_canceled`. A connect() or write_all() that loses is asked to stop, and may have had
+/// effects.
 ///
 /// **Deadlines** are points in time or durations: `read_some(bytes, 2s)`. A duration begins with the call.
 ///
-/// **Cost.** An operation that need not wait is one system call. One that waits is two, because a descriptor
-/// is registered with epoll only once. A tcp_socket::read_some() that follows one which has got fewer bytes
-/// than it asked for is one in both cases: it tries only after an event. Source: epoll(7), edge-triggered.
+/// **Cost.** An operation that need not wait makes one system call, and one that waits makes two: it tries
+/// before the wait and after it. A tcp_socket::read_some() makes one in both cases if the read before it was
+/// given fewer bytes than it asked for: then it waits before it tries. Source: epoll(7), edge-triggered.
 class socket_base {
 protected:
   detail::descriptor_ref state_; ///< null: closed. Operations hold it, too

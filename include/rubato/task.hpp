@@ -47,10 +47,10 @@ namespace rubato {
 ///   - a `future<U>`: yields its U. An lvalue is consumed too, as by get();
 ///   - a `shared_future<U>`: yields a `U const&` to the stored result;
 ///   - the results of Rubato's awaitable functions, in the expression that calls the function: yield(),
-///     resume_on(pool), sleep_for(d), interval::tick(), with_deadline(x, t), when_all() and when_any() of
-///     tasks and awaitables, scope::join(), channel::send() and receive(), async_generator::next(), and those
-///     of async_mutex, async_semaphore, async_latch, async_barrier and event. Each function documents what it
-///     yields;
+///     resume_on(pool), sleep_for(d), interval::tick(), with_deadline(x, t), shielded(x), select(),
+///     when_all() and when_any() of tasks and awaitables, with_async_scope(), scope::join(), channel::send()
+///     and receive(), async_generator::next(), and those of async_mutex, async_semaphore, async_latch,
+///     async_barrier and event. Each function documents what it yields;
 ///   - any type of another library with `operator co_await`, or with `await_ready`, `await_suspend` and
 ///     `await_resume`. Whichever thread that library resumes it on, the task continues on its own pool.
 ///
