@@ -41,9 +41,9 @@ struct for_index_fn : pool_forms<for_index_fn> {
   /// Several threads may call f at once. After the first exception no further chunk begins, and running
   /// chunks are asked to stop; the loop throws the exception when they have ended. If the enclosing scope is
   /// stopped, the loop ends early and throws rubato::cancelled. While the calling thread waits, it runs only
-  /// this loop. n calls of f, and one compare-exchange per chunk of up to 4,096 calls: without another worker
-  /// a loop costs a few nanoseconds more than a plain one. Related: lazy binary splitting (A. Tzannes et al.,
-  /// PPoPP 2010); here the thief splits.
+  /// this loop. Cost: n calls of f, and one compare-exchange per chunk of up to 4,096 calls. Without another
+  /// worker a loop takes a few nanoseconds more than a plain one. Related: lazy binary splitting (A. Tzannes
+  /// et al., PPoPP 2010); here the thief splits.
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {

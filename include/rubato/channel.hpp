@@ -40,7 +40,8 @@ namespace rubato {
 /// T is a movable object type, a reference, or void. The channel copies, moves and destroys values without
 /// holding a lock, so these operations of T may use the channel. A value whose move or destructor is not
 /// trivial travels in a block of memory from a cache. If the copy or move into the channel throws, send()
-/// throws and has sent nothing. If the move out of it throws, receive() throws and the value is lost.
+/// throws and has sent nothing. If the move out of the channel throws, receive() throws and the value is
+/// lost.
 ///
 /// A stop request ends a wait as close() does: receive() yields nullopt, send() yields false. Source: the
 /// channels of C. A. R. Hoare's CSP (1978).
@@ -117,7 +118,7 @@ public:
     return detail::send_and_wait(core_, stored_type());
   }
   /// As co_await receive(), but blocks the calling thread. This and send_blocking() throw std::bad_alloc if
-  /// there is no memory to wait.
+  /// there is no memory for the wait.
   [[nodiscard]] std::optional<stored_type> receive_blocking() { return detail::receive_and_wait(core_); }
 
   /// Sends without waiting. Returns false and leaves the value in place if the buffer is full or the channel

@@ -253,9 +253,10 @@ public:
     return detail::future_access::make<T>(detail::state_ref(state_));
   }
 
-  /// A token that shows a stop when the result is no longer wanted: its future, or a future made from it, was
-  /// cancelled or dropped. Shared futures request no stop. Callbacks that are registered with the token run
-  /// inside that cancel(). After the result is set, this returns a token that never shows a stop.
+  /// A token that shows a stop when the result is no longer wanted: the promise's future, or a future made
+  /// from that one, was cancelled or dropped. Shared futures request no stop. Callbacks that are registered
+  /// with the token run in the thread that cancels or drops the future. After the result is set, this returns
+  /// a token that never shows a stop.
   [[nodiscard]] std::stop_token token() const {
     if (state_ == nullptr) detail::throw_no_state("rubato: a promise that was moved from");
     return set_ ? std::stop_token() : state_->stop.token(std::stop_token());

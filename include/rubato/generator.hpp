@@ -31,10 +31,11 @@ namespace rubato {
 /// A coroutine that co_yields any number of values. It runs only while another coroutine awaits next(), as a
 /// part of that coroutine: on its pool, and with its stop token. It may co_await whatever a task may.
 ///
-/// If T is an object type, each value is copied or moved from the yielded one; if T is a reference, it refers
-/// to it. Movable. One thread at a time may use it, and one next() may be awaited at a time. A value costs no
-/// allocation and no stack. The destructor destroys the suspended coroutine, and recursively the generators
-/// in its frame; the end of a pool destroys nested generators from the innermost outwards.
+/// If T is an object type, each value is copied or moved from the yielded one. If T is a reference, each
+/// value refers to the yielded object. Movable. One thread at a time may use it, and one next() may be
+/// awaited at a time. A value costs no allocation and no stack. The destructor destroys the suspended
+/// coroutine, and recursively the generators in its frame; the end of a pool destroys nested generators from
+/// the innermost outwards.
 template<class T>
 class [[nodiscard("an async_generator begins only with next()")]] async_generator {
 public:

@@ -39,12 +39,13 @@ struct hedge_policy_stats {
 /// calls threshold() when a call begins, try_hedge() when the call has taken that long, and record() when the
 /// call has its first result.
 ///
-/// **Threshold.** The chosen quantile of the recorded durations, never below that of the samples and at most
-/// 1/32 above it (above 18 minutes: 18 minutes). The weight of a sample halves after 64 / (1 - quantile)
-/// further calls, at least 256: 1,280 for the 95th percentile. So the threshold rises within a few hundred
-/// calls and falls within a few thousand. Samples are evaluated in groups of 32 per thread. The first
-/// threshold needs a sixteenth of that half-life: 80 calls for the 95th percentile, and so 96 if one thread
-/// makes them. Before that no call gets a second copy.
+/// **Threshold.** An estimate of the chosen quantile of the recorded durations: never below the exact
+/// quantile, and at most 1/32 above it. A duration above 18 minutes counts as 18 minutes. The weight of a
+/// sample halves after 64 / (1 - quantile) further calls, at least 256: 1,280 for the 95th percentile. So the
+/// threshold rises within a few hundred calls and falls within a few thousand. Samples are evaluated in
+/// groups of 32 per thread. The first threshold needs a sixteenth of that half-life: 80 calls for the 95th
+/// percentile. If one thread makes all calls, these are three groups: 96 calls. Before that no call gets a
+/// second copy.
 ///
 /// **Budget.** A token bucket: each recorded call earns `budget` tokens, and each copy takes one. The bucket
 /// starts empty and holds at most `burst`. So n consecutive calls get at most budget * n + burst copies, and
@@ -86,7 +87,7 @@ public:
 
   /// Records how long a call took until its first result. Record hedged calls too: a copy that begins at the
   /// threshold changes no duration below the threshold, so the quantile stays right. A call that was
-  /// cancelled later than the threshold may be recorded with the time until then.
+  /// cancelled later than the threshold may be recorded with the time until its cancellation.
   void record(std::chrono::nanoseconds duration) noexcept;
 
   /// Takes a token for one copy. Returns false if there is none.

@@ -28,7 +28,8 @@ namespace rubato {
 namespace detail {
 
 /// Runs f() on this thread and, at the same time if a worker is free, g(). Returns both results as a
-/// std::pair, with std::monostate for void. A thread outside any pool joins pool::global() for the call.
+/// std::pair, with std::monostate for void. A thread outside any pool is a member of pool::global() for the
+/// call.
 ///
 /// **Callables.** Each is called at most once, as an lvalue if it accepts that, else as an rvalue. They are
 /// borrowed until the call returns. They may return a reference or a type that is only movable. A callable

@@ -29,7 +29,7 @@ namespace rubato {
 /// Any task may run on any thread, so a task must work with any of them. A coroutine must call local() again
 /// after each co_await. A T has cache lines of its own.
 ///
-/// The pool must outlive it.
+/// The pool must outlive the per_worker.
 template<class T>
 class per_worker {
   pool* pool_;

@@ -30,8 +30,8 @@ namespace rubato {
 /// and a low one. A low task that has been ready for 100 ms counts as normal, in one of 20 tasks.
 ///
 /// A task keeps its class whenever it is resumed. Callables that then() appends have that class too, and so
-/// have the tasks that it awaits together in when_all() or when_any(). Tasks that it spawns or enqueues are
-/// normal unless that call names a class. A program that names no class pays one load per task.
+/// have the tasks that a coroutine awaits together in when_all() or when_any(). Tasks that a task spawns or
+/// enqueues are normal unless that call names a class. A program that names no class pays one load per task.
 enum class priority : unsigned char {
   high,   ///< begins before all others: short, urgent work
   normal, ///< the default

@@ -64,11 +64,11 @@ struct hedge_fn : pool_forms<hedge_fn> {
   /// hedge(f), hedge(options, f), each also with a pool first: as race(), but returns with the first result,
   /// without waiting for the losers. So a copy that stalls where it cannot test its token does not delay the
   /// caller. f is decay-copied, and lives until the last loser has ended; objects that it refers to must live
-  /// as long, and the result must not refer to f. The losers' stop callbacks run before it returns. All
+  /// as long, and the result must not refer to f. The losers' stop callbacks run before hedge() returns. All
   /// copies run on threads of the pool. The caller only waits, and another thread may take its seat. A loser
   /// occupies a thread of the pool and no seat; the thread is used again when the loser ends. Until then
-  /// pool_stats::stragglers counts it. A shutdown of the pool waits for it, and after a second prints that it
-  /// waits.
+  /// pool_stats::stragglers counts it. A shutdown of the pool waits for the loser, and prints that after a
+  /// second.
   ///
   /// Exceptions are those of race(). A stop also ends the wait, and so does a discard of the pool whose task
   /// the caller runs: then all copies are losers. If the pool can make no thread, the caller runs the first

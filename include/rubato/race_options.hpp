@@ -31,9 +31,9 @@ class call_copies;
 class call_stops; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 } // namespace detail
 
-/// What became of the copies of one call. It is written before race() or hedge() returns or throws, unless it
-/// throws before a copy could begin: std::invalid_argument, std::bad_alloc, or what copying the callable
-/// throws. A loser that still runs afterwards does not write to it.
+/// What became of the copies of one call. It is written before race() or hedge() returns or throws, unless
+/// the call throws before a copy could begin: std::invalid_argument, std::bad_alloc, or what copying the
+/// callable throws. A loser that still runs afterwards does not write to it.
 struct race_report {
   /// What became of a copy.
   enum class fate : unsigned char {
@@ -52,8 +52,8 @@ struct race_report {
     std::chrono::steady_clock::time_point began{}; ///< if it has begun
     std::chrono::steady_clock::time_point ended{}; ///< if it has ended
   };
-  unsigned asked = 0;       ///< race_options::runners()
-  std::vector<copy> copies; ///< fewer than that if they were clamped; the first is the caller's in a race
+  unsigned asked = 0;             ///< race_options::runners()
+  std::vector<copy> copies;       ///< fewer than `asked` if CPUs are too few; a race's first is the caller's
   std::optional<unsigned> winner; ///< its place in `copies`; empty: the call threw
 };
 

@@ -53,7 +53,8 @@ namespace rubato {
 ///
 /// A routine may be destroyed while it is idle, which means neither posted nor waiting, or in its own
 /// callback, which must not use its captures afterwards. If the callback is about to return on another
-/// thread, the destructor waits for that. In any other state it terminates with a message.
+/// thread, the destructor waits for that. In any other state the destructor terminates the program with a
+/// message.
 ///
 /// When the pool drains, a routine that waits for a deadline runs once more, not expired, and deadlines of
 /// later posts never pass. Routines that still wait when nothing else is left to do become idle, without a
@@ -61,7 +62,7 @@ namespace rubato {
 class routine final : detail::routine_task, detail::waiting_routine {
   using time_point = std::chrono::steady_clock::time_point;
 
-  // If it has a deadline, `due` is that of the next post, until that is armed.
+  // If a deadline was set, `due` is the deadline of the next post until that post arms the timer.
 
   static void run(detail::task& base, detail::thread_context* runner) noexcept;
   [[nodiscard]] bool place() noexcept;

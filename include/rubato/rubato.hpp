@@ -17,7 +17,8 @@
 
 #include "rubato/detail/base/config.hpp"
 
-// First: what a compiler says of a misuse names the chain of includes that has brought a header first.
+// Included first: a compiler's message about a misuse names the includes through which it reached a header
+// for the first time.
 #include "rubato/thread_pool.hpp" // IWYU pragma: export
 
 #include "rubato/algorithm.hpp"         // IWYU pragma: export

@@ -71,8 +71,8 @@ public:
   /// co_await join(): as wait(), for a coroutine.
   scope_joiner join() noexcept { return {core_, true}; }
   /// Begins no further task, and asks running tasks and the body of with_scope() to stop; their waits end
-  /// early. A stop request to the task that opened the scope does the same. with_scope() then ends without an
-  /// exception, unless the body throws, although tasks were skipped: test token().
+  /// early. A stop request to the task that opened the scope does the same. with_scope() then returns without
+  /// an exception, unless the body throws. To learn whether tasks may have been skipped, test token().
   void request_stop() noexcept { core_.request_stop(); }
   /// Shows a stop of the scope or of the task that opened it.
   [[nodiscard]] std::stop_token token() const { return core_.token(); }

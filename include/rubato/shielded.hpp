@@ -33,8 +33,9 @@ struct shielded_fn {
   /// co_await shielded(awaitable): yields the awaitable's result, or throws its exception. The awaitable runs
   /// as a child of the awaiting task, which waits until the child has ended. Neither a stop of the awaiting
   /// task nor a drain of the pool stops the child or ends its waits, and the child's stop token shows
-  /// neither. A drain waits for the child, however long. A discard of the pool stops the child. After a
-  /// discard shielded() throws cancelled, and the awaitable does not begin. Two allocations.
+  /// neither. A drain waits for the child, however long. A discard of the pool stops the child. A shielded()
+  /// that begins during or after a discard throws cancelled, and its awaitable does not begin. Two
+  /// allocations.
   template<class A>
   [[nodiscard]] auto operator()(A&& awaitable) const {
     return run_shielded(as_task(std::forward<A>(awaitable)));

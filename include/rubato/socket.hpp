@@ -84,10 +84,11 @@ enum class socket_end : unsigned char { receiving, sending, both };
 /// may wait in each direction; the operation of a second task throws `device_or_resource_busy`.
 ///
 /// **Errors.** Operations throw std::system_error: with the system's error, with `bad_file_descriptor` if the
-/// socket is closed, with `operation_canceled` if it is closed meanwhile. They throw cancelled if the task is
-/// stopped or its pool ends; a later operation of that task does not begin. With a `std::error_code&` as the
-/// last argument they throw none of these. They set the error code instead, to `operation_canceled` after a
-/// stop, and yield an empty result. The error code and the bytes must live until the operation has ended.
+/// socket is closed, with `operation_canceled` if the socket is closed during the operation. They throw
+/// cancelled if the task is stopped or its pool ends; a later operation of that task does not begin. With a
+/// `std::error_code&` as the last argument they throw none of these. They set the error code instead, to
+/// `operation_canceled` after a stop, and yield an empty result. The error code and the bytes must live until
+/// the operation has ended.
 ///
 /// **In a race.** An accept(), read_some(), receive_from() or send_to() that is passed to when_any() directly
 /// and loses has had no effect on the socket: it has taken no connection and no bytes. Its error code, if it
@@ -97,8 +98,8 @@ enum class socket_end : unsigned char { receiving, sending, both };
 /// **Deadlines** are points in time or durations: `read_some(bytes, 2s)`. A duration begins with the call.
 ///
 /// **Cost.** An operation that need not wait makes one system call, and one that waits makes two: it tries
-/// before the wait and after it. A tcp_socket::read_some() makes one in both cases if the read before it was
-/// given fewer bytes than it asked for: then it waits before it tries. Source: epoll(7), edge-triggered.
+/// before the wait and after it. A tcp_socket::read_some() makes one in both cases if the previous read got
+/// fewer bytes than it asked for: then this read waits before it tries. Source: epoll(7), edge-triggered.
 class socket_base {
 protected:
   detail::descriptor_ref state_; ///< null: closed. Operations hold it, too
@@ -137,22 +138,21 @@ public:
   stream_socket& operator=(stream_socket&&) noexcept = default;
 
   /// co_await read_some(into): waits until bytes have arrived, reads at most `into.size()` of them and yields
-  /// their number. Yields 0 if the peer sends no more.
-  /// At the deadline it fails with `timed_out`, and has read nothing. If it has to wait for one, it arms a
-  /// timer.
+  /// their number. Yields 0 if the peer sends no more. At the deadline it fails with `timed_out`, and has
+  /// read nothing. A read that has a deadline arms a timer only if it has to wait.
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, detail::deadline deadline = never) const;
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, std::error_code& error) const;
   [[nodiscard]] task<std::size_t> read_some(bytes_to_fill into, detail::deadline deadline,
                                             std::error_code& error) const;
   /// co_await write_all(what): sends all bytes, and waits whenever the peer receives too slowly. If it fails,
-  /// an unknown number of the bytes has been sent. The deadline is one for all the bytes together, at which
-  /// it fails with `timed_out`.
+  /// an unknown number of the bytes has been sent. The deadline applies to all the bytes together: when it
+  /// passes, write_all() fails with `timed_out`.
   [[nodiscard]] task<void> write_all(bytes_to_send what, detail::deadline deadline = never) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, std::error_code& error) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, detail::deadline deadline,
                                      std::error_code& error) const;
-  /// Ends sending or receiving. After the end of sending, the peer reads 0 after the last byte. Throws
-  /// std::system_error.
+  /// Ends sending or receiving. After the end of sending, the peer's read_some() yields 0 when it has read
+  /// the last byte. Throws std::system_error.
   void shutdown(socket_end which = socket_end::sending) const;
   /// The peer's address. Throws std::system_error.
   [[nodiscard]] address peer_address() const;

@@ -160,8 +160,8 @@ public:
 
   /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, otherwise f(). f is decay-copied.
   /// The result is dropped; an exception goes to pool_options::on_unhandled(). f may be a task. If f returns
-  /// a task or future, it runs on, and f lives until it ends. While max_queued() tasks are queued, enqueue()
-  /// waits. Throws cancelled if the pool refuses tasks because it ends.
+  /// a task or future, its work goes on, and f lives until that work ends. While max_queued() tasks are
+  /// queued, enqueue() waits. Throws cancelled if the pool refuses tasks because it ends.
   template<class F>
   void enqueue(F&& f) {
     enqueue(priority::normal, std::forward<F>(f));
@@ -215,8 +215,8 @@ public:
   template<class A>
   decltype(auto) block_on(A&& awaitable);
 
-  /// Queues f(), or f(std::stop_token), after `d`, never earlier. The handle can cancel it, and the end of
-  /// the pool does. An exception goes to on_unhandled(). max_queued() does not apply.
+  /// Queues f(), or f(std::stop_token), after `d`, never earlier. The handle can cancel the call, and the end
+  /// of the pool cancels it. An exception goes to on_unhandled(). max_queued() does not apply.
   template<class Rep, class Period, class F>
   timer_handle enqueue_after(std::chrono::duration<Rep, Period> d, F&& f) {
     return enqueue_at(detail::deadline_after(d), std::forward<F>(f));
@@ -235,9 +235,9 @@ public:
 
   /// Runs f on the calling thread as a member of the pool, and returns f's result. If f returns a task or
   /// future, run() waits for it. If a seat is free or its worker sleeps, the caller occupies that seat, so
-  /// that size() threads run in all. Otherwise it runs f at once, as an additional thread: a guest. At most
-  /// 65,535 threads from outside may be members of one pool at the same time, by run(), by join_as_member(),
-  /// and by scopes and loops with a pool argument. Above that it throws std::system_error.
+  /// that size() threads run in all. Otherwise the caller runs f at once, as an additional thread without a
+  /// seat. At most 65,535 threads from outside may be members of one pool at the same time, by run(), by
+  /// join_as_member(), and by scopes and loops with a pool argument. Above that it throws std::system_error.
   template<class F>
   auto run(F&& f) -> detail::brought_if_fits_t<F>;
   /// Makes the calling thread a member of the pool until the result is destroyed.

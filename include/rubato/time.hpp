@@ -86,7 +86,7 @@ public:
       , next_(std::chrono::steady_clock::now()) {
     if (period_ <= period_.zero()) throw std::invalid_argument("rubato: an interval must be positive");
   }
-  /// co_await i.tick(): waits for the next multiple of the period. After a delay the first tick() returns at
+  /// co_await i.tick(): waits for the next multiple of the period. After a delay the next tick() returns at
   /// once, and the other missed ticks are skipped. Throws cancelled when the task is stopped or its pool
   /// ends.
   detail::sleep_awaiter tick() noexcept {

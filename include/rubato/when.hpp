@@ -36,8 +36,8 @@ using when_any_result = detail::any_result<Value>;
 namespace detail {
 
 struct when_all_fn {
-  /// Yields the tuple of all values, with std::monostate for void. After the first failure, the thread on
-  /// which it happens asks all others to stop, and the failure is thrown when all begun work has ended. A
+  /// Yields the tuple of all values, with std::monostate for void. The thread on which an argument fails
+  /// first asks the other arguments to stop. The waiter throws that failure when all begun work has ended. A
   /// shared_future has other owners, so it is neither stopped nor, after a failure, awaited. A promise sees
   /// the request in its token, and is not awaited.
   ///
