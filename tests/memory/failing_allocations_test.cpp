@@ -12,6 +12,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,6 +94,18 @@ TEST(failing_channel, a_value_for_which_the_buffer_finds_no_memory_stays_with_th
   EXPECT_THROW(static_cast<void>(sender.get()), std::bad_alloc);
   EXPECT_EQ(value, "7");
   EXPECT_TRUE(c.try_send(std::move(value)));
+}
+
+TEST(failing_resize, regression_a_closed_pool_stays_closed_without_memory) {
+  rubato::pool pool(1);
+  pool.shutdown(rubato::drain);
+  for (unsigned const workers : {1U, 3U}) {
+    failing_allocations const all(100);
+    EXPECT_THROW(pool.resize(workers), std::bad_alloc);
+  }
+  EXPECT_EQ(pool.resize(2), 0U);
+  // The token is a new one: the pool had not been opened with the token that the shutdown has stopped.
+  EXPECT_FALSE(pool.run([](std::stop_token const& token) { return token.stop_requested(); }));
 }
 
 class failing : public testing::TestWithParam<unsigned> {};

@@ -53,6 +53,7 @@ void lifecycle::start(unsigned workers) {
   checked_workers(workers);
   try {
     lock_guard const guard(mutex_);
+    add_seats(workers);
     open_seats(workers);
   } catch (...) {
     static_cast<void>(shutdown(ending::discard, true));
@@ -60,10 +61,14 @@ void lifecycle::start(unsigned workers) {
   }
 }
 
-/// Under mutex_.
-void lifecycle::open_seats(unsigned n) {
+/// Up to that number, closed. Under mutex_.
+void lifecycle::add_seats(unsigned n) {
   for (unsigned i = core_.queues.seats(); i < n; ++i)
     core_.queues.add_seat(cpu_order_.empty() ? -1 : cpu_order_[i % cpu_order_.size()]);
+}
+
+/// Under mutex_, after add_seats().
+void lifecycle::open_seats(unsigned n) {
   unsigned const before = set_target(n);
   core_.threads.open();
   core_.quiescence.wake_all(); // join_all() returns: the pool has threads again
@@ -92,12 +97,16 @@ void lifecycle::open_seats(unsigned n) {
 unsigned lifecycle::resize(unsigned workers) {
   checked_workers(workers);
   lock_guard const guard(mutex_);
+  bool const restarts = closed_.peek() || ending_.peek() != ending::none;
+  std::stop_source fresh(std::nostopstate);
+  if (restarts) fresh = std::stop_source(); // what may find no memory comes before the first change
+  add_seats(workers);
   unsigned const before = target_.peek();
-  if (closed_.peek() || ending_.peek() != ending::none) {
+  if (restarts) {
     ending_.set(ending::none);
     closed_.set(false);
     lock_guard const stop(stop_mutex_);
-    stop_ = std::stop_source();
+    stop_.swap(fresh);
   }
   if (workers >= before) {
     open_seats(workers);

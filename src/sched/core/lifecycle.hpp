@@ -42,6 +42,7 @@ class lifecycle {
   std::stop_source stop_ RUBATO_GUARDED_BY(stop_mutex_);
 
   unsigned set_target(unsigned n) noexcept;
+  void add_seats(unsigned n);
   void open_seats(unsigned n);
   void close_seats(unsigned first, unsigned last) noexcept;
   void wake_waiters() noexcept;
