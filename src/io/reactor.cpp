@@ -227,9 +227,9 @@ void start() {
   reactor_state& r = reactor();
   static bool const handlers = (os::register_fork_handlers(nullptr, nullptr, forget_in_child), true);
   static_cast<void>(handlers);
+  os::cpu_mask const everywhere = os::cpu_mask::of_process(); // allocates: before there is anything to close
   r.events.open();
   r.reserve = os::open_reserve();
-  os::cpu_mask const everywhere = os::cpu_mask::of_process();
   try {
     r.poke = os::make_event_fd();
     r.alarm = os::make_timer_fd();

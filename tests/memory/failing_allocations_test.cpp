@@ -2,8 +2,11 @@
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "io/reactor.hpp"
 #include "memory/failing.hpp"
+#include "support/process.hpp"
 
 #include <array>
 #include <atomic>
@@ -106,6 +109,25 @@ TEST(failing_resize, regression_a_closed_pool_stays_closed_without_memory) {
   EXPECT_EQ(pool.resize(2), 0U);
   // The token is a new one: the pool had not been opened with the token that the shutdown has stopped.
   EXPECT_FALSE(pool.run([](std::stop_token const& token) { return token.stop_requested(); }));
+}
+
+class failing_reactor : public pool_test::fresh_process {};
+
+TEST_F(failing_reactor, regression_a_start_without_memory_leaves_no_descriptor_open) {
+  auto const lowest_free = [] {
+    int const fd = ::dup(STDIN_FILENO);
+    ::close(fd);
+    return fd;
+  };
+  auto const start_in_vain = [&] {
+    int const before = lowest_free();
+    {
+      failing_allocations const all(100);
+      for (int i = 0; i != 3; ++i) attempt([] { static_cast<void>(rubato::detail::slot_of(STDIN_FILENO)); });
+    }
+    pool_test::leave(lowest_free() == before, "no descriptor is left");
+  };
+  EXPECT_EXIT(start_in_vain(), testing::ExitedWithCode(0), "no descriptor is left");
 }
 
 class failing : public testing::TestWithParam<unsigned> {};
