@@ -260,7 +260,9 @@ std::vector<socket_address> look_up(std::string const& host, std::string const& 
   ::addrinfo* all = nullptr;
   int const error = ::getaddrinfo(host.empty() ? nullptr : host.c_str(),
                                   service.empty() ? nullptr : service.c_str(), &hints, &all);
-  if (error == EAI_SYSTEM) throw std::system_error(errno, std::generic_category(), "rubato: resolve " + host);
+  int const reason = errno; // of EAI_SYSTEM; read before an allocation may change it
+  if (error == EAI_SYSTEM)
+    throw std::system_error(reason, std::generic_category(), "rubato: resolve " + host);
   if (error != 0) throw std::system_error(error, resolver_category(), "rubato: resolve " + host);
   struct freed {
     ::addrinfo* all;

@@ -54,7 +54,7 @@ void shutdown_report::print() noexcept {
       text += "  " + std::to_string(n) + " queued task(s)\n";
     if (std::size_t const n = owned_tasks_of(core_).count(); n != 0)
       text += "  " + std::to_string(n) +
-              " coroutine(s) or timers that are suspended; what they await must resume them\n";
+              " coroutine(s) or continuation(s) that are suspended; what they await must resume them\n";
     if (life_of(core_).is_discarding())
       text += "a discard has asked all tasks to stop, and waits for those that run\n";
     else if (discard_at_ != std::chrono::steady_clock::time_point::max())

@@ -2,7 +2,9 @@
 
 #include "os/clock.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace rubato::detail {
 
@@ -12,7 +14,9 @@ constinit thread_local thread_context* current = &outside;
 
 std::int64_t tick_count() noexcept { return os::now(); }
 std::int64_t ticks_per_us() noexcept {
-  static std::int64_t const n = os::ticks_from(std::chrono::microseconds(1000)) / 1000;
+  // At least 1, because callers divide by it: a slow counter may tick less often.
+  static std::int64_t const n =
+      std::max<std::int64_t>(1, os::ticks_from(std::chrono::microseconds(1000)) / 1000);
   return n;
 }
 
