@@ -6,19 +6,16 @@
 #include "os/futex.hpp"
 #include "os/io/epoll.hpp"
 #include "os/membarrier.hpp"
+#include "os/sanitizers.hpp"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
 
-#if !defined(__has_feature)
-#define __has_feature(feature) 0
-#endif
-
 namespace rubato::detail {
 
 void std_policy::fence() noexcept {
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#if defined(RUBATO_UNDER_TSAN)
   // ThreadSanitizer does not see fences, and g++ says so; its read-modify-writes are full fences.
   static constinit std::atomic<unsigned> nothing{0};
   nothing.fetch_add(0, std::memory_order_seq_cst);

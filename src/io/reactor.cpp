@@ -1,5 +1,6 @@
 #include "io/reactor.hpp"
 
+#include "base/undying.hpp"
 #include "io/io_wait.hpp"
 #include "os/clock.hpp"
 #include "os/cpus/affinity.hpp"
@@ -34,7 +35,6 @@ struct chunk {
   std::array<descriptor_slot, slots_in_chunk> slots;
 };
 
-// Never destroyed: the standby runs until the process ends.
 struct reactor_state {
   mutex guard; // for the start, and for new chunks
   flag started;
@@ -48,14 +48,8 @@ struct reactor_state {
   int reserve = -1;             // a descriptor to give up when there is no other
   std::array<published<chunk*>, most_chunks> chunks{};
 };
-union undying {
-  reactor_state state;
-  constexpr undying() noexcept
-      : state() {}
-  ~undying() {} // NOLINT(modernize-use-equals-default)
-};
-constinit undying storage;
-reactor_state& reactor() noexcept { return storage.state; }
+constinit undying<reactor_state> storage; // the standby runs until the process ends
+reactor_state& reactor() noexcept { return storage.object; }
 
 constexpr std::uint64_t of_signals = ~std::uint64_t{0}, of_poke = of_signals - 1, of_alarm = of_signals - 2;
 // EPOLLPRI: without it a reader would not know why urgent data have ended its read early.

@@ -1,6 +1,7 @@
 // docs/design/reactor.md
 #include "rubato/signal_set.hpp"
 
+#include "base/undying.hpp"
 #include "coro/own_race.hpp"
 #include "io/reactor.hpp"
 #include "os/io/epoll.hpp"
@@ -61,21 +62,15 @@ struct all_signals {
   std::array<unsigned, os::most_signals + 1> users RUBATO_GUARDED_BY(guard){};
   unsigned process RUBATO_GUARDED_BY(guard) = 0; ///< the number of forks that lie before this process
 };
-union undying {
-  all_signals state;
-  constexpr undying() noexcept
-      : state() {}
-  ~undying() {} // NOLINT(modernize-use-equals-default): sets may be static objects
-};
-constinit undying storage;
+constinit undying<all_signals> storage; // sets may be static objects
 
 /// The child receives signals by sets of its own only: it shares the eventfds of the others with its parent.
 void register_fork_handler() {
   static bool const registered =
-      (os::register_fork_handlers([]() RUBATO_NOT_ANALYSED { storage.state.guard.lock(); },
-                                  []() RUBATO_NOT_ANALYSED { storage.state.guard.unlock(); },
+      (os::register_fork_handlers([]() RUBATO_NOT_ANALYSED { storage.object.guard.lock(); },
+                                  []() RUBATO_NOT_ANALYSED { storage.object.guard.unlock(); },
                                   []() RUBATO_NOT_ANALYSED {
-                                    all_signals& all = storage.state;
+                                    all_signals& all = storage.object;
                                     all.sets.clear();
                                     all.users.fill(0);
                                     ++all.process;
@@ -87,7 +82,7 @@ void register_fork_handler() {
 
 /// On any thread that takes the kernel's events.
 void signals_arrived() noexcept {
-  all_signals& all = storage.state;
+  all_signals& all = storage.object;
   lock_guard const guard(all.guard); // a set that is made after a signal was taken is not to get it
   std::uint64_t came = 0;
   for (int s = 1; s <= os::most_signals; ++s)
@@ -98,7 +93,7 @@ void signals_arrived() noexcept {
 } // namespace
 
 void signal_subscription::add(int signal) {
-  all_signals& all = storage.state;
+  all_signals& all = storage.object;
   register_fork_handler();
   lock_guard const guard(all.guard);
   os::raise_at_signals(watch_signals(&signals_arrived)); // each time: the child of a fork() has its own
@@ -115,7 +110,7 @@ void signal_subscription::add(int signal) {
 
 signal_subscription::~signal_subscription() {
   {
-    all_signals& all = storage.state;
+    all_signals& all = storage.object;
     lock_guard const guard(all.guard);
     bool const is_listed = signals_ != 0 && process_ == all.process;
     if (is_listed) all.sets.erase(*this);
@@ -127,7 +122,7 @@ signal_subscription::~signal_subscription() {
 }
 
 int signal_subscription::take() noexcept {
-  lock_guard const guard(storage.state.guard);
+  lock_guard const guard(storage.object.guard);
   if (pending_ == 0) return 0;
   int const signal = std::countr_zero(pending_) + 1;
   pending_ &= pending_ - 1;

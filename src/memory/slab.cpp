@@ -6,6 +6,7 @@
 // one lock for many blocks.
 #include "rubato/detail/memory/slab.hpp"
 #include "os/memory.hpp"
+#include "os/sanitizers.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 
@@ -14,16 +15,12 @@
 #include <new>
 #include <utility>
 
-#if !defined(__has_feature)
-#define __has_feature(feature) 0
-#endif
-
 namespace rubato::detail {
 
 namespace {
 
 // Recycled blocks would hide uses after free from the sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#if defined(RUBATO_UNDER_ASAN)
 constexpr bool recycles = false;
 #else
 constexpr bool recycles = true;

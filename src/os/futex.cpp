@@ -1,6 +1,7 @@
 #include "os/futex.hpp"
 
 #include "os/die.hpp"
+#include "os/sanitizers.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,10 +10,6 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if !defined(__has_feature)
-#define __has_feature(feature) 0
-#endif
 
 namespace rubato::os {
 
@@ -30,7 +27,7 @@ bool sleep(futex_word const& word, std::uint32_t expected, timespec const* deadl
     return true;
   switch (errno) {
   case EINTR:
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#if defined(RUBATO_UNDER_TSAN)
     ::usleep(0); // ThreadSanitizer runs a signal's handler at the next call that it intercepts
     [[fallthrough]];
 #endif

@@ -1,6 +1,7 @@
 #include "sched/monitor/timers.hpp"
 
 #include "base/thread_number.hpp"
+#include "base/undying.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "sched/worker/event_source.hpp"
 #include "time/timer_shards.hpp"
@@ -17,13 +18,7 @@ using time_point = std::chrono::steady_clock::time_point;
 
 constexpr unsigned most_shards = 64;
 
-union undying {
-  basic_timer_shards<std_policy, most_shards> shards;
-  constexpr undying() noexcept
-      : shards() {}
-  ~undying() {} // NOLINT(modernize-use-equals-default): the monitor may outlive static objects
-};
-constinit undying storage;
+constinit undying<basic_timer_shards<std_policy, most_shards>> storage; // the monitor outlives static objects
 
 /// One per CPU that the machine has, rounded up to a power of two.
 unsigned shards_in_use() noexcept {
@@ -48,29 +43,29 @@ constexpr auto set_alarm = [](clock_ns due) { set_timer_alarm(to_time_point(due)
 void arm(timer& t) noexcept {
   // Without a reactor the monitor fires: one wake more.
   if (installed_events.peek() == nullptr) try_to_start_events();
-  storage.shards.arm(t, shard_of_thread(), set_alarm);
+  storage.object.arm(t, shard_of_thread(), set_alarm);
 }
 
-bool disarm(timer& t) noexcept { return storage.shards.disarm(t); }
+bool disarm(timer& t) noexcept { return storage.object.disarm(t); }
 
 void fire_timers() noexcept {
   clock_ns const now = to_ns(std::chrono::steady_clock::now());
-  static_cast<void>(storage.shards.fire(shards_in_use(), now, never_ns, set_alarm));
+  static_cast<void>(storage.object.fire(shards_in_use(), now, never_ns, set_alarm));
 }
 
 time_point fire_timers_until(time_point latest) noexcept {
   clock_ns const now = to_ns(std::chrono::steady_clock::now());
   // The caller sleeps until the time that it gets: its alarm needs no setting.
-  return to_time_point(storage.shards.fire(shards_in_use(), now, to_ns(latest), [](clock_ns) {}));
+  return to_time_point(storage.object.fire(shards_in_use(), now, to_ns(latest), [](clock_ns) {}));
 }
 
 void call_off_timers(pool_core const& core) noexcept {
-  storage.shards.take_out(
+  storage.object.take_out(
       shards_in_use(), [&core](timer const& t) { return t.ends_with(core); }, [](timer& t) { t.call_off(); });
 }
 
-void lock_timers() noexcept { storage.shards.lock_all(); }
-void unlock_timers() noexcept { storage.shards.unlock_all(); }
-void forget_timers() noexcept { storage.shards.clear(); }
+void lock_timers() noexcept { storage.object.lock_all(); }
+void unlock_timers() noexcept { storage.object.unlock_all(); }
+void forget_timers() noexcept { storage.object.clear(); }
 
 } // namespace rubato::detail

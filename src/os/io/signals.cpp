@@ -1,16 +1,13 @@
 #include "os/io/signals.hpp"
 
 #include "os/io/epoll.hpp"
+#include "os/sanitizers.hpp"
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
-
-#if !defined(__has_feature)
-#define __has_feature(feature) 0
-#endif
 
 namespace rubato::os {
 
@@ -40,7 +37,7 @@ void catch_signal(int signal) {
     throw std::system_error(EINVAL, std::generic_category(), "rubato: signal_set: there is no such signal");
   struct sigaction action{};
   action.sa_handler = &handle;
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#if defined(RUBATO_UNDER_TSAN)
   action.sa_flags = 0; // so that os::wait() returns, and lets ThreadSanitizer run the handler
 #else
   action.sa_flags = SA_RESTART;

@@ -1,5 +1,7 @@
 #include "os/io/socket.hpp"
 
+#include "os/sanitizers.hpp"
+
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
@@ -12,10 +14,6 @@
 #include <sys/un.h>
 #include <system_error>
 #include <unistd.h>
-
-#if !defined(__has_feature)
-#define __has_feature(feature) 0
-#endif
 
 namespace rubato::os {
 
@@ -50,8 +48,7 @@ io_result call(Call c) noexcept {
 
 // recv() and send() of glibc are points where a thread may be cancelled: in a process with several threads,
 // each changes an atomic word before and after the system call. Sanitizers need to see them called.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || __has_feature(thread_sanitizer) ||      \
-    __has_feature(address_sanitizer)
+#if defined(RUBATO_UNDER_TSAN) || defined(RUBATO_UNDER_ASAN)
 ssize_t receive_bytes(int fd, std::span<std::byte> into) noexcept {
   return ::recv(fd, into.data(), into.size(), 0);
 }
