@@ -45,7 +45,6 @@ public:
       : task(&run)
       , of_(a)
       , number_(number) {
-    holds_capacity = false;
     a.hold();
   }
   /// Null: there is no memory.

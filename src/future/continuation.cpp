@@ -58,7 +58,6 @@ public:
   explicit raise_entry(future_state& s) noexcept
       : task(&run)
       , of_(s) {
-    holds_capacity = false;
     s.hold();
   }
 };

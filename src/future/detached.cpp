@@ -12,9 +12,7 @@ namespace rubato::detail {
 failure_report::failure_report(future_state& j) noexcept
     : task(&tell)
     , future_waiter(&ended)
-    , job_(j) {
-  holds_capacity = false;
-}
+    , job_(j) {}
 
 void failure_report::watch(pool_core& c) noexcept {
   where_ = &c;

@@ -104,9 +104,7 @@ public:
 // A copy, as a task
 
 call_copy::call_copy() noexcept
-    : task(&call_copies::run_copy) {
-  holds_capacity = false;
-}
+    : task(&call_copies::run_copy) {}
 
 call_copy::~call_copy() {
   // relaxed: the last reference to the call is gone.
@@ -169,9 +167,7 @@ void call_clock::fire() noexcept {
 
 call_copies::bell::bell(call_copies& c) noexcept
     : task(&call_copies::run_bell)
-    , call(&c) {
-  holds_capacity = false;
-}
+    , call(&c) {}
 
 /// By the firer. A stop runs users' callbacks, so another thread requests it.
 void call_copies::ring(call_copies& c) noexcept {

@@ -37,9 +37,7 @@ struct copy final : task {
       : task(&run_or_drop)
       , state(&s)
       , waiter(s.waiter)
-      , seat_index(i) {
-    holds_capacity = false;
-  }
+      , seat_index(i) {}
 
   /// True: the caller is to run it.
   [[nodiscard]] bool claim() noexcept { return begun.try_raise(); }

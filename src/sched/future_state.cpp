@@ -163,9 +163,7 @@ struct ending_task final : task {
   ending_task(future_state& s, void (*f)(future_state&) noexcept) noexcept
       : task(&run)
       , state(s)
-      , end(f) {
-    holds_capacity = false;
-  }
+      , end(f) {}
   static void run(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {
     auto& self = static_cast<ending_task&>(base);
     future_state& s = self.state;

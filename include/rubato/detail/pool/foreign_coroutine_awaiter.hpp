@@ -30,7 +30,6 @@ public:
       : task(&resume)
       , future_waiter(&queue)
       , future_(std::move(f)) {
-    holds_capacity = false;
     if (!future_.valid()) throw_no_state("rubato: co_await of a future that has no state");
   }
   foreign_coroutine_awaiter(foreign_coroutine_awaiter const&) = delete;

@@ -103,9 +103,7 @@ class bulk_task final : public task {
     if (b.next.get() >= b.n || b.queued.get() || b.queued.exchange(true)) return;
     b.tasks.hold();
     try {
-      auto* const t = make_in_slab<bulk_task>(b);
-      t->holds_capacity = false;
-      queue(*b.core, t);
+      queue(*b.core, make_in_slab<bulk_task>(b));
     } catch (std::bad_alloc const&) {
       b.queued.set(false);
       static_cast<void>(b.tasks.release()); // not the last: the caller's reference is left
@@ -182,7 +180,9 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
     detail::pool_core& c = core();
     detail::acquire_capacity(c);
     try {
-      detail::queue(c, &detail::make_in_slab<shared_type>(std::forward<F>(f), n, c)->first);
+      auto& first = detail::make_in_slab<shared_type>(std::forward<F>(f), n, c)->first;
+      first.holds_capacity = true;
+      detail::queue(c, &first);
     } catch (...) {
       detail::release_capacity(c);
       throw;

@@ -31,9 +31,7 @@ class timed_task : public task, timer {
 protected:
   timed_task(pool_core& c, exec_type e) noexcept
       : task(e)
-      , core_(c) {
-    holds_capacity = false;
-  }
+      , core_(c) {}
   ~timed_task() = default;
   /// False: the pool discards what has not begun.
   [[nodiscard]] static bool may_run(thread_context const* runner) noexcept;

@@ -81,9 +81,7 @@ struct routine_task : task {
 protected:
   routine_task(exec_type e, routine_callback&& f) noexcept
       : task(e)
-      , callback_(std::move(f)) {
-    holds_capacity = false;
-  }
+      , callback_(std::move(f)) {}
   ~routine_task() = default;
 };
 

@@ -126,9 +126,7 @@ public:
   explicit future_state(std::uint32_t holders, stop_link* around = nullptr) noexcept
       : task(&run_entry)
       , holders_(holders)
-      , stop(around) {
-    holds_capacity = false;
-  }
+      , stop(around) {}
   virtual ~future_state() = default;
 
   /// Its result_storage<T>.

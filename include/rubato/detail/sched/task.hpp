@@ -15,7 +15,7 @@ struct task : queue_node {
   /// Runs the closure on `runner`, or only destroys it if that is null; frees the task in either case.
   using exec_type = void (*)(task&, thread_context* runner) noexcept;
   exec_type exec;
-  bool holds_capacity = true; ///< counts towards max_queued
+  bool holds_capacity = false; ///< counts towards max_queued
 
   explicit task(exec_type e) noexcept
       : exec(e) {}
