@@ -233,8 +233,6 @@ void call_copies::place(pool_core& core, race_options const& o) {
 /// False: perhaps no thread ever looks at the pool's queue. A coroutine is awaited there.
 bool call_copies::has_workers() const noexcept { return home()->size() != 0 && !home()->life.is_closed(); }
 
-bool call_copies::is_delayed(call_copy const& c) const noexcept { return c.number != 0 && delay_ != at_once; }
-
 /// False: no thread can be had.
 bool call_copies::send(call_copy& c) noexcept {
   if (makes_coroutines()) {
@@ -247,7 +245,8 @@ bool call_copies::send(call_copy& c) noexcept {
     if (before == call_copy::stopped) // it has not begun: no callback runs here, where a timer may fire
       s.cancel();
     static_cast<void>(coroutine.let_go());
-    spawn_state(*home(), s, is_delayed(c) ? priority::low : priority::normal);
+    bool const is_delayed = c.number != 0 && delay_ != at_once;
+    spawn_state(*home(), s, is_delayed ? priority::low : priority::normal);
     return true;
   }
   hold(); // for the thread
@@ -423,7 +422,10 @@ void call_copies::finish(copies::change c) noexcept {
   // second of the two lets the caller destroy what the first has used.
   bool const both = last && c.decided, one = last || c.decided;
   bool const ends_race = both || (one && half_ended_.exchange(true, std::memory_order_acq_rel));
-  if (leaves_losers ? c.decided : ends_race) complete_call();
+  if (leaves_losers ? c.decided : ends_race) {
+    slot().emplace();
+    complete();
+  }
 }
 
 void call_copies::stop_losers() noexcept {
@@ -446,11 +448,6 @@ void call_copies::record() noexcept {
   // A call that was given up or has failed is no sample, unless it shows that calls take longer.
   if (protocol_.decision() >= copies::first_winner || (delay_ != at_once && taken > delay_))
     policy_->record(taken);
-}
-
-void call_copies::complete_call() noexcept {
-  slot().emplace();
-  complete();
 }
 
 std::uint32_t call_copies::winner() {
@@ -502,8 +499,6 @@ call_stops::~call_stops() {
   if (around_ != nullptr) around_->remove(*this);
   call_.stop_call(); // if the frame is destroyed before the call has completed
 }
-
-stop_scope* scope_in_force() noexcept { return static_cast<stop_scope*>(current->chain.token()); }
 
 void conduct(call_copies& c, stop_scope* around, race_options const& o) {
   call_stops const stops(c, around, o);

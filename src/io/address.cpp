@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <stdexcept>
-#include <utility>
 
 namespace rubato {
 

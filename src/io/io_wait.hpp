@@ -9,8 +9,6 @@
 #include "rubato/time.hpp"
 
 #include <chrono>
-#include <concepts>
-#include <coroutine>
 #include <system_error>
 #include <utility>
 

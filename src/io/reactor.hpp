@@ -3,7 +3,6 @@
 
 #include "sync/descriptor_slot.hpp"
 
-#include <cstdint>
 #include <system_error>
 
 namespace rubato::detail {

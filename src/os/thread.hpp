@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <pthread.h>
-#include <span>
 #include <string>
 #include <sys/types.h>
 
@@ -74,9 +73,6 @@ bool pin(int cpu) noexcept;
 /// Undoes every pin() of the calling thread: it gets back the set from before the first. True if it was not
 /// pinned.
 bool unpin() noexcept;
-/// Undoes every pin() of the calling thread and gives it these CPUs. False, and nothing changed, if the
-/// kernel refuses.
-bool unpin(std::span<int const> cpus) noexcept;
 
 /// The size of the calling thread's stack, cut to between 64 KiB and 1 GiB. An estimate: the main thread's
 /// limit may be changed at any time, and it may have none.

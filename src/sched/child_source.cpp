@@ -10,7 +10,7 @@ namespace rubato::detail {
 void child_source::enlist() noexcept RUBATO_NOT_ANALYSED {
   home_->scopes.push_back(*this);
   if (home_->departed) threads_of(*home_->core).records.list(*home_);
-  // Pairs with any_child() of a thread that has announced its sleep: a spawn that is an event reads the
+  // Pairs with find_child() of a thread that has announced its sleep: a spawn that is an event reads the
   // sleepers next.
   home_->open_scopes.add(1);
   listed_.set(true); // decisions are made under the lock
@@ -46,12 +46,11 @@ scope_child* child_source::take_child() noexcept {
   return take_locked();
 }
 
-bool child_source::any_child(pool_thread const& t) noexcept {
+bool child_source::find_child(pool_thread const& t) noexcept {
   if (t.open_scopes.get() == 0) return false; // see enlist()
-  auto& home = const_cast<pool_thread&>(t);   // NOLINT(cppcoreguidelines-pro-type-const-cast): only its lock
-  lock_guard const list(home.scopes_mutex);
+  lock_guard const list(t.scopes_mutex);
   // Nearly always the first has one. Those that have none leave, or every search would come across them.
-  while (child_source* const s = home.scopes.front()) {
+  while (child_source* const s = t.scopes.front()) {
     lock_guard const guard(s->mutex_);
     if (s->first_ != nullptr && !s->stopped_.get()) return true;
     s->delist();

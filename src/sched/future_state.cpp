@@ -168,8 +168,7 @@ struct ending_task final : task {
     auto& self = static_cast<ending_task&>(base);
     future_state& s = self.state;
     auto const end_it = self.end;
-    std::destroy_at(&self);
-    deallocate(&self, sizeof(ending_task));
+    free_in_slab(&self);
     end_it(s);
   }
 };
@@ -178,7 +177,7 @@ struct ending_task final : task {
 
 void end_later(future_state& s, void (*end)(future_state&) noexcept) noexcept {
   try {
-    queue_near(*::new (allocate(sizeof(ending_task))) ending_task(s, end), s.home());
+    queue_near(*make_in_slab<ending_task>(s, end), s.home());
   } catch (std::bad_alloc const&) {
     end(s);
   }

@@ -74,10 +74,10 @@ TEST(affinity_cpus, follow_the_mask_of_the_thread) {
   auto const all = affinity_cpus();
   std::thread([&] {
     auto const last = all.back();
-    ASSERT_TRUE(unpin(std::span(&last, 1))); // a mask of its own, not a pin
+    ASSERT_TRUE(cpu_mask(std::span(&last, 1)).apply()); // a mask of its own, not a pin
     EXPECT_EQ(affinity_cpus(), std::vector{last});
     EXPECT_EQ(usable_cpus(), 1U);
-    ASSERT_TRUE(unpin(all));
+    ASSERT_TRUE(cpu_mask(all).apply());
     EXPECT_EQ(affinity_cpus(), all);
   }).join();
 }

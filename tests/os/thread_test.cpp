@@ -208,7 +208,6 @@ TEST(pin, refused_for_cpus_that_are_not_there) {
   run([] {
     for (int const cpu : {-1, 1 << 19, (1 << 20) - 1, INT32_MAX, INT32_MIN})
       EXPECT_FALSE(os::pin(cpu)) << cpu;
-    EXPECT_FALSE(os::unpin({}));
     auto const all = os::affinity_cpus();
     ASSERT_TRUE(os::pin(all.front()));
     EXPECT_FALSE(os::pin(1 << 19));
@@ -221,11 +220,11 @@ TEST(pin, unpin_gives_back_what_was_there_before) {
   auto const all = os::affinity_cpus();
   run([&] {
     auto const last = all.back();
-    ASSERT_TRUE(os::unpin(std::span(&last, 1)));
+    ASSERT_TRUE(os::cpu_mask(std::span(&last, 1)).apply());
     ASSERT_TRUE(os::pin(last));
     ASSERT_TRUE(os::unpin());
     EXPECT_EQ(os::affinity_cpus(), std::vector{last});
-    ASSERT_TRUE(os::unpin(all));
+    ASSERT_TRUE(os::cpu_mask(all).apply());
     EXPECT_EQ(os::affinity_cpus(), all);
   });
 }

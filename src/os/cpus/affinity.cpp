@@ -83,12 +83,4 @@ bool unpin() noexcept {
   return true;
 }
 
-bool unpin(std::span<int const> cpus) noexcept try {
-  if (!cpu_mask(cpus).apply()) return false;
-  before_pin = nullptr;
-  return true;
-} catch (std::bad_alloc const&) {
-  return false;
-}
-
 } // namespace rubato::os

@@ -22,10 +22,9 @@ namespace rubato::detail {
 
 namespace {
 
-unsigned checked_workers(unsigned n) {
+void check_workers(unsigned n) {
   if (n > pool_core::max_workers)
     throw std::invalid_argument("rubato: a pool has at most 1,024 workers, not " + std::to_string(n));
-  return n;
 }
 
 } // namespace
@@ -50,7 +49,7 @@ unsigned lifecycle::set_target(unsigned n) noexcept {
 }
 
 void lifecycle::start(unsigned workers) {
-  checked_workers(workers);
+  check_workers(workers);
   try {
     lock_guard const guard(mutex_);
     add_seats(workers);
@@ -81,7 +80,7 @@ void lifecycle::open_seats(unsigned n) {
     idle_set::call const c = core_.idle_threads.claim();
     if (!c) break; // an event has called a thread for the seat, or a guest that has not left sits there
     tried = true;
-    core_.threads.start(c, false);
+    core_.threads.start(c);
     if (core_.threads.made() <= made) break; // fewer than wanted: seats stay vacant
   }
   core_.threads.await_made();
@@ -95,7 +94,7 @@ void lifecycle::open_seats(unsigned n) {
 }
 
 unsigned lifecycle::resize(unsigned workers) {
-  checked_workers(workers);
+  check_workers(workers);
   lock_guard const guard(mutex_);
   bool const restarts = closed_.peek() || ending_.peek() != ending::none;
   std::stop_source fresh(std::nostopstate);
@@ -322,15 +321,15 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   request_shutdown(how);
   seats_left const left; // of other pools
   shutdown_report slow(core_, core_.name(), discard_at);
-  auto const restarted = [this] { // by resize(); under mutex_
-    return ending_.peek() == ending::none && !closed_.peek();
+  auto const restarted = [this, destroying] { // by resize(), which no destructor heeds; under mutex_
+    return !destroying && ending_.peek() == ending::none && !closed_.peek();
   };
   for (;;) {
     await_quiet(discard_at, slow);
     std::unique_lock life(mutex_);
     bool const drained = !was_discarded_;
     bool const closed = closed_.peek();
-    if (restarted() && !destroying) return drained;
+    if (restarted()) return drained;
     life.unlock();
     // Nothing runs in a closed pool, but tasks may be queued for its next life: it need not be quiescent.
     if (closed ? core_.owned.drop_stuck() : drop_stuck()) continue; // the dropped tasks may have queued more
@@ -339,7 +338,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
       continue;
     }
     life.lock();
-    if (restarted() && !destroying) return drained;
+    if (restarted()) return drained;
     if (!closed_.peek() && !close_pool()) continue;
     life.unlock(); // a task that was queued at the last moment may take it
     bool const all_joined = core_.threads.join_all();
@@ -434,8 +433,6 @@ std::stop_token lifecycle::stop_token() const noexcept {
   lock_guard const guard(stop_mutex_);
   return stop_.get_token();
 }
-
-bool lifecycle::is_inside() const noexcept { return is_member(core_); }
 
 bool is_member(pool_core const& core) noexcept {
   thread_context const* m = current;

@@ -20,6 +20,9 @@ namespace rubato::detail {
 class pool_core;
 class shutdown_report;
 
+/// Is the calling thread a member of this pool, perhaps beneath what it runs in another?
+[[nodiscard]] bool is_member(pool_core const& core) noexcept;
+
 enum class ending : unsigned char { none, drain, discard };
 
 class lifecycle {
@@ -57,7 +60,6 @@ class lifecycle {
   void discard_queued() noexcept;
   [[nodiscard]] bool drop_queued(std::unique_lock<mutex>& life) noexcept;
   [[nodiscard]] bool has_work() const noexcept;
-  [[nodiscard]] bool is_inside() const noexcept; ///< the calling thread
 
 public:
   lifecycle(pool_core& core, std::vector<int> cpu_order);
@@ -101,7 +103,7 @@ public:
   /// Does the pool end, and is the caller outside?
   [[nodiscard]] bool is_late() const noexcept {
     // A caller that comes at the same time as the request counts as one that came before.
-    return ending_.peek() != ending::none && !is_inside();
+    return ending_.peek() != ending::none && !is_member(core_);
   }
 
   /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
@@ -121,8 +123,6 @@ public:
 
 /// The part of that pool, for code that needs no other part of it.
 [[nodiscard]] lifecycle& life_of(pool_core& c) noexcept;
-/// Is the calling thread a member of this pool, perhaps beneath what it runs in another?
-[[nodiscard]] bool is_member(pool_core const& core) noexcept;
 /// Does any pool that this thread is a member of discard?
 [[nodiscard]] bool discarded(thread_context const& runner) noexcept;
 

@@ -259,7 +259,7 @@ void pool_core::call_for_inboxes() noexcept {
 void pool_core::call_worker(seat* wanted, bool always) noexcept {
   pool_thread* const caller = current->core == this ? &thread_of(*current) : nullptr;
   idle_set::call const c = idle_threads.summon(wanted, always, os::current_cpu(), caller);
-  if (c && c.sleeper == nullptr) threads.start(c, false);
+  if (c && c.sleeper == nullptr) threads.start(c);
 }
 
 void pool_core::unhandled(std::exception_ptr e) noexcept {

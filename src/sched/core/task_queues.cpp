@@ -40,8 +40,12 @@ seat& task_queues::add_personal_seat() {
   return *storage_.back();
 }
 
+void task_queues::count_pushed(std::uint64_t n) noexcept {
+  pushed_[thread_number() % pushed_.size()].pushed.add(n);
+}
+
 void task_queues::push(task* t) noexcept {
-  pushed_[thread_number() % pushed_.size()].pushed.add(1);
+  count_pushed(1);
   injector_.push(t);
 }
 
@@ -50,22 +54,17 @@ void task_queues::push_from(seat& s, task* t) noexcept {
   injector_.push(t);
 }
 
-void task_queues::push_event(task* t) noexcept {
-  pushed_[thread_number() % pushed_.size()].pushed.add(1);
-  events_.push(t);
-}
-
 void task_queues::push(task* t, priority c, class_lane l, os::ticks now) noexcept {
-  if (c == priority::normal) {
-    if (l == class_lane::events)
-      push_event(t);
-    else
-      push(t);
-    return;
+  if (c != priority::normal) {
+    classes_.push(t, c, l);
+    if (c == priority::low)
+      low_ages_[static_cast<std::size_t>(l)].take_note(now, classes_.pushed(c, l), aged_us * ticks_per_us());
+  } else if (l == class_lane::events) {
+    count_pushed(1);
+    events_.push(t);
+  } else {
+    push(t);
   }
-  classes_.push(t, c, l);
-  if (c == priority::low)
-    low_ages_[static_cast<std::size_t>(l)].take_note(now, classes_.pushed(c, l), aged_us * ticks_per_us());
 }
 
 /// True: the oldest low task of the lane is aged. A note, because a push takes none if another came shortly
@@ -237,7 +236,7 @@ void task_queues::share_queue(seat& s) noexcept {
     last->next.store(k, std::memory_order_relaxed); // only this thread has it
     last = k;
   }
-  pushed_[thread_number() % pushed_.size()].pushed.add(count);
+  count_pushed(count);
   injector_.push_chain(first, last);
 }
 

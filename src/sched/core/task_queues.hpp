@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace rubato::detail {
@@ -71,7 +70,6 @@ public:
 
   // The event lane: coroutines and routines whose wait an event or a deadline has ended, so that they begin
   // soon behind a long injector
-  void push_event(task* t) noexcept;
   [[nodiscard]] task* pop_event() noexcept { return pop_events(nullptr).first; }
   /// As pop_batch().
   [[nodiscard]] batch pop_events(seat* s, std::size_t most = usual_batch) noexcept;
@@ -136,6 +134,7 @@ private:
   template<class Next>
   [[nodiscard]] batch pop_batch_of(injector& from, seat* s, std::size_t most, Next next) noexcept;
   [[nodiscard]] bool note_age(class_lane l, os::ticks now) noexcept;
+  void count_pushed(std::uint64_t n) noexcept;
 
   injector injector_;
   backlog backlog_; // guarded by the injector's lock, or its owner's

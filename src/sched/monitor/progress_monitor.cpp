@@ -237,7 +237,7 @@ void progress_monitor::send_relief(pool_thread* blocked) noexcept {
     call_for_relief(*t, blocked);
     t->parker.unpark();
   } else {
-    core_.threads.start({}, true, blocked);
+    core_.threads.start_relief(blocked);
   }
 }
 

@@ -31,8 +31,6 @@ class record_table {
   [[nodiscard]] static std::size_t groups_for(unsigned records) noexcept {
     return (std::size_t{records} + width - 1) / width;
   }
-  void insert(unsigned i) noexcept;
-  void erase(unsigned i) noexcept;
 
 public:
   explicit record_table(unsigned slots)
@@ -61,9 +59,9 @@ public:
 
   // By any thread that holds the record's scopes_mutex, after its thread has left.
   /// The record has a scope in its list again.
-  void list(pool_thread& t) noexcept { insert(t.index); }
+  void list(pool_thread& t) noexcept;
   /// The last one has left the list.
-  void unlist(pool_thread& t) noexcept { erase(t.index); }
+  void unlist(pool_thread& t) noexcept;
 
   /// Calls f(record) for each record that is in use, from number `first` on and around, until f returns true.
   /// Returns that record, or null.
@@ -75,7 +73,7 @@ public:
     unsigned g = first / width % n;
     unsigned const last = first % width == 0 ? n - 1 : n; // n: the first group again, now its beginning
     for (unsigned k = 0; k <= last; ++k) {
-      // seq_cst: pairs with insert(), because a thread that announces its sleep looks here afterwards, and a
+      // seq_cst: pairs with list(), because a thread that announces its sleep looks here afterwards, and a
       // thread that makes work ready enters here before it looks for sleepers.
       std::uint64_t bits = groups_[g].in_use.load(std::memory_order_seq_cst);
       if (k == 0) bits &= from_first;

@@ -146,9 +146,9 @@ void thread_registry::free_number(pool_thread& t) noexcept {
   give_back(t);
 }
 
-/// Makes a thread for a call, or one without a seat. It is active from now on. False: none can be made.
-bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* blocked,
-                             task* aside) noexcept {
+/// Makes a thread for a call, or without a seat one for the task `aside`, or else for relief. It is active
+/// from now on. False: none can be made.
+bool thread_registry::launch(idle_set::call const& c, pool_thread* blocked, task* aside) noexcept {
   pool_thread* t = nullptr;
   try {
     join_ended();
@@ -157,8 +157,10 @@ bool thread_registry::launch(idle_set::call const& c, bool relief, pool_thread* 
     refused_.set(true);
   }
   if (t == nullptr) return false;
-  if (relief) core_.progress.call_for_relief(*t, blocked);
-  if (aside != nullptr) static_cast<void>(t->aside.put(aside));
+  if (aside != nullptr)
+    static_cast<void>(t->aside.put(aside));
+  else if (!c)
+    core_.progress.call_for_relief(*t, blocked);
   if (c)
     core_.idle_threads.settle(c, *t);
   else
@@ -224,9 +226,12 @@ void thread_registry::await_made() noexcept {
   core_.quiescence.await([this] { return to_make_.is_over(); });
 }
 
-/// If no thread can be made, that is no error: the busy ones go on.
-void thread_registry::start(idle_set::call const& c, bool relief, pool_thread* blocked) noexcept {
-  if (!launch(c, relief, blocked)) not_launched(c);
+void thread_registry::start(idle_set::call const& c) noexcept {
+  if (!launch(c, nullptr, nullptr)) not_launched(c);
+}
+
+void thread_registry::start_relief(pool_thread* blocked) noexcept {
+  if (!launch({}, blocked, nullptr)) not_launched({});
 }
 
 void thread_registry::not_launched(idle_set::call const& c) noexcept {

@@ -44,8 +44,7 @@ class thread_registry {
   [[nodiscard]] pool_thread* add_record() RUBATO_REQUIRES(mutex_);
   void give_back(pool_thread& t) noexcept RUBATO_REQUIRES(mutex_);
   void free_number(pool_thread& t) noexcept;
-  [[nodiscard]] bool launch(idle_set::call const& c, bool relief, pool_thread* blocked,
-                            task* aside = nullptr) noexcept;
+  [[nodiscard]] bool launch(idle_set::call const& c, pool_thread* blocked, task* aside) noexcept;
   [[nodiscard]] bool create(pool_thread& t) noexcept;
   void undo_launch(idle_set::call const& c, pool_thread& t) noexcept;
   void not_launched(idle_set::call const& c) noexcept;
@@ -74,10 +73,12 @@ public:
   /// Waits until no guest touches the pool any more.
   void await_guests() const noexcept;
 
-  /// Makes a thread for a call, or one for relief. If none can be made, that is no error.
-  void start(idle_set::call const& c, bool relief, pool_thread* blocked = nullptr) noexcept;
+  /// Makes a thread for a call. If none can be made, that is no error: the busy ones go on.
+  void start(idle_set::call const& c) noexcept;
+  /// The same for relief: see progress_monitor::call_for_relief().
+  void start_relief(pool_thread* blocked) noexcept;
   /// Makes a thread that runs the task without a seat. False: none can be made.
-  [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, false, nullptr, &k); }
+  [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, nullptr, &k); }
   /// By the monitor, for a launching thread that is scheduled otherwise than new threads are to be.
   void make_now(pool_thread& t) noexcept;
   /// Waits until the monitor has made the threads that it is to make. It takes none of the caller's locks.

@@ -409,13 +409,10 @@ bool await_anywhere(future_state& s, wait_terms terms) noexcept {
   }
 }
 
-/// The stop scope of the task that the calling thread runs; null: its pool's, or none.
-stop_scope* stop_in_force() noexcept { return static_cast<stop_scope*>(current->chain.token()); }
-
 } // namespace
 
 bool future_state::wait(char const* why) noexcept {
-  return await_anywhere(*this, {.why = why, .stop = stop_in_force()});
+  return await_anywhere(*this, {.why = why, .stop = scope_in_force()});
 }
 
 void future_state::wait_to_end(char const* why) noexcept {
@@ -423,7 +420,7 @@ void future_state::wait_to_end(char const* why) noexcept {
 }
 
 bool future_state::wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
-  return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = stop_in_force()});
+  return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = scope_in_force()});
 }
 
 } // namespace rubato::detail

@@ -47,7 +47,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   std::size_t stale_enough = stale_at_least; ///< for the next
 
   // Scopes that were opened here and have a child that has not begun; see scopes.md.
-  mutex scopes_mutex;                                                  // taken before a scope's own
+  mutable mutex scopes_mutex;                                          // taken before a scope's own
   intrusive_list<child_source> scopes RUBATO_GUARDED_BY(scopes_mutex); // the oldest first
   bool departed RUBATO_GUARDED_BY(scopes_mutex) = false;               // its thread has left the pool
   announced<unsigned> open_scopes;                                     // how many; a hint for searchers

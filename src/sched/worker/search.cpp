@@ -21,6 +21,15 @@ constexpr std::int64_t worth_taking_us = 2;
 constexpr std::int64_t event_us = 4; // a look for events is a system call, of a quarter of a microsecond
 constexpr std::int64_t hot_us = 4;   // for so long a slot is left to its occupant, which runs something else
 
+/// In the chain of another thread than `but`.
+bool any_chain(pool_core const& core, pool_thread const* but) noexcept {
+  // In a pool without workers no other thread can be called for the jobs that a sleeping driver has forked.
+  bool const all = core.size() != 0;
+  return core.threads.records.find(0, [&](pool_thread& v) {
+    return &v != but && v.chain.has_latent() && (all || !v.parker.sleeps());
+  }) != nullptr;
+}
+
 } // namespace
 
 steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_filter const& w) noexcept {
@@ -65,23 +74,14 @@ void run_latent(pool_thread& t, steal_result const& l) noexcept {
 }
 
 bool any_child(pool_core const& core) noexcept {
-  return child_source::any_child(core.external_scopes) ||
-         core.threads.records.find(0, [](pool_thread& v) { return child_source::any_child(v); }) != nullptr;
+  return child_source::find_child(core.external_scopes) ||
+         core.threads.records.find(0, [](pool_thread& v) { return child_source::find_child(v); }) != nullptr;
 }
 
 bool has_ready(pool_core const& core) noexcept { return core.queues.any_shared() || any_child(core); }
 
 bool any_latent(pool_core const& core, pool_thread const* but) noexcept {
-  if (any_child(core) || core.queues.any_lifo_slot().where != nullptr) return true;
-  // In a pool without workers no other thread can be called for the jobs that a sleeping driver has forked.
-  bool const all = core.size() != 0;
-  return core.threads.records.find(0, [&](pool_thread& v) {
-    return &v != but && v.chain.has_latent() && (all || !v.parker.sleeps());
-  }) != nullptr;
-}
-
-bool any_ready(pool_core const& core, seat const& s) noexcept {
-  return core.queues.any_shared() || any_child(core) || !s.inbox.empty();
+  return any_child(core) || core.queues.any_lifo_slot().where != nullptr || any_chain(core, but);
 }
 
 scope_child* take_child(pool_core& core, pool_thread& t) noexcept {
@@ -92,11 +92,6 @@ scope_child* take_child(pool_core& core, pool_thread& t) noexcept {
   return c;
 }
 
-bool any_chain(pool_core const& core, pool_thread const& but) noexcept {
-  return core.threads.records.find(0, [&](pool_thread& v) { return &v != &but && v.chain.has_latent(); }) !=
-         nullptr;
-}
-
 steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w) noexcept {
   steal_result l;
   pool_thread const* const from = core.threads.records.find(t.next_victim, [&](pool_thread& victim) {
@@ -105,21 +100,6 @@ steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w)
   });
   if (from != nullptr) t.next_victim = from->index; // where there was work, there is likely more
   return l;
-}
-
-finding find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
-  if (task* k = next_task(core, t, s)) return {.queued = k};
-  unsigned const n = core.queues.seats();
-  for (unsigned i = 1; i < n; ++i) {
-    seat& other = core.queues.seat_at((s.index + i) % n);
-    if (other.queue.empty()) continue;
-    if (task* k = other.queue.steal_into(s.queue)) {
-      t.bump(counted::stolen);
-      if (!s.queue.empty()) core.notify(); // as in next_task()
-      return {.queued = k};
-    }
-  }
-  return {.child = take_child(core, t)};
 }
 
 void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept {
@@ -155,6 +135,23 @@ bool begin_search(pool_core& core) noexcept {
 }
 
 namespace {
+
+bool any_ready(pool_core const& core, seat const& s) noexcept { return has_ready(core) || !s.inbox.empty(); }
+
+finding find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
+  if (task* k = next_task(core, t, s)) return {.queued = k};
+  unsigned const n = core.queues.seats();
+  for (unsigned i = 1; i < n; ++i) {
+    seat& other = core.queues.seat_at((s.index + i) % n);
+    if (other.queue.empty()) continue;
+    if (task* k = other.queue.steal_into(s.queue)) {
+      t.bump(counted::stolen);
+      if (!s.queue.empty()) core.notify(); // as in next_task()
+      return {.queued = k};
+    }
+  }
+  return {.child = take_child(core, t)};
+}
 
 /// A seat's LIFO slot as a searcher sees it. Its task is left to the occupant for a while.
 class watched_slot {
@@ -214,7 +211,7 @@ public:
       end();
       f = find_ready(core_, t_, s);
     }
-    if (!f && os::now() >= t_.steal_after && any_chain(core_, t_)) {
+    if (!f && os::now() >= t_.steal_after && any_chain(core_, &t_)) {
       end();
       f.latent = find_latent(core_, t_);
     }

@@ -122,12 +122,10 @@ private:
   void send_or_queue(call_copy& c) noexcept;
   void run_begun(call_copy& c, thread_context& me) noexcept;
   [[nodiscard]] bool has_workers() const noexcept;
-  [[nodiscard]] bool is_delayed(call_copy const& c) const noexcept;
   void await_delay() noexcept;
   void finish(copies::change c) noexcept;
   void stop_losers() noexcept;
   void record() noexcept;
-  void complete_call() noexcept;
 
 protected:
   /// Calls the function, and fills the copy's slot. False: it threw.
@@ -202,9 +200,6 @@ public:
   call_stops(call_copies& c, stop_scope* around, race_options const& o);
   ~call_stops();
 };
-
-/// The stop scope of what the calling thread runs; null: there is none.
-[[nodiscard]] stop_scope* scope_in_force() noexcept;
 
 /// Starts the copies, and waits on the calling thread until the call has completed. A stop of the scope
 /// `around`, if there is one, stops the call.

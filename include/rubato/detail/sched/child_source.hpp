@@ -61,8 +61,8 @@ public:
   virtual void run(scope_child& c, pool_thread& runner) noexcept = 0;
 
   // For searching threads.
-  /// True if a source whose home is `t` has a child.
-  [[nodiscard]] static bool any_child(pool_thread const& t) noexcept;
+  /// True if a source whose home is `t` has a child. The sources before it, which have none, leave the list.
+  [[nodiscard]] static bool find_child(pool_thread const& t) noexcept;
   /// Takes the oldest child of the oldest source whose home is `t`; null: there is none.
   [[nodiscard]] static scope_child* take_child_of(pool_thread& t) noexcept;
 };

@@ -250,6 +250,11 @@ public:
 /// False: it was queued to begin.
 [[nodiscard]] bool may_have_begun(task const& k) noexcept;
 
+/// The stop scope of the task that the calling thread runs; null: its pool's, or none.
+[[nodiscard]] inline stop_scope* scope_in_force() noexcept {
+  return static_cast<stop_scope*>(current->chain.token());
+}
+
 /// Queues a new job on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;
 /// Gives a new job that class, and queues it.

@@ -15,8 +15,6 @@ class pool;
 /// after the callable that got it has returned.
 class context {
   friend class detail::thread_context;
-  friend struct detail_access;
-  [[maybe_unused]] char unit_ = 0;
   constexpr context() noexcept = default;
 
 public:
