@@ -341,7 +341,7 @@ int watch_signals(void (*arrived)() noexcept) {
     os::close_fd(fd);
     throw std::system_error(error, std::generic_category(), "rubato: signals cannot be watched");
   }
-  r.signals.set(fd); // its number reaches the reactor's thread as an event
+  r.signals.set(fd); // an event brings its number to the thread that takes the event
   return fd;
 }
 

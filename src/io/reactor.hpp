@@ -31,8 +31,8 @@ void end_waits(descriptor_slot& slot, int fd) noexcept;
 /// For stats(): by the coroutine whose wait an event has ended.
 void count_io_event() noexcept;
 
-/// From now on `arrived`, one function in the process, is called on the reactor's thread after
-/// raise_event_fd() of the eventfd that this returns. Throws std::system_error.
+/// From now on `arrived`, one function in the process, is called on any thread that takes the kernel's
+/// events, after raise_event_fd() of the eventfd that this returns. Throws std::system_error.
 [[nodiscard]] int watch_signals(void (*arrived)() noexcept);
 
 /// For accept(): takes one connection from the listener and closes it, with a descriptor that is kept for

@@ -24,8 +24,8 @@ struct call_state {
 };
 
 /// In the inbox of its seat, and in the caller's list; the last of the two owners frees it.
-struct copy final : task {
-  call_state* state;   // gone once the copy has run
+struct seat_call final : task {
+  call_state* state;   // gone once the call has run
   pool_thread* waiter; // the record outlives both
   std::size_t seat_index;
   bool kept = false; // by the caller, which runs it
@@ -33,7 +33,7 @@ struct copy final : task {
   flag dropped; ///< by a shutdown: the waiter is to run it
   references owners{2};
 
-  copy(call_state& s, std::size_t i) noexcept
+  seat_call(call_state& s, std::size_t i) noexcept
       : task(&run_or_drop)
       , state(&s)
       , waiter(s.waiter)
@@ -44,12 +44,12 @@ struct copy final : task {
 
   void run(pool_thread& t) noexcept {
     state->body(state->arg, seat_index, t);
-    pool_thread* const w = waiter; // read first: the caller may return after the last copy
+    pool_thread* const w = waiter; // read first: the caller may return after the last call
     if (state->left.arrive()) w->parker.unpark();
   }
 
   static void run_or_drop(task& base, thread_context* runner) noexcept {
-    auto& self = static_cast<copy&>(base);
+    auto& self = static_cast<seat_call&>(base);
     if (runner != nullptr) {
       if (self.claim()) self.run(thread_of(*runner));
     } else if (!self.begun.is_raised()) {
@@ -63,59 +63,59 @@ struct copy final : task {
   }
 };
 
-using copy_list = std::vector<std::unique_ptr<copy>>;
+using call_list = std::vector<std::unique_ptr<seat_call>>;
 
 /// One for each seat, in its inbox.
-copy_list queue_copies(pool_core& core, call_state& state, void (*prepare)(void*, std::size_t)) {
-  // A worker runs the copy for its own seat before it waits and leaves the seat. A guest leaves its seat to a
-  // worker, which runs that seat's copy.
+call_list queue_calls(pool_core& core, call_state& state, void (*prepare)(void*, std::size_t)) {
+  // A worker makes the call for its own seat before it waits and leaves the seat. A guest leaves its seat to
+  // a worker, which makes that seat's call.
   pool_thread const& me = *state.waiter;
   seat const* const own = me.worker.load(std::memory_order_relaxed) ? me.sits_on() : nullptr;
-  copy_list copies;
+  call_list calls;
   auto const held = life_of(core).hold(); // a snapshot: no seat opens or closes meanwhile
   std::size_t const n = size_of(core);
   prepare(state.arg, n);
-  copies.reserve(n);
-  for (std::size_t i = 0; i != n; ++i) copies.push_back(std::make_unique<copy>(state, i));
+  calls.reserve(n);
+  for (std::size_t i = 0; i != n; ++i) calls.push_back(std::make_unique<seat_call>(state, i));
   state.left.add(n);
   for (std::size_t i = 0; i != n; ++i)
     if (own != nullptr && own->index == i)
-      copies[i]->kept = true;
+      calls[i]->kept = true;
     else
-      queue_task(core, static_cast<std::uint16_t>(i), priority::normal, *copies[i]);
-  return copies;
+      queue_task(core, static_cast<std::uint16_t>(i), priority::normal, *calls[i]);
+  return calls;
 }
 
 void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
                void (*body)(void*, std::size_t, thread_context&), void* arg) {
   pool_thread& me = thread_of(*current);
   call_state state{body, arg, countdown<std::size_t>(), &me};
-  copy_list copies = queue_copies(core, state, prepare);
-  if (copies.empty()) return;
-  // The waiter first runs the copy for its own seat.
-  for (auto const& c : copies) {
+  call_list calls = queue_calls(core, state, prepare);
+  if (calls.empty()) return;
+  // The waiter first makes the call for its own seat.
+  for (auto const& c : calls) {
     if (!c->kept) continue;
     if (c->claim()) c->run(me);
     c->let_go(); // it is in no inbox
   }
-  auto const stranded = [&](copy const& c) {
+  auto const stranded = [&](seat_call const& c) {
     // No thread sits there and none can be called: only the waiter is left to run it.
+    // relaxed: the record is not followed, and no_thread_to_call() takes the lock under which a seat is left.
     return !c.begun.is_raised() &&
            (c.dropped.is_raised() || (queues_of(core)
                                               .seat_at(static_cast<unsigned>(c.seat_index))
-                                              .occupant.load(std::memory_order_acquire) == nullptr &&
+                                              .occupant.load(std::memory_order_relaxed) == nullptr &&
                                       threads_of(core).no_thread_to_call()));
   };
   auto const ended = [&] { return state.left.is_over(); };
   while (!ended()) {
     park_until(me, "broadcast", nullptr, [&] {
-      return ended() ||
-             std::any_of(copies.begin(), copies.end(), [&](auto const& c) { return stranded(*c); });
+      return ended() || std::any_of(calls.begin(), calls.end(), [&](auto const& c) { return stranded(*c); });
     });
-    for (auto const& c : copies)
+    for (auto const& c : calls)
       if (!ended() && stranded(*c) && c->claim()) c->run(me);
   }
-  for (auto& c : copies) c.release()->let_go();
+  for (auto& c : calls) c.release()->let_go();
 }
 
 } // namespace

@@ -419,7 +419,8 @@ private:
     state_.fetch_add(one_vacant - minus, std::memory_order_seq_cst);
   }
   void assign(seat* s, thread* t) noexcept {
-    // release: pairs with the monitor's look_at_backlog(), because it follows the pointer to a new record.
+    // release: pairs with the monitor's look_at_seat() and any_hidden(), which follow the pointer to a record
+    // that may be new.
     s->occupant.store(t, std::memory_order_release);
     // release: pairs with pool_thread::sits_on(), because an idle thread finds its seat there.
     t->place.store(s, std::memory_order_release);

@@ -1,7 +1,5 @@
-// Signals as events: a handler that counts them and raises an eventfd.
+// Signals as events: a handler that notes them and raises an eventfd.
 #pragma once
-
-#include <cstdint>
 
 namespace rubato::os {
 

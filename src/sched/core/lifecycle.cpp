@@ -128,7 +128,6 @@ void lifecycle::close_seats(unsigned first, unsigned last) noexcept {
   for (unsigned i = first; i != last; ++i) retire_seat(core_.queues.seat_at(i));
 }
 
-/// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
 void lifecycle::retire_seat(seat& s) noexcept {
   {
     auto const moving = core_.quiescence.begin_transit();
@@ -278,7 +277,6 @@ bool lifecycle::drop_stuck() noexcept {
   return core_.owned.drop_stuck() || routines;
 }
 
-/// Closes the pool if a shutdown was requested and nothing is left to do.
 void lifecycle::end_if_quiet() noexcept {
   // One thread looks, and again if more have come meanwhile: the next look sees what they did before.
   if (end_checks_.add(1) != 0) return;

@@ -238,7 +238,6 @@ void pool_core::notify() noexcept {
   if (size() == 0) call_outside_drivers(*this);
 }
 
-/// A seat has become vacant, or a thread idle: queued tasks must not depend on the thread that left.
 void pool_core::after_vacating(seat* s) noexcept {
   // The thread that closed the seat may have emptied it before this thread left.
   if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) life.retire_seat(*s);

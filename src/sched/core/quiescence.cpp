@@ -30,7 +30,6 @@ bool quiescence::sleep(std::uint32_t changes, std::chrono::steady_clock::time_po
   return true;
 }
 
-/// After a thread went idle, left or began to search: it may have been the last one that ran.
 void quiescence::tell_waiters() noexcept {
   if (!idle_threads_.no_thread_runs()) return;
   // Both pair with request_shutdown() and `announcement`: the thread that writes ending_ or announces itself

@@ -69,7 +69,7 @@ public:
   /// After the work that the timer's end made ready was queued. By a thread of the pool, or the one that
   /// ended it.
   void disarmed() noexcept;
-  /// A timer is due. By the monitor.
+  /// A timer is due. By the thread that fires it.
   void fired() noexcept { timers_fired_.add(1); }
   [[nodiscard]] bool any_armed() const noexcept { return state_.any_armed(); }
   [[nodiscard]] std::uint64_t timers_fired() const noexcept { return timers_fired_.get(); }

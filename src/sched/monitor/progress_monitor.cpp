@@ -175,7 +175,7 @@ bool progress_monitor::hides_work(pool_thread const& t) const noexcept {
 
 bool progress_monitor::any_hidden() const noexcept {
   for (unsigned i = 0, n = core_.size(); i < n && i < core_.queues.seats(); ++i) {
-    // acquire: as in look_at_backlog().
+    // acquire: as in look_at_seat().
     auto* const t =
         static_cast<pool_thread*>(core_.queues.seat_at(i).occupant.load(std::memory_order_acquire));
     if (t != nullptr && hides_work(*t)) return true;
@@ -241,7 +241,6 @@ void progress_monitor::send_relief(pool_thread* blocked) noexcept {
   }
 }
 
-/// Before `t` runs, or while it is idle and no other thread can call it.
 void progress_monitor::call_for_relief(pool_thread& t, pool_thread* blocked) noexcept {
   t.relieves = blocked;
   t.boundaries_then = blocked != nullptr ? blocked->boundaries.get() : boundaries_of_all_but(t);
@@ -291,7 +290,6 @@ finding progress_monitor::find_for_relief(pool_thread& t) noexcept {
   return {.queued = blocked != nullptr ? take(core_, t, priority::low) : take_aged(core_, t)};
 }
 
-/// Runs ready tasks, without a seat.
 void progress_monitor::relieve(pool_thread& t) noexcept {
   t.resting = false; // the monitor has counted it as active
   core_.quiescence.thread_began();

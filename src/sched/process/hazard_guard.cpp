@@ -27,10 +27,10 @@ constinit intrusive_list<hazard_record> records RUBATO_GUARDED_BY(list_mutex);
 // Part of its thread, without a destructor: it can be used until the very end.
 [[gnu::tls_model("initial-exec")]] thread_local constinit hazard_record mine;
 
-void unlist(hazard_record& v) noexcept {
+void unlist(hazard_record& record) noexcept {
   lock_guard const guard(list_mutex);
-  records.erase(v);
-  v.listed = false;
+  records.erase(record);
+  record.listed = false;
 }
 
 struct at_end_of_thread {
@@ -45,11 +45,11 @@ struct at_end_of_thread {
 };
 thread_local at_end_of_thread const here;
 
-void list(hazard_record& v) noexcept {
-  if (!v.ending) here.arm();
+void list(hazard_record& record) noexcept {
+  if (!record.ending) here.arm();
   lock_guard const guard(list_mutex);
-  records.push_front(v);
-  v.listed = true;
+  records.push_front(record);
+  record.listed = true;
 }
 
 } // namespace
@@ -69,8 +69,8 @@ hazard_guard::~hazard_guard() {
 void await_hazards(pool_core const& core) noexcept {
   auto const is_guarded = [&core] {
     lock_guard const guard(list_mutex);
-    for (hazard_record* v = records.front(); v != nullptr; v = records.after(*v))
-      for (auto const& where : v->guarded)
+    for (hazard_record* record = records.front(); record != nullptr; record = records.after(*record))
+      for (auto const& where : record->guarded)
         if (where.get() == &core) return true;
     return false;
   };

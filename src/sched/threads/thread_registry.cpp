@@ -209,7 +209,6 @@ void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexc
   core_.quiescence.wake_all(); // as in reclaim()
 }
 
-/// By the monitor, for a launching thread that is scheduled otherwise than new threads are to be.
 void thread_registry::make_now(pool_thread& t) noexcept {
   hazard_guard const here(core_); // the pool may end as soon as the thread runs, or was not made
   idle_set::call const c{.where = t.sits_on(), .sleeper = nullptr};
@@ -221,7 +220,6 @@ void thread_registry::make_now(pool_thread& t) noexcept {
   core_.quiescence.wake_all(); // open_seats() may wait, and join_all()
 }
 
-/// Waits until the monitor has made the threads that it is to make. It takes none of the caller's locks.
 void thread_registry::await_made() noexcept {
   core_.quiescence.await([this] { return to_make_.is_over(); });
 }
@@ -311,7 +309,6 @@ void thread_registry::join_ended() noexcept {
   }
 }
 
-/// Waits until all threads have ended. False: resize() has started the pool again.
 bool thread_registry::join_all() noexcept {
   for (;;) {
     if (pool_thread* const t = take_exited()) {
@@ -329,7 +326,6 @@ bool thread_registry::join_all() noexcept {
   }
 }
 
-/// The calling thread joins for a while. Throws std::system_error if too many are in already.
 pool_thread* thread_registry::enter() {
   pool_thread* const t = take_record(true, false);
   if (t == nullptr)

@@ -154,7 +154,6 @@ void run_task(pool_core& core, pool_thread& t, task& k) noexcept {
   k.exec(k, &t);
 }
 
-/// The end of a task: the worker hands its seat over if a thread that came back from a wait has none.
 void boundary(pool_core& core, pool_thread& t) noexcept {
   if (!core.idle_threads.has_unseated() || t.sits_on() == nullptr) return;
   core.queues.flush_lifo_slot(*t.sits_on());

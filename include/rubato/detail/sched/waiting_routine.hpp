@@ -20,8 +20,8 @@ protected:
 
 public:
   // The first two are called under the lock of its stripe, which the thread that moves a waiting routine
-  // takes before it lets go of it. Both say whether the caller has moved it, and then calls the function
-  // beneath.
+  // takes before it lets go of it. True: the caller has moved it, and calls go_on() after interrupt(),
+  // let_go() after withdraw().
 
   /// The pool drains: a wait for time ends.
   [[nodiscard]] virtual bool interrupt() noexcept = 0;
