@@ -424,6 +424,18 @@ TEST_P(channel_values, may_be_const) {
   EXPECT_EQ(c.try_receive(), kept);
 }
 
+/// A channel holds it as it is, unlike a `restricted`.
+struct without_address {
+  int value;
+  void operator&() const = delete; // NOLINT(google-runtime-operator)
+};
+
+TEST(channel_values, regression_may_be_trivial_and_have_no_address_operator) {
+  rubato::channel<without_address> c(1);
+  EXPECT_TRUE(c.try_send(without_address{1}));
+  EXPECT_EQ(c.try_receive()->value, 1);
+}
+
 TEST(channel_destruction, destroys_what_is_in_it) {
   leak_check const leaks;
   for (int const n : {0, 1, 7, 1'000}) {

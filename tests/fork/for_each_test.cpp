@@ -25,6 +25,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace rubato_test;
@@ -341,6 +342,19 @@ TEST(for_each, regression_asks_no_more_of_a_range_whose_iterator_has_thrown) {
                  std::out_of_range);
     ASSERT_EQ(past.steps_after, 0) << "round " << round;
   }
+}
+
+TEST(for_each, regression_takes_a_stream_of_bools) {
+  rubato::pool pool(1);
+  int called = 0;
+  auto const all_forms = [&](auto&& f) {
+    std::istringstream text("1 0 1 1 0");
+    rubato::for_each(pool, std::views::istream<bool>(text), f);
+  };
+  all_forms([&](bool b) { called += b ? 1 : 10; });
+  all_forms([&](bool& b) { called += std::exchange(b, false) ? 1 : 10; });
+  all_forms([&](bool&& b) { called += b ? 1 : 10; });
+  EXPECT_EQ(called, 3 * 23);
 }
 
 } // namespace

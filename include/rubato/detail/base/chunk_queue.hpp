@@ -71,7 +71,7 @@ public:
   }
 
   void pop() noexcept {
-    std::destroy_at(&front());
+    std::destroy_at(std::addressof(front()));
     ++begin_;
     if (--size_ == 0) {
       begin_ = end_ = 0;

@@ -28,7 +28,9 @@ class iterator_source {
   static constexpr bool keeps_iterators = std::ranges::forward_range<R&>;
   using iterator = std::ranges::iterator_t<R&>;
   using element = std::ranges::range_value_t<R&>;
-  using kept = std::conditional_t<keeps_iterators, iterator, element>;
+  struct item { // a vector of plain bools would pass proxies on
+    std::conditional_t<keeps_iterators, iterator, element> kept;
+  };
 
   std::mutex mutex_; // user code runs under it: the iterator's own
   iterator next_;
@@ -44,7 +46,7 @@ public:
   /// stopped.
   template<class Stopped, class F>
   void drain(Stopped stopped, F&& f) {
-    std::vector<kept> chunk;
+    std::vector<item> chunk;
     for (std::size_t want = 1;;) {
       if (stopped()) throw cancelled();
       chunk.clear();
@@ -52,13 +54,13 @@ public:
       if (chunk.empty()) return;
       std::int64_t const begin = tick_count();
       try {
-        for (auto& k : chunk) {
+        for (item& i : chunk) {
           if constexpr (keeps_iterators)
-            f(*k);
+            f(*i.kept);
           else if constexpr (Lvalues)
-            f(k);
+            f(i.kept);
           else
-            f(std::move(k));
+            f(std::move(i.kept));
         }
       } catch (...) {
         std::lock_guard const guard(mutex_);
@@ -72,15 +74,15 @@ public:
   }
 
 private:
-  void pull(std::vector<kept>& chunk, std::size_t want) {
+  void pull(std::vector<item>& chunk, std::size_t want) {
     std::lock_guard const guard(mutex_);
     for (; want != 0 && !ended_; --want) {
       bool const ended = std::exchange(ended_, true); // remains true if the iterator throws
       if (next_ == end_) return;
       if constexpr (keeps_iterators)
-        chunk.push_back(next_);
+        chunk.push_back({next_});
       else
-        chunk.push_back(*next_);
+        chunk.push_back({static_cast<element>(*next_)});
       ++next_;
       ended_ = ended;
     }
