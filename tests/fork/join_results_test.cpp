@@ -235,4 +235,23 @@ TEST(join_results, regression_of_callables_that_are_small_and_can_only_be_moved)
   EXPECT_EQ(a + b, 3);
 }
 
+TEST(join_results, regression_may_be_rvalue_references) {
+  rubato::pool pool(2);
+  std::string a = "a", b = "b";
+  auto const first = [&]() -> std::string&& { return std::move(a); };
+  auto const second = [&]() -> std::string&& { return std::move(b); };
+  auto const check = [&] {
+    auto&& both = rubato::join(first, second);
+    static_assert(std::is_same_v<decltype(both.first), std::string&&>);
+    EXPECT_EQ(std::addressof(both.first), std::addressof(a));
+    EXPECT_EQ(std::addressof(both.second), std::addressof(b));
+  };
+  pool.run(check);
+  check(); // on the slow path
+  static_assert(std::is_same_v<decltype(pool.run(first)), std::string&&>);
+  std::string const moved = pool.run(first);
+  EXPECT_EQ(moved, "a");
+  EXPECT_EQ(a, "");
+}
+
 } // namespace

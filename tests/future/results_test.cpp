@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -110,6 +111,15 @@ TEST(results, regression_a_pool_asks_those_to_end_that_are_just_ending) {
     for (rubato::future<void>& f : all)
       f.wait(); // some are broken off: no thread of the pool could have released them
   }
+}
+
+TEST(results, regression_may_be_rvalue_references) {
+  rubato::pool pool(1);
+  std::string text = "text";
+  rubato::future<std::string&&> f = pool.spawn([&]() -> std::string&& { return std::move(text); });
+  std::string const moved = f.get();
+  EXPECT_EQ(moved, "text");
+  EXPECT_EQ(text, "");
 }
 
 } // namespace

@@ -90,7 +90,8 @@ public:
   void fill(F&& make) noexcept {
     try {
       if constexpr (is_reference) {
-        std::construct_at(&self().storage().value, std::addressof(invoke_any(std::forward<F>(make))));
+        auto&& made = invoke_any(std::forward<F>(make));
+        std::construct_at(&self().storage().value, std::addressof(made));
       } else {
         ::new (static_cast<void*>(std::addressof(self().storage().value)))
             stored(invoke_value(std::forward<F>(make)));

@@ -194,9 +194,10 @@ public:
       bool failed = false;
       try {
         // Not in a function of its own: see joined_call::stayed().
-        if constexpr (std::is_reference_v<typename pair::first_type>)
-          a.room.value = std::addressof(call::template stayed<F>(f.get(), me));
-        else
+        if constexpr (std::is_reference_v<typename pair::first_type>) {
+          auto&& made = call::template stayed<F>(f.get(), me);
+          a.room.value = std::addressof(made);
+        } else
           ::new (static_cast<void*>(std::addressof(a.room.value)))
               stored(call::template stayed<F>(f.get(), me));
       } catch (...) {
