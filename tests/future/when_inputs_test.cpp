@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -261,6 +262,34 @@ TEST_P(inputs_of_when, regression_a_failure_of_tasks_awaits_begun_work_of_argume
     EXPECT_TRUE(ended);
     ended = true;
   }
+}
+
+TEST(inputs_of_when, regression_shared_ones_may_be_const) {
+  std::vector<rubato::shared_future<int>> const all = {rubato::make_ready_future(1).share(),
+                                                       rubato::make_ready_future(2).share()};
+  EXPECT_EQ(rubato::when_all(all).get(), (std::vector{1, 2}));
+  EXPECT_EQ(rubato::when_any(all).get().value, 1);
+  EXPECT_TRUE(all[0].valid());
+}
+
+TEST(inputs_of_when, regression_an_invalid_one_leaves_the_others_as_they_are) {
+  rubato::promise<int> p;
+  std::stop_token const told = p.token();
+  std::vector<rubato::future<int>> all(2); // the second is invalid
+  all[0] = p.get_future();
+  auto const refused = [](auto f) { return async_test::outcome_of(f) == outcome::no_state; };
+  EXPECT_TRUE(refused([&] { return rubato::when_all(std::move(all[0]), std::move(all[1])); }));
+  EXPECT_TRUE(refused([&] { return rubato::when_any(std::move(all[0]), std::move(all[1])); }));
+  EXPECT_TRUE(refused([&] { return rubato::when_all(std::move(all)); }));
+  EXPECT_TRUE(refused([&] { return rubato::when_any(std::move(all)); }));
+  ASSERT_TRUE(all[0].valid()); // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_FALSE(told.stop_requested());
+
+  // A view that makes its futures has no place to leave them in: they are dropped.
+  auto made = std::views::transform(all, [](rubato::future<int>& f) { return std::move(f); });
+  EXPECT_TRUE(refused([&] { return rubato::when_all(made); }));
+  EXPECT_TRUE(told.stop_requested());
+  p.set_value(1);
 }
 
 } // namespace

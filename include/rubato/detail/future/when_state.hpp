@@ -289,6 +289,11 @@ inline constexpr bool is_some_future =
     is_future<std::remove_cvref_t<A>>::value || is_shared_future<std::remove_cvref_t<A>>::value;
 
 template<class F>
+void check_input(F const& f) {
+  if (!f.valid()) throw_no_state("rubato: when_all() or when_any() of a future that has no state");
+}
+
+template<class F>
 void put_input(when_input& g, F&& f) {
   using type = std::remove_cvref_t<F>;
   using value = typename type::value_type;
@@ -296,7 +301,6 @@ void put_input(when_input& g, F&& f) {
       is_future<type>::value || std::is_void_v<value> || std::is_reference_v<value> ||
           std::is_copy_constructible_v<value>,
       "rubato: when_all() and when_any() copy the value of a shared_future, and this one cannot be copied");
-  if (!f.valid()) throw_no_state("rubato: when_all() or when_any() of a future that has no state");
   g.owned = is_future<type>::value;
   if constexpr (is_future<type>::value)
     g.source = std::move(future_access::state(f));
@@ -306,6 +310,7 @@ void put_input(when_input& g, F&& f) {
 
 template<class... Fs>
 auto inputs_of(Fs&&... fs) {
+  (check_input(fs), ...); // before the first is moved from
   tuple_inputs<typename std::remove_cvref_t<Fs>::value_type...> in;
   std::size_t i = 0;
   (put_input(in[i++], std::forward<Fs>(fs)), ...);
@@ -315,16 +320,19 @@ auto inputs_of(Fs&&... fs) {
 template<class Range>
 auto inputs_of_range(Range&& range) {
   using element = std::ranges::range_value_t<Range>;
+  using taken = std::conditional_t<is_shared_future<element>::value, element const&, element&&>;
+  // A view that makes its futures as it is read is read once.
+  if constexpr (std::ranges::forward_range<Range> &&
+                std::is_lvalue_reference_v<std::ranges::range_reference_t<Range>>)
+    for (auto const& f : range) check_input(f); // before the first is moved from
+  std::vector<element> all;                     // if this throws, it drops what it has taken
+  if constexpr (std::ranges::sized_range<Range>) all.reserve(std::ranges::size(range));
+  for (auto&& f : range) all.push_back(static_cast<taken>(f));
+  for (element const& f : all) check_input(f);
   range_inputs<typename element::value_type> in;
-  std::vector<when_input> grown;
-  if constexpr (std::ranges::sized_range<Range>) grown.reserve(std::ranges::size(range));
-  for (auto&& f : range) {
-    grown.emplace_back();
-    put_input(grown.back(), static_cast<element&>(f));
-  }
-  in.count = grown.size();
+  in.count = all.size();
   in.all = std::make_unique<when_input[]>(in.count);
-  std::ranges::move(grown, in.all.get());
+  for (std::size_t i = 0; i != in.count; ++i) put_input(in.all[i], std::move(all[i]));
   return in;
 }
 
