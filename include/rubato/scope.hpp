@@ -104,8 +104,8 @@ public:
 namespace detail {
 
 struct with_scope_fn : pool_forms<with_scope_fn> {
-  /// Calls f(scope&), waits for all tasks of the scope and returns f's result. A task or future that f
-  /// returns is awaited.
+  /// Calls f(scope&), or f(std::stop_token, scope&) if f accepts a token, waits for all tasks of the scope
+  /// and returns f's result. A task or future that f returns is awaited.
   ///
   /// The first exception, of f or of a task, stops the whole scope: no further task begins, tokens show the
   /// stop, and waits end early, also in f, with `cancelled` or with a value that says so. Waits for borrowed
@@ -119,10 +119,10 @@ struct with_scope_fn : pool_forms<with_scope_fn> {
 };
 
 struct with_async_scope_fn : pool_forms<with_async_scope_fn> {
-  /// co_await with_async_scope(f, args...): calls f(scope&, args...), which returns a task, awaits that task
-  /// and then all tasks of the scope, and yields f's result. Exceptions as in with_scope(). It blocks no
-  /// worker. f and the arguments are decay-copied and live until the end. If a pool is given, the scope's
-  /// tasks run there; f runs where it is awaited.
+  /// co_await with_async_scope(f, args...): calls f(scope&, args...), with a stop token first if f accepts
+  /// one. f returns a task. Awaits that task and then all tasks of the scope, and yields f's result.
+  /// Exceptions as in with_scope(). It blocks no worker. f and the arguments are decay-copied and live until
+  /// the end. If a pool is given, the scope's tasks run there; f runs where it is awaited.
   template<class F, class... Args>
   static auto on(pool* where, F&& f, Args&&... args);
 };

@@ -345,7 +345,7 @@ void wait_until_ended(scope_core& s) noexcept {
 }
 
 void wait_in_scope(scope_core& s) {
-  if (s.is_async() && this_trampoline().running != nullptr)
+  if (s.is_async())
     throw std::logic_error(
         "rubato: wait() would block a worker in a scope of with_async_scope(); co_await join()");
   wait(s);

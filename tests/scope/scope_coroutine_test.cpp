@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -412,6 +413,35 @@ TEST(scopes_of_coroutines, regression_a_stopped_scope_does_not_wait_for_what_has
     co_return;
   };
   EXPECT_EQ(async_test::failure_of([&] { pool.block_on(rubato::with_async_scope(body)); }), 1);
+}
+
+TEST(scopes_of_coroutines, regression_that_do_not_block_give_a_token_to_a_function_that_takes_one) {
+  rubato::pool pool(1);
+  auto const body = [](std::stop_token token, rubato::scope& s, int n) -> rubato::task<int> {
+    bool const before = token.stop_requested();
+    s.request_stop();
+    co_return !before && token.stop_requested() ? n : 0;
+  };
+  EXPECT_EQ(pool.block_on(rubato::with_async_scope(body, 7)), 7);
+  auto const count = [](auto&&... args) -> rubato::task<std::size_t> { co_return sizeof...(args); };
+  EXPECT_EQ(pool.block_on(rubato::with_async_scope(count)), 2U);
+}
+
+TEST(scopes_of_coroutines, regression_that_do_not_block_cannot_be_waited_for_by_a_thread) {
+  rubato::pool pool(1);
+  auto const body = [](rubato::scope& s) -> rubato::task<bool> {
+    bool refused = false;
+    std::thread waiter([&] {
+      try {
+        s.wait();
+      } catch (std::logic_error const&) {
+        refused = true;
+      }
+    });
+    waiter.join();
+    co_return refused;
+  };
+  EXPECT_TRUE(pool.block_on(rubato::with_async_scope(body)));
 }
 
 } // namespace

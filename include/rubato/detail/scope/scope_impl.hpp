@@ -5,7 +5,6 @@
 #include "rubato/task.hpp"
 
 #include <exception>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -38,13 +37,13 @@ struct scope_access {
 
   template<class F, class... Args>
   static constexpr bool returns_task() {
-    if constexpr (std::is_invocable_v<F, Args...>)
-      return is_task<std::invoke_result_t<F, Args...>>::value;
+    if constexpr (fits<F, Args...>)
+      return is_task<call_result_t<F, Args...>>::value;
     else
       return false;
   }
   template<class F, class... Args>
-  using result_t = typename flattened<std::invoke_result_t<F&, scope&, Args...>>::type;
+  using result_t = brought_t<F&, scope&, Args...>;
 
   template<class F, class... Args>
   static rubato::task<result_t<F, Args...>> run_async(pool* where, F f, Args... args) {
@@ -57,7 +56,7 @@ struct scope_access {
     std::exception_ptr error;
     self.stops_with(core.stop());
     try {
-      auto body = std::invoke(f, s, std::move(args)...);
+      auto body = call(*current, f, s, std::move(args)...);
       if constexpr (std::is_void_v<result_t<F, Args...>>) {
         co_await std::move(body);
         result.emplace();
