@@ -207,7 +207,7 @@ public:
   template<class F>
   auto spawn_on(unsigned seat, F&& f);
   /// As spawn(), for code that needs a std::future. Dropping that future stops nothing. A task must not wait
-  /// for it, because the wait would keep the task's seat. Two allocations.
+  /// for it, because the wait would keep the task's seat. Four allocations.
   template<class F, class... Args>
   auto submit(F&& f, Args&&... args);
   /// Runs a task, or waits for a future or any other awaitable, and returns its result or throws its

@@ -382,10 +382,7 @@ def owned_tasks(core):
     for i in range(stripes.type.strip_typedefs().range()[1] + 1):
         r = stripes[i]["tasks"]["first_"]
         while int(r) != 0:
-            offset = int(r["offset_"])
-            if offset >= 1 << 30:  # 31 bits, and it may lie before the work
-                offset -= 1 << 31
-            yield gdb.Value(int(r) - offset).cast(kind)
+            yield gdb.Value(int(r) - int(r["offset_"])).cast(kind)
             r = r["next_"]
 
 

@@ -191,8 +191,8 @@ struct brought_if_fits<F, Args...> {
 template<class F, class... Args>
 using brought_if_fits_t = typename brought_if_fits<F, Args...>::type;
 
-/// Runs a task on the calling thread's own pool, and waits. Defined in child_job.hpp, which every user of a
-/// task includes.
+/// Runs a task on the calling thread's own pool, and waits. Defined in task_impl.hpp, which task.hpp
+/// includes, as every user of a task does.
 template<class T>
 T run_task(thread_context& me, rubato::task<T>&& t);
 /// Waits for the result, even if a stop is requested. Defined in future_impl.hpp.
