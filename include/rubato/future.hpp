@@ -30,11 +30,6 @@
 
 namespace rubato {
 
-template<class T>
-class shared_future;
-template<class T>
-class promise;
-
 namespace detail {
 
 /// The common part of future and shared_future.

@@ -218,7 +218,7 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
     if (is_listed()) owned_tasks_of(*home()).remove(*this);
     seat.set(any_seat);
     displaced.set(queued.is_queued()); // see offer()
-    settle(to);
+    set_home(to);
   }
   pool_core& there = *home();
   std::uint16_t const where = seat.get();

@@ -47,7 +47,7 @@ void group_member_task::dispose() noexcept {
 coroutine_task* group_member::go_away(pool_core& where) noexcept {
   try {
     coroutine_task* const a = make_in_slab<group_member_task>(*this, group_->around_);
-    a->settle(&where);
+    a->set_home(&where);
     return a;
   } catch (std::bad_alloc const&) {
     never_ends(std::current_exception());

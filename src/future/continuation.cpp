@@ -26,7 +26,7 @@ void queue_continuation(future_state& c, future_state& source, bool just_made) n
       if (home != current->core) there.emplace(*home);
     }
   }
-  c.settle(home);
+  c.set_home(home);
   std::uint16_t const seat = c.seat.get();
   priority const p = c.queued.offer_first(); // from now on another thread may claim it
   queue_task(*home, seat, p, c);
@@ -36,7 +36,7 @@ void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chose
   c.hold();                        // it may run and end meanwhile
   state_ref const held(&c);        // let go after the guard: it may destroy objects of the user
   hazard_guard const here(wanted); // it is alive as long as `r` is listed there
-  c.settle(chosen || current->core == nullptr ? &wanted : current->core);
+  c.set_home(chosen || current->core == nullptr ? &wanted : current->core);
   offer(c);
   leave_owned_tasks(wanted, r);
 }

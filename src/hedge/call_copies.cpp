@@ -206,7 +206,7 @@ call_copies::call_copies(pool_core& core, call_kind k, race_options const& o, bo
     , copies_(std::make_unique<call_copy[]>(count_))
     , delays_(*this, &call_copies::send_next)
     , limit_(*this, &call_copies::ring) {
-  settle(&core);
+  set_home(&core);
   for (std::uint32_t i = 0; i != count_; ++i) {
     copies_[i].call = this;
     copies_[i].number = i;

@@ -189,7 +189,7 @@ bool was_lost_in_fork(future_state const& s) noexcept {
 }
 
 void spawn_state(pool_core& c, future_state& s) noexcept {
-  s.settle(&c);
+  s.set_home(&c);
   std::uint16_t const seat = s.seat.get(); // read before: once offered, another thread may run it
   queue_task(c, seat, s.queued.offer_first(), s, made_ready_by::call);
 }

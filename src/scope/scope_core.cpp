@@ -23,13 +23,6 @@ stop_scope* stop_in_force(thread_context& m, pool_core& core) noexcept {
 
 } // namespace
 
-std::stop_token current_token(thread_context& me) noexcept {
-  if (me.core == nullptr) return {}; // blocking() outside any pool
-  auto const* const s = static_cast<stop_scope const*>(me.chain.token());
-  std::stop_token const outermost = me.core->life.stop_token();
-  return s != nullptr ? s->token(outermost) : outermost;
-}
-
 scope_core::scope_core(pool_core& core, thread_context& opener, lifetime l)
     : child_source(opener.core == &core ? thread_of(opener) : core.external_scopes)
     , around_(l == lifetime::enclosed ? stop_in_force(opener, core) : nullptr)

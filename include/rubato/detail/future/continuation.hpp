@@ -13,12 +13,6 @@
 
 namespace rubato {
 
-class pool;
-template<class T>
-class shared_future;
-template<class T>
-class promise;
-
 namespace detail {
 
 /// Of make_ready_future(): the future's type follows from the value's type.
@@ -242,7 +236,7 @@ public:
   template<class F>
   continuation(state_ref source, bool owns, F&& f)
       : continuation(&queue, std::move(source), owns, std::forward<F>(f)) {
-    this->settle(
+    this->set_home(
         this->source().home()); // the pool where it will most likely run, for threads that wait for it early
   }
   /// Called once, right after construction: from now on it may run.
@@ -297,7 +291,7 @@ public:
       : base(&queue, std::move(source), owns, std::forward<F>(f))
       , wanted_(wanted)
       , chosen_(chosen) {
-    this->settle(&wanted);
+    this->set_home(&wanted);
   }
   /// Appends it to `source`; empty: it may begin at once. What waits before it gets its class, unless its own
   /// is lower.

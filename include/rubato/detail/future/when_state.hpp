@@ -42,8 +42,6 @@ value_of<T> value_from(when_input& g) {
 /// Inputs of different types.
 template<class... Ts>
 struct tuple_inputs {
-  template<class I>
-  using type_at = std::tuple_element_t<I::value, std::tuple<std::type_identity<Ts>...>>;
   using all_type = std::tuple<value_of<Ts>...>;
   using any_type = std::variant<value_in_std<Ts>...>;
 
@@ -109,7 +107,7 @@ protected:
       g.fire = &input_ended;
       g.target = this;
       g.index = i;
-      if (this->home() == nullptr) this->settle(g.source->home()); // its likely pool
+      if (this->home() == nullptr) this->set_home(g.source->home()); // its likely pool
     }
   }
 

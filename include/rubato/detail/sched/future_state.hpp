@@ -175,7 +175,7 @@ public:
   /// guard_if_there().
   [[nodiscard]] pool_core* home() const noexcept { return home_.get(); }
   /// Called before the state is queued, which publishes the pool.
-  void settle(pool_core* c) noexcept { home_.set(c); }
+  void set_home(pool_core* c) noexcept { home_.set(c); }
 
   [[nodiscard]] bool done() const noexcept { return waiters.closed(); }
   [[nodiscard]] bool has_failed() const noexcept { return holds == outcome::error; }
