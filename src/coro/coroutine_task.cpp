@@ -92,13 +92,9 @@ bool drop_stale_task(task& k, pool_core& where) noexcept {
                                             : requeue_entry::drop_if_stale(k);
 }
 
-bool coroutine_task::waits_again() noexcept {
-  wait_operation* const s = waits_on_.get(); // its own: it is being resumed
-  return s != nullptr && s->waits_again();
-}
-
 void coroutine_task::resume(thread_context& runner) noexcept {
-  if (waits_again()) return; // it may run elsewhere by now
+  wait_operation* const s = waits_on_.get();   // its own: it is being resumed
+  if (s != nullptr && s->wait_again()) return; // it may run elsewhere by now
   bool finished = false;
   {
     token_in_force const token(runner.chain, scope_);
@@ -142,7 +138,7 @@ void coroutine_task::destroy() noexcept {
   hold();
   state_ref const held(this);
   // The wait operation may be a part of an object that outlives the task, such as a generator.
-  if (wait_operation* const s = waits_on_.clear()) static_cast<void>(s->retire());
+  if (wait_operation* const s = waits_on_.clear()) s->retire();
   scope_ = &stop; // the scope in force may be in a frame
   fail(broken_promise());
   destroy_inner_frames();
@@ -259,12 +255,12 @@ bool wait_operation::suspend(std::coroutine_handle<> h, bool is_ours) {
     a.waits_on_.clear();
     throw;
   }
-  if (inserted && (stays_inserted() || waits_again())) return true;
+  if (inserted && (stays_inserted() || wait_again())) return true;
   a.waits_on_.clear();
   return false;
 }
 
-bool wait_operation::waits_again() noexcept {
+bool wait_operation::wait_again() noexcept {
   while (!state_.was_stopped()) {
     state_.start_again();
     if (!insert_again()) return false;

@@ -44,24 +44,22 @@ void group_member_task::dispose() noexcept {
 }
 
 /// Null: there is no memory, and the member has failed with that.
-coroutine_task* group_member::go_away(pool_core& where) noexcept {
+coroutine_task* group_member::make_task(pool_core& where) noexcept {
   try {
     coroutine_task* const a = make_in_slab<group_member_task>(*this, group_->around_);
     a->set_home(&where);
     return a;
   } catch (std::bad_alloc const&) {
-    never_ends(std::current_exception());
+    broken_ = std::current_exception();
     group_->ended(*this);
     return nullptr;
   }
 }
 
-void group_member::never_ends(std::exception_ptr why) noexcept { broken_ = std::move(why); }
-
 void group_member::queue() noexcept {
   pool_core& where = *group_->of_.home();
   std::uint16_t const seat = group_->of_.seat.get();
-  if (coroutine_task* const a = go_away(where)) {
+  if (coroutine_task* const a = make_task(where)) {
     a->seat.set(seat);
     spawn_state(where, *a);
   }
@@ -74,7 +72,7 @@ void group_member::run_elsewhere(latent_job& base, thread_context& runner) {
   // coroutine has forked since.
   token_in_force const token(runner.chain, &self.group_->around_);
   // On the runner's pool: the coroutine may be moving at this moment.
-  if (coroutine_task* const a = self.go_away(*runner.core)) a->resume(runner);
+  if (coroutine_task* const a = self.make_task(*runner.core)) a->resume(runner);
 }
 
 void fork_group::start(group_member& s) noexcept {
@@ -132,7 +130,7 @@ void fork_group::go_on() noexcept {
     wait_for_others();
 }
 
-/// Is there a member that is to run here now?
+/// Takes the next member to run here. False: none is left.
 inline bool fork_group::find_next() noexcept {
   if (next_ == 0 && count_ != 0) {
     here_ = &all_[0];
@@ -168,7 +166,7 @@ inline bool fork_group::find_next() noexcept {
 
 /// The member was stopped before it began.
 [[gnu::noinline, gnu::cold]] void fork_group::pass_over() noexcept {
-  here_->never_ends(cancelled_error());
+  here_->broken_ = cancelled_error();
   note(*here_);
 }
 
@@ -182,10 +180,8 @@ inline bool fork_group::find_next() noexcept {
 [[gnu::noinline, gnu::cold]] void fork_group::note(group_member const& s) noexcept {
   bool const failed = s.has_failed();
   auto const index = static_cast<std::uint32_t>(&s - all_);
-  if (failed) {
-    // The group stays until this one is counted as ended, so it can be stopped.
-    if (first_failed_.claim(index) && outer_ != nullptr) around_.request_stop();
-  }
+  // The group stays until this one is counted as ended, so it can be stopped.
+  if (failed && first_failed_.claim(index) && outer_ != nullptr) around_.request_stop();
   if (race_ != nullptr) race_->note(index, !failed);
 }
 

@@ -171,7 +171,7 @@ bool scope_joiner::insert() noexcept {
 }
 
 void scope_joiner::await_resume() {
-  static_cast<void>(retire());
+  retire();
   { // the thread that ended the wait has released the lock before the scope ends
     lock_guard const guard(scope_.mutex_);
   }

@@ -131,7 +131,7 @@ struct world {
     wait& w = **frame;
     if (Mutant != mutant::writes_late) leaf.set(1);
     waits_on.set(w);
-    if (!list.add(w) || (!settle(w) && !waits_again(w))) go_on(false);
+    if (!list.add(w) || (!settle(w) && !wait_again(w))) go_on(false);
     if (Mutant == mutant::writes_late) leaf.set(1);
   }
   bool settle(wait& w) {
@@ -140,8 +140,8 @@ struct world {
     else
       return w.state.settle(w.remover());
   }
-  /// As wait_operation::waits_again() does.
-  bool waits_again(wait& w) {
+  /// As wait_operation::wait_again() does.
+  bool wait_again(wait& w) {
     while (may_retry && !w.state.was_stopped()) {
       w.state.start_again();
       if (!list.add(w)) return false;
@@ -151,7 +151,7 @@ struct world {
   }
   /// As coroutine_task::resume() does, and then the coroutine.
   void resume(bool in_stop) {
-    if (waits_again(*waits_on.get())) return;
+    if (wait_again(*waits_on.get())) return;
     go_on(in_stop);
   }
   void go_on(bool in_stop) {

@@ -11,10 +11,6 @@
 
 namespace rubato::detail {
 
-/// The result of awaiting an A.
-template<class A>
-using awaited_t = decltype(make_awaiter(std::declval<A>()).await_resume());
-
 /// A task stays as it is.
 template<class T>
 [[nodiscard]] rubato::task<T> as_task(rubato::task<T>&& t) {
@@ -47,13 +43,6 @@ template<class A>
     co_return co_await std::move(own);
   }(std::forward<A>(a));
 }
-
-/// Waits until that state has its result, even if the coroutine is stopped.
-struct end_of_work final : result_wait {
-  explicit end_of_work(future_state& s) noexcept
-      : result_wait(s, ends::with_children) {}
-  void await_resume() noexcept { static_cast<void>(retire()); }
-};
 
 /// An argument of when_all() beside tasks: when it is stopped, it ends after the future's work has ended.
 template<class A>

@@ -22,8 +22,6 @@ namespace rubato {
 
 namespace detail {
 
-template<class F>
-class coroutine_job;
 template<class T>
 class task_awaiter;
 
@@ -48,16 +46,14 @@ concept awaitable =
     };
 
 /// Passes control to the awaiting coroutine when a coroutine ends. Empty, because every frame contains it.
-struct final_awaiter {
-  [[nodiscard]] static bool await_ready() noexcept { return false; }
+struct final_awaiter : std::suspend_always {
   template<class P>
   void await_suspend(std::coroutine_handle<P> ended) const noexcept {
     std::coroutine_handle<> const continuation = ended.promise().continuation();
     trampoline& t = this_trampoline();
     t.next = continuation;
-    t.finished = continuation == nullptr; // h was the coroutine task's outermost coroutine
+    t.finished = continuation == nullptr; // it was the coroutine task's outermost coroutine
   }
-  void await_resume() const noexcept {}
 };
 
 template<class A>
@@ -143,10 +139,8 @@ public:
   [[nodiscard]] std::coroutine_handle<> continuation() const noexcept {
     return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(awaited_by_ & ~low_bits));
   }
-  void awaited_by(std::coroutine_handle<> h) noexcept {
-    awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address());
-  }
-  /// The same, for an awaiting coroutine whose frame contains this one's owner.
+  void not_awaited() noexcept { awaited_by_ = 0; }
+  /// The awaiting coroutine is h, whose frame contains this one's owner.
   template<class P>
   void owned_by(std::coroutine_handle<P> h) noexcept {
     awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address()) | (is_found_in<P> ? owned : 0);
@@ -270,7 +264,7 @@ struct task_access {
   [[nodiscard]] static auto unbegun(rubato::task<T> const& t) {
     if (!t.valid()) throw_no_state("rubato: an empty task cannot be run");
     auto const h = t.frame_.get();
-    if (h.promise().continuation() != nullptr || h.done())
+    if (h.promise().continuation() != nullptr)
       throw std::logic_error("rubato: a task is run again that has been awaited before");
     return h;
   }
@@ -303,6 +297,14 @@ public:
   [[nodiscard]] bool await_ready() const noexcept { return state_.done(); }
 };
 
+/// Waits until that state has its result, even if the coroutine is stopped.
+class end_of_work final : public result_wait {
+public:
+  explicit end_of_work(future_state& s) noexcept
+      : result_wait(s, ends::with_children) {}
+  ~end_of_work() { retire(); }
+};
+
 /// Awaits a future or a shared future.
 template<class Future>
 class future_awaiter final : public result_wait {
@@ -328,10 +330,8 @@ public:
 /// pool.
 struct hop {
   struct promise_type : coroutine_frame {
-    struct ender {
-      [[nodiscard]] static bool await_ready() noexcept { return false; }
+    struct ender : std::suspend_always {
       void await_suspend(std::coroutine_handle<promise_type> h) const noexcept { h.promise().end(); }
-      void await_resume() const noexcept {}
     };
 
     coroutine_task* back = nullptr;
@@ -412,16 +412,15 @@ struct awaiter_ref {
 /// Moves the task to the back of a queue.
 struct [[nodiscard(
     "yield() and resume_on() do nothing unless they are awaited: co_await them")]] requeue_awaiter
-    : own_awaitable {
+    : own_awaitable,
+      std::suspend_always {
   pool_core* to; ///< null: the task's present pool
   explicit requeue_awaiter(pool_core* c) noexcept
       : to(c) {}
-  [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
   void await_suspend(std::coroutine_handle<P> h) const {
     this_trampoline().running->requeue(h, P::template is_found_in<P>, to);
   }
-  void await_resume() const noexcept {}
 };
 
 template<class A>
@@ -441,12 +440,15 @@ auto make_awaiter(A&& a) {
     return foreign_awaiter<A>(static_cast<A&&>(a));
 }
 
+/// The result of awaiting an A.
+template<class A>
+using awaited_t = decltype(make_awaiter(std::declval<A>()).await_resume());
+
 /// Converts any awaitable, which must outlive the task, to a task.
 template<class A>
-struct awaiting {
-  using result = decltype(make_awaiter(std::declval<A>()).await_resume());
-  static rubato::task<result> make(A&& a) { co_return co_await static_cast<A&&>(a); }
-};
+rubato::task<awaited_t<A>> await_borrowed(A&& a) {
+  co_return co_await static_cast<A&&>(a);
+}
 
 } // namespace detail
 

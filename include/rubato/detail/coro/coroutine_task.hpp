@@ -51,7 +51,6 @@ class coroutine_task : public future_state, owned_task {
   pinned_ptr<wait_operation> waits_on_; ///< in one of its frames
 
   void settle_in() noexcept;
-  [[nodiscard]] bool waits_again() noexcept;
   void flush() noexcept;
   void destroy_inner_frames() noexcept;
 
@@ -151,7 +150,7 @@ public:
 
   // For the coroutine task that waits.
   /// It is about to resume. True: it did not get what it waits for, and waits again.
-  [[nodiscard]] bool waits_again() noexcept;
+  [[nodiscard]] bool wait_again() noexcept;
   /// Takes it out of its list, when no thread runs in the pool. False: it ends by itself, or has ended.
   [[nodiscard]] bool withdraw() noexcept {
     return !structured_ && state_.withdraw([this] { return remove(); });
@@ -159,6 +158,8 @@ public:
   /// From await_resume and from the derived class's destructor: when it returns, no other thread refers to
   /// this. True: a stop request has ended the wait.
   bool retire() noexcept;
+  /// Of a wait without a result.
+  void await_resume() noexcept { retire(); }
 };
 
 } // namespace rubato::detail

@@ -55,8 +55,7 @@ class group_member final : public latent_job {
   std::exception_ptr broken_;                 ///< the exception of a task that never began or was destroyed
 
   static void run_elsewhere(latent_job& base, thread_context& runner);
-  [[nodiscard]] coroutine_task* go_away(pool_core& where) noexcept;
-  void never_ends(std::exception_ptr why) noexcept;
+  [[nodiscard]] coroutine_task* make_task(pool_core& where) noexcept;
 
 public:
   group_member() noexcept
@@ -100,10 +99,6 @@ class fork_group : join_point {
   friend class group_member;
   friend class group_member_task;
 
-public:
-  static constexpr std::uint32_t none = first_of<std::uint32_t>::none;
-
-private:
   /// The wait of the coroutine when no member is left to run in its place.
   class wait_for_rest final : public wait_operation {
     fork_group& group_;
@@ -115,7 +110,6 @@ private:
     explicit wait_for_rest(fork_group& g) noexcept
         : wait_operation(ends::with_children)
         , group_(g) {}
-    void await_resume() noexcept { static_cast<void>(retire()); }
   };
   coroutine_task& of_;
   stop_scope& around_;      ///< the scope that the members stop with
@@ -175,8 +169,8 @@ public:
   }
   /// When the coroutine resumes: throws the first failure in time.
   void finish() {
-    if (rested_) static_cast<void>(rest_.value.retire());
-    if (std::uint32_t const i = first_failed_.get(); i != none) // ordered by left_
+    if (rested_) rest_.value.retire();
+    if (std::uint32_t const i = first_failed_.get(); i != first_failed_.none) // ordered by left_
       std::rethrow_exception(all_[i].error());
   }
 
@@ -207,7 +201,6 @@ public:
   [[nodiscard]] bool await_ready() const noexcept {
     return state_.load(std::memory_order_acquire) == state::decided; // acquire: pairs with decide()
   }
-  void await_resume() noexcept { static_cast<void>(retire()); }
 
   /// Called after all have ended.
   [[nodiscard]] std::uint32_t last_failed() const noexcept { return last_failed_.get(); }

@@ -17,13 +17,11 @@ class async_generator<T>::promise_type final : public detail::own_promise {
   std::optional<stored_type> value_;
   std::exception_ptr error_;
 
-  struct passes_control {
+  struct passes_control : std::suspend_always {
     std::coroutine_handle<> to;
-    [[nodiscard]] static bool await_ready() noexcept { return false; }
     void await_suspend(std::coroutine_handle<> /*yielded*/) const noexcept {
       detail::this_trampoline().next = to;
     }
-    void await_resume() const noexcept {}
   };
 
 public:
@@ -35,8 +33,8 @@ public:
   [[nodiscard]] passes_control yield_value(U&& value) {
     value_.emplace(std::forward<U>(value));
     std::coroutine_handle<> const to = continuation();
-    awaited_by(nullptr);
-    return {to};
+    not_awaited();
+    return {{}, to};
   }
   void return_void() noexcept {}
   void unhandled_exception() noexcept { error_ = std::current_exception(); }

@@ -72,7 +72,7 @@ public:
     for (std::uint32_t i = 0; i != count_; ++i) all_[i]->enter(*this, i);
   }
   ~race_wait() {
-    static_cast<void>(retire());
+    retire();
     leave();
   }
   [[nodiscard]] std::size_t await_resume() {

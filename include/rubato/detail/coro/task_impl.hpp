@@ -10,7 +10,6 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
-#include <stdexcept>
 #include <utility>
 
 namespace rubato {
@@ -31,11 +30,7 @@ class task_awaiter {
 
 public:
   explicit task_awaiter(rubato::task<T>& t)
-      : frame_(task_access::frame(t)) {
-    if (frame_ == nullptr) throw_no_state("rubato: co_await of an empty task");
-    if (frame_.promise().continuation() != nullptr)
-      throw std::logic_error("rubato: co_await of a task that has been awaited before");
-  }
+      : frame_(task_access::unbegun(t)) {}
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
   void await_suspend(std::coroutine_handle<P> h) const noexcept {
@@ -115,21 +110,14 @@ public:
       , coroutine_job<rubato::task<T>>(2U, &link, std::move(t)) {}
 };
 
-template<class T>
-[[nodiscard]] future<T> start_child(pool_core& c, std::uint16_t seat, stop_scope* around,
-                                    rubato::task<T>&& t) {
-  auto* const made = make_in_slab<child_job<T>>(around, std::move(t));
-  future<T> out = future_access::make<T>(state_ref(made));
-  made->seat.set(seat);
-  spawn_state(c, *made);
-  return out;
-}
-
 /// Runs on any pool; stops with the task of the calling thread.
 template<class T>
 T run_task_on(pool_core& c, rubato::task<T>&& t) {
   auto* const around = static_cast<stop_scope*>(current->chain.token());
-  return get_to_end(start_child(c, future_state::any_seat, around, std::move(t)));
+  auto* const made = make_in_slab<child_job<T>>(around, std::move(t));
+  future<T> out = future_access::make<T>(state_ref(made));
+  spawn_state(c, *made);
+  return get_to_end(std::move(out));
 }
 
 template<class T>

@@ -209,11 +209,9 @@ public:
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
 };
 
-// Defined in task.hpp, which every user of a task includes.
+// Defined in task_impl.hpp, which task.hpp includes, as every user of a task does.
 template<class F>
 class coroutine_job;
-template<class A>
-struct awaiting;
 
 /// True if it goes on after the call has returned.
 template<class F>

@@ -99,15 +99,6 @@ public:
   using base::base;
 };
 
-/// The wait of a coroutine for the end of a call, which a stop of the coroutine ends as well.
-class call_wait final : public result_wait {
-public:
-  explicit call_wait(call_copies& c) noexcept
-      : result_wait(c, ends::with_children) {}
-  ~call_wait() { static_cast<void>(retire()); }
-  void await_resume() noexcept { static_cast<void>(retire()); }
-};
-
 template<class F>
 rubato::task<brought_t<F const&>> run_call(pool* p, call_kind k, race_options o, F f) {
   constexpr bool is_coroutine = flattened<call_result_t<F const&>>::is_task;
@@ -118,7 +109,7 @@ rubato::task<brought_t<F const&>> run_call(pool* p, call_kind k, race_options o,
   state_ref const mine(made);
   call_stops const stops(*made, &self.scope(), o);
   static_cast<void>(made->start());
-  call_wait over(*made);
+  end_of_work over(*made); // call_stops passes a stop of the coroutine on
   co_await over;
   made->fill_report(o);
   co_return made->take();

@@ -269,7 +269,7 @@ decltype(auto) pool::block_on(A&& awaitable) {
   else if constexpr (detail::is_shared_future<type>::value)
     return static_cast<typename type::value_type>(awaitable.get());
   else
-    return run_task_on(core(), detail::awaiting<A>::make(std::forward<A>(awaitable)));
+    return run_task_on(core(), detail::await_borrowed(std::forward<A>(awaitable)));
 }
 
 template<class F>
