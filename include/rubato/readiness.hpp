@@ -21,7 +21,6 @@
 #include "rubato/task.hpp"
 #include "rubato/time.hpp"
 
-#include <chrono>
 #include <system_error>
 
 namespace rubato {

@@ -27,7 +27,6 @@
 #include "rubato/task.hpp"
 #include "rubato/time.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <ranges>
 #include <span>

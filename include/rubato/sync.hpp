@@ -89,9 +89,7 @@ class async_mutex {
   detail::permits permits_{1};
 
   static void give_back(detail::permits& p) noexcept {
-    if (p.try_give(1, 1)) return;
-    detail::woken next;
-    if (!p.give(1, 1, next)) detail::misuse("unlock() of an async_mutex that is not locked");
+    detail::give_permits(p, 1, 1, "unlock() of an async_mutex that is not locked");
   }
 
 public:
@@ -133,10 +131,8 @@ public:
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
   /// Adds n permits, whether or not they were acquired before.
   void release(std::size_t n = 1) noexcept {
-    if (permits_.try_give(checked(n), detail::permits::most)) return;
-    detail::woken next;
-    if (!permits_.give(checked(n), detail::permits::most, next))
-      detail::misuse("release() of an async_semaphore that has 2^62 - 1 permits already");
+    detail::give_permits(permits_, checked(n), detail::permits::most,
+                         "release() of an async_semaphore that has 2^62 - 1 permits already");
   }
 };
 

@@ -297,15 +297,10 @@ struct blocking_fn {
 };
 
 struct enqueue_fn : pool_forms<enqueue_fn> {
-  /// pool::enqueue on the current pool: the caller's own, else the global one.
-  template<class F>
-  static void on(pool* p, F&& f) {
-    pool_or_current(p).enqueue(std::forward<F>(f));
-  }
-  /// pool::enqueue on the current pool, with a priority.
-  template<class F>
-  static void on(pool* p, priority c, F&& f) {
-    pool_or_current(p).enqueue(c, std::forward<F>(f));
+  /// pool::enqueue, also with a priority, on the current pool: the caller's own, else the global one.
+  template<class... Args>
+  static void on(pool* p, Args&&... args) {
+    pool_or_current(p).enqueue(std::forward<Args>(args)...);
   }
 };
 

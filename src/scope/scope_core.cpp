@@ -1,8 +1,6 @@
 // Scopes: how children are kept, found, run and waited for. docs/design/scopes.md
 #include "rubato/detail/scope/scope_core.hpp"
 #include "rubato/cancelled.hpp"
-#include "rubato/detail/future/continuation.hpp"
-#include "rubato/scope.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/process/hazard_guard.hpp"
 #include "sched/worker/await.hpp"

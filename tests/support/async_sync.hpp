@@ -11,10 +11,7 @@
 #include "support/values.hpp"
 #include "support/waiting.hpp"
 
-#include <rubato/channel.hpp>
-#include <rubato/generator.hpp>
 #include <rubato/rubato.hpp>
-#include <rubato/sync.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/coro/waiter.hpp"
 #include "rubato/detail/sync/permits.hpp"
 
 #include <concepts>
 #include <coroutine>
+#include <cstdint>
 #include <optional>
 #include <type_traits>
 
@@ -43,6 +45,14 @@ public:
     settle();
   }
 };
+
+/// Gives n permits back, and wakes the waiters that they are for. If more than `most` were free then, it is a
+/// misuse, which the message explains.
+inline void give_permits(permits& to, std::uint64_t n, std::uint64_t most, char const* misused) noexcept {
+  if (to.try_give(n, most)) return;
+  woken next;
+  if (!to.give(n, most, next)) misuse(misused);
+}
 
 /// Waits for one permit. Result: void, or a type that is made from the permits.
 template<class Result>

@@ -104,8 +104,6 @@ public:
       , around_(owner)
       , stop_(owner.chain.token()) {}
 
-  [[nodiscard]] thread_context& owner() const noexcept { return *owner_; }
-
   /// True if no further chunk may begin.
   [[nodiscard]] bool stopped() const noexcept { return ended_early_.get() || around_.stopped(); }
   /// The scope of the loop's calls.
@@ -202,6 +200,14 @@ class loop_share final : latent_loop {
     return took < brief ? std::min(size * (took < brief / 8 ? 4 : 2), most) : std::max(1U, size / 2);
   }
 
+  /// How many of the items that are left the next chunk has at most. Chunks shrink towards the end, so that a
+  /// slow item hides at most its share behind it. Where items have been short so far, chunks stay at 8 or
+  /// more: each chunk has its cost.
+  [[nodiscard]] static std::uint32_t share_of(std::uint32_t left, std::uint32_t workers,
+                                              std::uint32_t chunk) noexcept {
+    return workers == 1 ? left : std::max(chunk < 64 ? 1U : 8U, left / workers);
+  }
+
 public:
   loop_share(Body& body, cell* c, std::uint64_t base, std::uint32_t lo, std::uint32_t hi) noexcept
       : latent_loop(&split_off, &body.root)
@@ -230,10 +236,7 @@ public:
         complete = false;
         break;
       }
-      // Chunks shrink towards the end, so that a slow item hides at most its share behind it. Where items
-      // have been short so far, chunks stay at 8 or more: each chunk has its cost.
-      std::uint32_t const share = workers == 1 ? left : std::max(chunk < 64 ? 1U : 8U, left / workers);
-      split_range::part const p = range_.take_front(std::min(chunk, share));
+      split_range::part const p = range_.take_front(std::min(chunk, share_of(left, workers, chunk)));
       if (p.size() == 0) break;
       complete = run_chunk(me, p);
       if (!complete) [[unlikely]]

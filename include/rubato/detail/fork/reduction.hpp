@@ -55,7 +55,8 @@ public:
     using difference = std::iter_difference_t<I>;
     I i = begin_ + static_cast<difference>(lo);
     // In a local variable: the compiler cannot keep the cell's sum in a register across op.
-    T sum = c.sum.has_value() ? take_up(c, i) : static_cast<T>(std::invoke(map_, *i));
+    T sum = c.sum.has_value() ? static_cast<T>(std::invoke(op_, std::move(*c.sum), std::invoke(map_, *i)))
+                              : static_cast<T>(std::invoke(map_, *i));
     for (++lo, ++i; lo != hi; ++lo, ++i)
       sum = static_cast<T>(std::invoke(op_, std::move(sum), std::invoke(map_, *i)));
     c.sum.emplace(std::move(sum));
@@ -73,10 +74,6 @@ private:
   Map& map_;
   cell head_;
   cell* last_first_ = &head_;
-
-  T take_up(cell& c, I& i) {
-    return static_cast<T>(std::invoke(op_, std::move(*c.sum), std::invoke(map_, *i)));
-  }
 
   static cell* insert_after(cell* c, cell* made) noexcept {
     made->next = c->next;

@@ -41,22 +41,11 @@ class detached_job : public job_for<F>::type {
   failure_report report_{*this};
 
 public:
-  /// Two references: the second is its own.
-  template<class G>
-  detached_job(std::uint32_t holders, stop_link* around, G&& g)
-      : base(holders, around, std::forward<G>(g)) {}
+  using base::base;
   void watch(pool_core& c) noexcept { report_.watch(c); }
   void drop() noexcept override {
     report_.dropped = true;
     base::drop();
-  }
-
-  template<class G>
-  static void start(pool_core& c, bool holds_capacity, G&& g, priority p = priority::normal) {
-    auto* const made = make_in_slab<detached_job>(2U, nullptr, std::forward<G>(g));
-    made->holds_capacity = holds_capacity;
-    made->watch(c);
-    spawn_state(c, *made, p);
   }
 };
 
@@ -77,7 +66,11 @@ template<class F>
 template<class F>
 void queue_detached(pool_core& c, bool holds_capacity, F&& f, priority p = priority::normal) {
   if constexpr (goes_on<F>) {
-    detached_job<std::decay_t<F>>::start(c, holds_capacity, std::forward<F>(f), p);
+    // Two references: the second is its own.
+    auto* const made = make_in_slab<detached_job<std::decay_t<F>>>(2U, nullptr, std::forward<F>(f));
+    made->holds_capacity = holds_capacity;
+    made->watch(c);
+    spawn_state(c, *made, p);
   } else {
     detail::task* const made = make_task(std::forward<F>(f));
     made->holds_capacity = holds_capacity;

@@ -26,7 +26,6 @@
 namespace rubato::detail {
 
 class scope_core; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
-struct with_scope_fn;
 struct pool_thread;
 
 /// A child with a job of its own, in which this is: a coroutine, or a child bound to a seat.
@@ -34,7 +33,10 @@ struct scope_member : future_waiter, list_node<scope_member> {
   scope_core* scope;
   future_state* job;
 
-  scope_member(scope_core& s, future_state& j) noexcept;
+  scope_member(scope_core& s, future_state& j, void (*ended)(future_waiter&, completions&) noexcept) noexcept
+      : future_waiter(ended)
+      , scope(&s)
+      , job(&j) {}
 };
 
 /// The wait of a coroutine for all children.
@@ -116,7 +118,6 @@ public:
   void run(scope_child& c, pool_thread& runner) noexcept override;
 
 private:
-  friend struct scope_member;
   /// True if a `cancelled` of a child or of the body is no failure.
   [[nodiscard]] bool expects_cancelled() const noexcept;
   static void member_ended(future_waiter& w, completions& more) noexcept;
@@ -152,11 +153,6 @@ public:
   ~scope_stopper() { around_.remove(*this); }
 };
 
-inline scope_member::scope_member(scope_core& s, future_state& j) noexcept
-    : future_waiter(&scope_core::member_ended)
-    , scope(&s)
-    , job(&j) {}
-
 /// A job as a child.
 template<class F>
 class member_job final : link_holder, public job_for<F>::type, scope_member {
@@ -174,9 +170,7 @@ public:
   member_job(scope_core& s, G&& g)
       : link_holder(&s.stop())
       , job_type(1U, &link, std::forward<G>(g))
-      , scope_member(s, *this) {
-    this->fire = &ended;
-  }
+      , scope_member(s, *this, &ended) {}
 
   static void start(scope_core& s, std::uint16_t seat, auto&& g, priority p = priority::normal) {
     auto* const made = make_in_slab<member_job>(s, std::forward<decltype(g)>(g));
@@ -222,11 +216,6 @@ public:
       , f_(std::forward<G>(g)) {}
 };
 
-template<class F>
-[[nodiscard]] scope_child* make_child(F&& f) {
-  return make_in_slab<closure_child<std::decay_t<F>>>(std::forward<F>(f));
-}
-
 /// Waits on the calling thread as a thread of the scope's pool, then throws the first exception.
 void wait_in_scope(scope_core& s);
 /// The same, but throws nothing and cannot fail.
@@ -239,7 +228,7 @@ void add_child(scope_core& to, F&& f) {
   else if constexpr (goes_on<F>)
     member_job<std::decay_t<F>>::start(to, future_state::any_seat, std::forward<F>(f));
   else
-    to.spawn(make_child(std::forward<F>(f)));
+    to.spawn(make_in_slab<closure_child<std::decay_t<F>>>(std::forward<F>(f)));
 }
 
 template<class F>
