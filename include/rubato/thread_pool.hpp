@@ -119,7 +119,8 @@ public:
 
   /// Sets the number of workers and returns the old number. Does not wait: a surplus worker leaves when its
   /// task ends. Restarts a pool that was shut down. 0: see no_workers. Throws std::invalid_argument above
-  /// 1,024, and std::system_error if a thread cannot be made; then nothing has changed.
+  /// 1,024, std::bad_alloc, and std::system_error if no thread can be made; then the number of workers has
+  /// not changed. After a system_error a pool that was shut down has been restarted, without workers.
   unsigned resize(unsigned workers);
   /// The number of workers that the constructor or the last resize() asked for; 0 after a shutdown.
   [[nodiscard("size() only reads the number of workers: resize() changes it")]] unsigned size() const;
