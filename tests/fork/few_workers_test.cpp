@@ -61,7 +61,7 @@ TEST_P(few_workers, finish_everything_in_queued_tasks) {
 }
 
 TEST_P(few_workers, run_both_halves_on_the_calling_thread) {
-  pool.run([] {
+  on_only_thread(pool, [] {
     auto const me = std::this_thread::get_id();
     auto const here = [me] { return std::this_thread::get_id() == me; };
     for (int i = 0; i != 1'000; ++i) ASSERT_EQ(rubato::join(here, here), (std::pair(true, true)));
@@ -69,7 +69,7 @@ TEST_P(few_workers, run_both_halves_on_the_calling_thread) {
 }
 
 TEST_P(few_workers, run_f_before_g) {
-  pool.run([] {
+  on_only_thread(pool, [] {
     for (int i = 0; i != 1'000; ++i) {
       int step = 0; // no atomic: one thread
       rubato::join([&] { ASSERT_EQ(step++, 0); }, [&] { ASSERT_EQ(step++, 1); });
@@ -88,8 +88,7 @@ TEST_P(few_workers, begin_the_second_half_only_after_the_first) {
     std::this_thread::yield();
     --running;
   };
-  // In a task: a thread from outside may run beside a worker until that one ends what it does.
-  pool.enqueue([&] {
+  on_only_thread(pool, [&] {
     for (int i = 0; i != 200; ++i) {
       rubato::join(visit, visit);
       rubato::for_index(0, 5, [&](int) { visit(); });
@@ -98,7 +97,6 @@ TEST_P(few_workers, begin_the_second_half_only_after_the_first) {
       });
     }
   });
-  pool.wait_idle();
   EXPECT_EQ(at_once.load(), 0);
 }
 

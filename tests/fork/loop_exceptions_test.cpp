@@ -221,16 +221,17 @@ TEST_P(loop_exceptions, of_an_inner_loop_go_through_the_outer_one) {
 
 TEST_P(loop_exceptions_alone, let_no_other_index_begin_at_all) {
   // With one thread the bodies run one by one, so the first to throw is the last to run.
-  int begun = 0;
-  EXPECT_EQ(thrown_by(pool,
-                      [&] {
-                        rubato::for_index(0, 1'000, [&](int) {
-                          ++begun;
-                          throw counted_error(1);
-                        });
-                      }),
-            1);
-  EXPECT_EQ(begun, 1);
+  on_only_thread(pool, [] {
+    int begun = 0;
+    EXPECT_EQ(thrown_by([&] {
+                rubato::for_index(0, 1'000, [&](int) {
+                  ++begun;
+                  throw counted_error(1);
+                });
+              }),
+              1);
+    EXPECT_EQ(begun, 1);
+  });
 }
 
 TEST_P(loop_exceptions_in_parallel, wait_for_the_bodies_that_run) {

@@ -187,19 +187,21 @@ TEST_P(scope_exceptions, leave_the_pool_as_good_as_before) {
 
 TEST_P(scope_exceptions_alone, let_no_other_child_begin_at_all) {
   // With one thread the children run one by one, so the first to throw is the last to run.
-  int begun = 0;
-  int first = -1;
-  auto const value = thrown_by_scope(pool, [&](rubato::scope& s) {
-    for (int i = 0; i != 10; ++i) {
-      s.spawn([&, i] {
-        if (begun++ == 0) first = i;
-        throw counted_error(i);
-      });
-    }
-    s.wait();
+  on_only_thread(pool, [&] {
+    int begun = 0;
+    int first = -1;
+    auto const value = thrown_by_scope(pool, [&](rubato::scope& s) {
+      for (int i = 0; i != 10; ++i) {
+        s.spawn([&, i] {
+          if (begun++ == 0) first = i;
+          throw counted_error(i);
+        });
+      }
+      s.wait();
+    });
+    EXPECT_EQ(begun, 1);
+    EXPECT_EQ(value, first);
   });
-  EXPECT_EQ(begun, 1);
-  EXPECT_EQ(value, first);
 }
 
 TEST_P(scope_exceptions_in_parallel, wait_for_the_children_that_run) {

@@ -24,6 +24,14 @@ protected:
   rubato::pool pool{GetParam()};
 };
 
+/// Calls f on the only thread of a pool with one worker or none. In a task: a thread from outside that calls
+/// run() may run beside a worker that has not gone to sleep yet.
+template<class F>
+void on_only_thread(rubato::pool& pool, F f) {
+  pool.enqueue(f);
+  pool.wait_idle();
+}
+
 } // namespace rubato_test
 
 #define RUBATO_TEST_WITH_WORKERS(fixture, counts)                                                            \
