@@ -157,6 +157,55 @@ TEST(coroutine_lifetime, regression_a_driver_of_a_closed_pool_lets_it_be_destroy
   waits.join();
 }
 
+/// It is driven until it waits for p; then its wait is over, and it is queued.
+rubato::future<int> queued_in(rubato::pool& closed, rubato::promise<int>& p) {
+  auto waits = closed.spawn(
+      [](rubato::future<int> f) -> rubato::task<int> { co_return co_await std::move(f); }, p.get_future());
+  closed.spawn([] {}).get();
+  p.set_value(4);
+  return waits;
+}
+
+TEST(coroutine_lifetime, regression_a_drain_of_a_closed_pool_leaves_what_is_queued) {
+  rubato::pool pool(1);
+  pool.shutdown();
+  rubato::promise<int> p, q;
+  auto resumed = queued_in(pool, p);
+  auto waits = pool.spawn([](rubato::future<int> f) -> rubato::task<int> { co_return co_await std::move(f); },
+                          q.get_future());
+  rubato::strand strand(pool);
+  std::vector<int> ran;
+  for (int i = 0; i != 3; ++i) strand.enqueue([&ran, i] { ran.push_back(i); });
+  pool.shutdown(rubato::drain);
+  EXPECT_TRUE(pool.shutdown(rubato::drain, 1ms));
+  EXPECT_TRUE(ran.empty());
+  pool.resize(1);
+  q.set_value(5);
+  EXPECT_EQ(resumed.get(), 4);
+  EXPECT_EQ(waits.get(), 5);
+  pool.wait_idle();
+  EXPECT_EQ(ran, (std::vector{0, 1, 2}));
+}
+
+TEST(coroutine_lifetime, regression_a_discard_of_a_closed_pool_drops_what_is_queued) {
+  rubato::pool pool(1);
+  pool.shutdown();
+  rubato::promise<int> p;
+  auto dropped = queued_in(pool, p);
+  pool.shutdown(rubato::discard);
+  EXPECT_EQ(outcome_of_get(dropped), outcome::broken);
+  EXPECT_EQ(pool.pending(), 0U);
+}
+
+TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_what_is_queued) {
+  rubato::promise<int> p;
+  auto pool = std::make_unique<rubato::pool>(1);
+  pool->shutdown();
+  auto dropped = queued_in(*pool, p);
+  pool.reset();
+  EXPECT_EQ(outcome_of_get(dropped), outcome::broken);
+}
+
 TEST(coroutine_lifetime, regression_a_result_from_several_pools_without_workers_is_there_when_one_waits) {
   rubato::pool first(rubato::no_workers);
   rubato::pool second(rubato::no_workers);

@@ -292,4 +292,10 @@ TEST(inputs_of_when, regression_an_invalid_one_leaves_the_others_as_they_are) {
   p.set_value(1);
 }
 
+TEST(inputs_of_when, regression_one_passed_twice_is_refused) {
+  auto const refused = [](auto f) { return async_test::outcome_of(f) == outcome::no_state; };
+  EXPECT_TRUE(refused([f = rubato::make_ready_future(1)]() mutable { return rubato::when_all(f, f); }));
+  EXPECT_TRUE(refused([f = rubato::make_ready_future(1)]() mutable { return rubato::when_any(f, f); }));
+}
+
 } // namespace

@@ -329,12 +329,9 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     bool const closed = closed_.peek();
     if (restarted()) return drained;
     life.unlock();
-    // Nothing runs in a closed pool, but tasks may be queued for its next life: it need not be quiescent.
-    if (closed ? core_.owned.drop_stuck() : drop_stuck()) continue; // the dropped tasks may have queued more
-    if (core_.owned.count() != 0) {
-      await_owned_tasks(discard_at, slow);
-      continue;
-    }
+    // The tasks of a closed pool came after its end: they are for its next life, or dropped below.
+    if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow)))
+      continue; // they may have queued more
     life.lock();
     if (restarted()) return drained;
     if (!closed_.peek() && !close_pool()) continue;
@@ -346,7 +343,11 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
       return drained;
     }
     for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) retire_seat(core_.queues.seat_at(i));
-    if ((destroying || how == ending::discard || !drained) && drop_queued(life)) continue;
+    if (destroying || how == ending::discard || !drained) {
+      if (drop_queued(life)) continue;
+      life.unlock();
+      if (core_.owned.drop_stuck() || await_owned_tasks(discard_at, slow)) continue;
+    }
     // A guest may be on its way out; its last step takes no lock that is held here.
     if (destroying) core_.threads.await_guests();
     return drained;
@@ -384,8 +385,9 @@ void lifecycle::await_quiet(std::chrono::steady_clock::time_point& discard_at, s
 }
 
 /// Waits for coroutines that await something foreign, or are about to be resumed. The thread that resumes one
-/// runs it, and calls quiescence::tell_waiters().
-void lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
+/// runs it, and calls quiescence::tell_waiters(). False: there is none.
+bool lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
+  if (core_.owned.count() == 0) return false;
   bool woken = false; // once is enough: the caller looks at everything anew
   core_.quiescence.await(
       [&] {
@@ -396,6 +398,7 @@ void lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard
   auto const now = std::chrono::steady_clock::now();
   if (now >= slow.due()) slow.print();
   if (now >= discard_at) begin_discard(discard_at);
+  return true;
 }
 
 bool lifecycle::turns_guests_away() const noexcept {

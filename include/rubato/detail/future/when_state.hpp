@@ -286,6 +286,7 @@ template<class A>
 inline constexpr bool is_some_future =
     is_future<std::remove_cvref_t<A>>::value || is_shared_future<std::remove_cvref_t<A>>::value;
 
+/// Called for all inputs before the first is moved from, and for each again: a future may be passed twice.
 template<class F>
 void check_input(F const& f) {
   if (!f.valid()) throw_no_state("rubato: when_all() or when_any() of a future that has no state");
@@ -299,6 +300,7 @@ void put_input(when_input& g, F&& f) {
       is_future<type>::value || std::is_void_v<value> || std::is_reference_v<value> ||
           std::is_copy_constructible_v<value>,
       "rubato: when_all() and when_any() copy the value of a shared_future, and this one cannot be copied");
+  check_input(f);
   g.owned = is_future<type>::value;
   if constexpr (is_future<type>::value)
     g.source = std::move(future_access::state(f));
@@ -308,7 +310,7 @@ void put_input(when_input& g, F&& f) {
 
 template<class... Fs>
 auto inputs_of(Fs&&... fs) {
-  (check_input(fs), ...); // before the first is moved from
+  (check_input(fs), ...);
   tuple_inputs<typename std::remove_cvref_t<Fs>::value_type...> in;
   std::size_t i = 0;
   (put_input(in[i++], std::forward<Fs>(fs)), ...);
@@ -319,11 +321,11 @@ template<class Range>
 auto inputs_of_range(Range&& range) {
   using element = std::ranges::range_value_t<Range>;
   using taken = std::conditional_t<is_shared_future<element>::value, element const&, element&&>;
-  // A view that makes its futures as it is read is read once.
+  // A view whose elements are values may make them as it is read, so it is read once.
   if constexpr (std::ranges::forward_range<Range> &&
                 std::is_lvalue_reference_v<std::ranges::range_reference_t<Range>>)
-    for (auto const& f : range) check_input(f); // before the first is moved from
-  std::vector<element> all;                     // if this throws, it drops what it has taken
+    for (auto const& f : range) check_input(f);
+  std::vector<element> all; // what throws below drops them, which asks their work to stop
   if constexpr (std::ranges::sized_range<Range>) all.reserve(std::ranges::size(range));
   for (auto&& f : range) all.push_back(static_cast<taken>(f));
   for (element const& f : all) check_input(f);
