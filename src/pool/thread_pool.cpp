@@ -6,6 +6,7 @@
 #include "rubato/detail/base/mutex.hpp"
 #include "sched/core/pool_core.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -53,14 +54,16 @@ pool* current_pool() noexcept {
   return detail::current->core != nullptr ? &detail::current->core->handle() : nullptr;
 }
 
+// ~0U, which may come from a -1, is a number as any other that start() refuses.
 pool::pool(unsigned workers)
-    : workers_(workers) {
+    : workers_(std::min(workers, by_machine - 1)) {
   static_cast<void>(core());
 }
 
 pool::pool(pool_options options)
-    : workers_(options.workers_.value_or(
-          options.cpus_.empty() ? by_machine : static_cast<unsigned>(options.cpus_.size()))) {
+    : workers_(options.workers_        ? std::min(*options.workers_, by_machine - 1)
+               : options.cpus_.empty() ? by_machine
+                                       : static_cast<unsigned>(options.cpus_.size())) {
   auto kept = std::make_unique<pool_options>(std::move(options));
   options_ = kept.get();
   static_cast<void>(core());

@@ -206,6 +206,20 @@ TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_what_is_queu
   EXPECT_EQ(outcome_of_get(dropped), outcome::broken);
 }
 
+TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_a_child_that_has_not_begun) {
+  auto pool = std::make_unique<rubato::pool>(1);
+  pool->shutdown();
+  bool ran = false;
+  auto around = pool->spawn(rubato::with_async_scope([&ran](rubato::scope& s) -> rubato::task<void> {
+    s.spawn([&ran] { ran = true; });
+    co_return;
+  }));
+  pool->spawn([] {}).get(); // driven until the scope waits for its child
+  pool.reset();
+  EXPECT_FALSE(ran);
+  EXPECT_NE(outcome_of_get(around), outcome::value);
+}
+
 TEST(coroutine_lifetime, regression_a_result_from_several_pools_without_workers_is_there_when_one_waits) {
   rubato::pool first(rubato::no_workers);
   rubato::pool second(rubato::no_workers);

@@ -228,4 +228,9 @@ TEST(resize, refuses_more_than_1024_workers) {
   EXPECT_THROW(rubato::pool(1'025u), std::invalid_argument);
 }
 
+TEST(resize, regression_minus_one_is_no_number_of_workers) {
+  EXPECT_THROW(rubato::pool(~0u), std::invalid_argument);
+  EXPECT_THROW(rubato::pool(rubato::pool_options().workers(~0u)), std::invalid_argument);
+}
+
 } // namespace

@@ -346,6 +346,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     if (destroying || how == ending::discard || !drained) {
       if (drop_queued(life)) continue;
       life.unlock();
+      core_.owned.request_stop(); // a coroutine that waits for its children ends with them
       if (core_.owned.drop_stuck() || await_owned_tasks(discard_at, slow)) continue;
     }
     // A guest may be on its way out; its last step takes no lock that is held here.

@@ -91,7 +91,7 @@ template<class A>
 auto await_until(A&& awaitable, std::chrono::steady_clock::time_point t) {
   constexpr bool x_fits = becomes_task<A>;
   static_assert(x_fits, "rubato: with_deadline(x, t): x must be a task, a future or something else that "
-                        "co_await takes; std::move a task that has a name");
+                        "co_await takes; std::move a task or a future that has a name");
   if constexpr (x_fits)
     return run_until(task_to_limit(std::forward<A>(awaitable)), t);
   else
