@@ -329,9 +329,9 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     bool const closed = closed_.peek();
     if (restarted()) return drained;
     life.unlock();
-    // The tasks of a closed pool came after its end: they are for its next life, or dropped below.
-    if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow)))
-      continue; // they may have queued more
+    // The tasks of a closed pool came after its end: they are for its next life, or dropped below. In a pool
+    // that is not closed, the tasks that end here may have queued more.
+    if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow))) continue;
     life.lock();
     if (restarted()) return drained;
     if (!closed_.peek() && !close_pool()) continue;
@@ -343,16 +343,20 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
       return drained;
     }
     for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) retire_seat(core_.queues.seat_at(i));
-    if (destroying || how == ending::discard || !drained) {
-      if (drop_queued(life)) continue;
-      life.unlock();
-      core_.owned.request_stop(); // a coroutine that waits for its children ends with them
-      if (core_.owned.drop_stuck() || await_owned_tasks(discard_at, slow)) continue;
-    }
-    // A guest may be on its way out; its last step takes no lock that is held here.
-    if (destroying) core_.threads.await_guests();
+    bool const drops = destroying || how == ending::discard || !drained;
+    if (drops && drop_rest(life, discard_at, slow)) continue;
+    if (destroying) core_.threads.await_guests(); // one may be on its way out
     return drained;
   }
+}
+
+/// Drops all that has come to the closed pool. Under mutex_, which it unlocks. False: there is nothing left.
+bool lifecycle::drop_rest(std::unique_lock<mutex>& life, std::chrono::steady_clock::time_point& discard_at,
+                          shutdown_report& slow) {
+  if (drop_queued(life)) return true;
+  life.unlock();
+  core_.owned.request_stop(); // a coroutine that waits for its children ends with them
+  return core_.owned.drop_stuck() || await_owned_tasks(discard_at, slow);
 }
 
 /// A member would wait for itself.

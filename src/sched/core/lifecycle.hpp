@@ -58,6 +58,8 @@ class lifecycle {
   void await_quiet(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow);
   [[nodiscard]] bool await_owned_tasks(std::chrono::steady_clock::time_point& discard_at,
                                        shutdown_report& slow);
+  [[nodiscard]] bool drop_rest(std::unique_lock<mutex>& life,
+                               std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow);
   void discard_queued() noexcept;
   [[nodiscard]] bool drop_queued(std::unique_lock<mutex>& life) noexcept;
   [[nodiscard]] bool has_work() const noexcept;
