@@ -11,7 +11,7 @@ CTEST ?=
 # an odd number show.
 SELECT ?= -E '/workers/.*/(2|7)(_[a-z]+)?$$'
 # What make test-deep builds and runs.
-DEEP ?= gcc-release gcc-debug clang-debug clang-release asan-ubsan tsan aarch64
+DEEP ?= gcc-release gcc-debug clang-debug clang-release asan-ubsan tsan
 
 build := build/$(PRESET)
 # What the preset needs, as scripts/setup calls it.
