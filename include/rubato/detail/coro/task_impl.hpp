@@ -113,8 +113,7 @@ public:
 /// Runs on any pool; stops with the task of the calling thread.
 template<class T>
 T run_task_on(pool_core& c, rubato::task<T>&& t) {
-  auto* const around = static_cast<stop_scope*>(current->chain.token());
-  auto* const made = make_in_slab<child_job<T>>(around, std::move(t));
+  auto* const made = make_in_slab<child_job<T>>(scope_in_force(), std::move(t));
   future<T> out = future_access::make<T>(state_ref(made));
   spawn_state(c, *made);
   return get_to_end(std::move(out));
