@@ -52,7 +52,7 @@ class io_wait final : public wait_operation, timer {
   [[nodiscard]] bool remove() noexcept override { return slot_.remove(direction_, *this); }
 
   void settle() noexcept {
-    static_cast<void>(retire());
+    retire();
     // Afterwards no firer is in claim(). It may be past fire(), whose last touch was to end the wait.
     if (has_alarm()) static_cast<void>(disarm(*this));
     if (counted_ != nullptr) count_disarmed(*std::exchange(counted_, nullptr));

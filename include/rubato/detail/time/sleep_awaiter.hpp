@@ -36,7 +36,7 @@ class [[nodiscard("a sleep begins only when it is awaited: co_await it")]] sleep
   }
   [[nodiscard]] bool remove() noexcept override { return disarm(*this); }
   void settle() noexcept {
-    static_cast<void>(retire());
+    retire();
     if (counted_ != nullptr) count_disarmed(*std::exchange(counted_, nullptr));
   }
 
