@@ -50,7 +50,7 @@ class [[nodiscard("rubato: a lock without a name is unlocked at once: auto lock 
   friend class detail::permit_awaiter;
   detail::permits* held_ = nullptr;
 
-  explicit async_lock(detail::permits& p) noexcept
+  async_lock(detail::permits& p, std::uint64_t /*one*/) noexcept
       : held_(&p) {}
 
 public:
@@ -73,14 +73,15 @@ public:
 };
 
 /// A mutual exclusion lock for coroutines, which may be held across co_await. Thread-safe. No thread or
-/// coroutine owns it: one coroutine may lock it and another one unlock it, on different threads. Not
-/// recursive. Without contention it costs one compare-exchange to lock and one to unlock. A wait blocks no
-/// thread and allocates nothing.
+/// coroutine owns it: one coroutine may acquire it and another one release it, on different threads. Not
+/// recursive: a second acquire() or scoped_lock() by its holder waits for ever. Without contention it costs
+/// one compare-exchange to acquire and one to release. A wait blocks no thread and allocates nothing. It has
+/// no lock(), so std::lock_guard, which could not wait, does not compile.
 ///
-/// **Order.** unlock() frees the mutex and resumes the longest waiter. Another coroutine may lock it before
-/// that waiter does. If the waiter then finds it locked, the next unlock() hands it the lock. So waiters get
-/// the lock in order of arrival. Other coroutines can overtake a waiter only from the unlock() that resumes
-/// it to the first unlock() after it has run.
+/// **Order.** release() frees the mutex and resumes the longest waiter. Another coroutine may acquire it
+/// before that waiter does. If the waiter then finds it locked, the next release() hands it the lock. So
+/// waiters get the lock in order of arrival. Other coroutines can overtake a waiter only from the release()
+/// that resumes it to the first release() after it has run.
 ///
 /// **Stops.** A stop request ends a wait, which throws cancelled, unless the waiter has already been handed
 /// the lock. The same holds for the other classes of this header. The object must outlive its waiters.
@@ -89,20 +90,21 @@ class async_mutex {
   detail::permits permits_{1};
 
   static void give_back(detail::permits& p) noexcept {
-    detail::give_permits(p, 1, 1, "unlock() of an async_mutex that is not locked");
+    detail::give_permits(p, 1, 1, "release() of an async_mutex that is not locked");
   }
 
 public:
   constexpr async_mutex() noexcept = default;
 
-  /// co_await lock(): locks, waiting if need be. The caller calls unlock() later.
-  auto lock() noexcept { return detail::permit_awaiter<void>(permits_); }
-  /// co_await scoped_lock(): locks, and yields an async_lock, whose destructor unlocks.
-  auto scoped_lock() noexcept { return detail::permit_awaiter<async_lock>(permits_); }
+  /// co_await scoped_lock(): locks, waiting if need be, and yields an async_lock, whose destructor unlocks.
+  auto scoped_lock() noexcept { return detail::permit_awaiter<async_lock>(permits_, 1); }
+  /// co_await acquire(): locks. The caller calls release() later, and also if it fails or is stopped in
+  /// between: prefer scoped_lock().
+  auto acquire() noexcept { return detail::permit_awaiter<void>(permits_, 1); }
   /// Locks without waiting. Returns true if it did.
-  [[nodiscard]] bool try_lock() noexcept { return permits_.try_take(); }
-  /// Terminates with a message if it is not locked.
-  void unlock() noexcept { give_back(permits_); }
+  [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
+  /// Unlocks, after acquire() or try_acquire(). Terminates with a message if it is not locked.
+  void release() noexcept { give_back(permits_); }
 };
 
 inline void async_lock::unlock() noexcept {
@@ -110,14 +112,56 @@ inline void async_lock::unlock() noexcept {
   async_mutex::give_back(*std::exchange(held_, nullptr));
 }
 
-/// A counting semaphore: a number of permits, acquired one at a time. Thread-safe. Order, stops and cost are
-/// those of async_mutex.
+/// Owns permits of an async_semaphore, or nothing. Movable; may be released or destroyed on any thread.
+class [[nodiscard("rubato: permits without a name are released at once: auto permits = co_await "
+                  "semaphore.scoped_acquire()")]] async_permits {
+  template<class Result>
+  friend class detail::permit_awaiter;
+  detail::permits* from_ = nullptr;
+  std::uint64_t count_ = 0;
+
+  async_permits(detail::permits& p, std::uint64_t n) noexcept
+      : from_(&p)
+      , count_(n) {}
+
+public:
+  async_permits() noexcept = default;
+  async_permits(async_permits&& other) noexcept
+      : from_(other.from_)
+      , count_(std::exchange(other.count_, 0)) {}
+  async_permits& operator=(async_permits&& other) noexcept {
+    async_permits moved(std::move(other));
+    moved.swap(*this);
+    return *this;
+  }
+  ~async_permits() { release(); }
+  void swap(async_permits& other) noexcept {
+    std::swap(from_, other.from_);
+    std::swap(count_, other.count_);
+  }
+
+  /// The number of permits that it owns.
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// Gives them back early. No effect if it owns none.
+  void release() noexcept;
+};
+
+/// A counting semaphore: a number of permits. Thread-safe. Stops and cost are those of async_mutex.
+///
+/// **Order.** As with async_mutex. A waiter for n permits is served before the waiters that came later, also
+/// before those that need fewer: while it is the first, each permit that is given is kept for it. If it is
+/// stopped, these permits go to the next waiters.
 class async_semaphore {
+  friend class async_permits;
   detail::permits permits_;
 
   [[nodiscard]] static constexpr std::uint64_t checked(std::size_t n) noexcept {
     if (n > detail::permits::most) detail::misuse("an async_semaphore has at most 2^62 - 1 permits");
     return n;
+  }
+  static void give_back(detail::permits& p, std::uint64_t n) noexcept {
+    detail::give_permits(p, n, detail::permits::most,
+                         "release() of an async_semaphore that has 2^62 - 1 permits already");
   }
 
 public:
@@ -125,16 +169,23 @@ public:
   constexpr explicit async_semaphore(std::size_t free) noexcept
       : permits_(checked(free)) {}
 
-  /// co_await acquire(): takes one permit; the caller calls release() later.
-  auto acquire() noexcept { return detail::permit_awaiter<void>(permits_); }
-  /// Takes a permit without waiting. Returns true if it did.
-  [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
-  /// Adds n permits, whether or not they were acquired before.
-  void release(std::size_t n = 1) noexcept {
-    detail::give_permits(permits_, checked(n), detail::permits::most,
-                         "release() of an async_semaphore that has 2^62 - 1 permits already");
+  /// co_await scoped_acquire(n): takes n permits, all at once, and yields an async_permits, whose destructor
+  /// gives them back. With n = 0 it does not wait. If there are never so many, it waits for ever.
+  auto scoped_acquire(std::size_t n = 1) noexcept {
+    return detail::permit_awaiter<async_permits>(permits_, checked(n));
   }
+  /// co_await acquire(n): the same. The caller calls release(n) later, and also if it fails or is stopped in
+  /// between: prefer scoped_acquire().
+  auto acquire(std::size_t n = 1) noexcept { return detail::permit_awaiter<void>(permits_, checked(n)); }
+  /// Takes n permits without waiting. Returns true if it did.
+  [[nodiscard]] bool try_acquire(std::size_t n = 1) noexcept { return permits_.try_take(checked(n)); }
+  /// Adds n permits, whether or not they were acquired before.
+  void release(std::size_t n = 1) noexcept { give_back(permits_, checked(n)); }
 };
+
+inline void async_permits::release() noexcept {
+  if (count_ != 0) async_semaphore::give_back(*from_, std::exchange(count_, 0));
+}
 
 /// A latch that opens once, when its count reaches zero. Thread-safe. Stops as with async_mutex.
 class async_latch {

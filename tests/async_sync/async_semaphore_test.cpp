@@ -1,14 +1,16 @@
 // async_semaphore: never more inside than permitted, no waiter forgotten, in order.
 #include "support/async_sync.hpp"
 
-#include <mutex>
-
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <variant>
 
 namespace {
 
 using namespace async_sync_test;
+using namespace std::chrono_literals;
 
 class async_semaphore : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(async_semaphore, all_counts);
@@ -108,6 +110,225 @@ TEST_P(async_semaphore, may_be_destroyed_by_the_receiver_of_the_last_permit) {
     };
     pool.block_on(owns());
   }
+}
+
+// Permits that a guard owns.
+
+/// Expects that n permits are free, and no more.
+void expect_free(rubato::async_semaphore& s, std::size_t n) {
+  EXPECT_TRUE(s.try_acquire(n));
+  EXPECT_FALSE(s.try_acquire());
+  s.release(n);
+}
+
+rubato::task<> hold_for_ever(rubato::async_semaphore& s, std::size_t n) {
+  auto const permits = co_await s.scoped_acquire(n);
+  EXPECT_EQ(permits.count(), n);
+  rubato::async_latch never_open(1);
+  co_await never_open.wait();
+}
+
+TEST_P(async_semaphore, regression_permits_come_back_from_a_holder_that_fails_or_is_cut) {
+  rubato::async_semaphore s(3);
+  auto const fails = [&s]() -> rubato::task<> {
+    auto const permits = co_await s.scoped_acquire(2);
+    throw async_test::failure(1);
+  };
+  auto const runs_late = [&s]() -> rubato::task<> {
+    bool const in_time = co_await rubato::with_deadline(hold_for_ever(s, 3), 1ms);
+    EXPECT_FALSE(in_time);
+  };
+  for (int i = 0; i != 4; ++i) {
+    auto failed = pool.spawn(fails());
+    EXPECT_EQ(outcome_of_get(failed), outcome::other);
+    expect_free(s, 3);
+    pool.block_on(runs_late());
+    expect_free(s, 3);
+    auto cut = pool.spawn(hold_for_ever(s, 2));
+    let_all_wait(pool);
+    cut.cancel();
+    EXPECT_EQ(outcome_of_get(cut), outcome::cancelled);
+    expect_free(s, 3);
+  }
+}
+
+TEST(async_semaphore_static, regression_permits_come_back_from_a_pool_that_ends) {
+  hang_guard const guard;
+  for (bool const drains : {false, true}) {
+    rubato::async_semaphore s(3);
+    rubato::pool ends(2);
+    std::vector<rubato::future<void>> kept;
+    for (std::size_t const n : {3U, 2U, 1U}) { // one holds, two wait
+      kept.push_back(ends.spawn(hold_for_ever(s, n)));
+      let_all_wait(ends);
+    }
+    if (drains)
+      ends.shutdown(rubato::drain);
+    else
+      ends.shutdown(rubato::discard);
+    expect_free(s, 3);
+  }
+}
+
+TEST_P(async_semaphore, guards_can_be_moved_and_released_early) {
+  rubato::async_semaphore s(4);
+  rubato::async_permits none;
+  EXPECT_EQ(none.count(), 0U);
+  none.release();
+  {
+    rubato::async_permits first = pool.block_on(s.scoped_acquire(3));
+    expect_free(s, 1);
+    rubato::async_permits second = std::move(first);
+    EXPECT_EQ(first.count(), 0U); // NOLINT(bugprone-use-after-move)
+    EXPECT_EQ(second.count(), 3U);
+    none = std::move(second);
+    auto& self = none;
+    none = std::move(self);
+    EXPECT_EQ(none.count(), 3U);
+  }
+  expect_free(s, 1);
+  rubato::async_permits one = pool.block_on(s.scoped_acquire());
+  std::swap(none, one);
+  EXPECT_EQ(none.count(), 1U);
+  none = {};
+  expect_free(s, 1);
+  one.release();
+  one.release();
+  EXPECT_EQ(one.count(), 0U);
+  expect_free(s, 4);
+}
+
+TEST_P(async_semaphore, no_permits_are_there_at_once) {
+  rubato::async_semaphore s(0);
+  EXPECT_TRUE(s.try_acquire(0));
+  auto waits = pool.spawn(hold_for_ever(s, 2));
+  let_all_wait(pool);
+  EXPECT_TRUE(s.try_acquire(0));
+  pool.block_on(s.acquire(0));
+  EXPECT_EQ(pool.block_on(s.scoped_acquire(0)).count(), 0U);
+  waits.cancel();
+  EXPECT_EQ(outcome_of_get(waits), outcome::cancelled);
+  expect_free(s, 0);
+}
+
+// Several permits at once.
+
+rubato::task<> acquire_some(rubato::async_semaphore& s, std::size_t n, std::vector<std::size_t>& order) {
+  static std::mutex several;
+  co_await s.acquire(n);
+  std::lock_guard const lock(several);
+  order.push_back(n);
+}
+
+TEST_P(async_semaphore, serves_a_waiter_for_several_before_later_ones) {
+  rubato::async_semaphore s(2);
+  std::vector<std::size_t> order;
+  std::vector<rubato::future<void>> all;
+  for (std::size_t const n : {5U, 1U, 2U}) {
+    all.push_back(pool.spawn(acquire_some(s, n, order)));
+    let_all_wait(pool);
+  }
+  EXPECT_FALSE(s.try_acquire()); // the two are kept for the first
+  s.release(2);
+  let_all_wait(pool);
+  EXPECT_TRUE(order.empty());
+  EXPECT_FALSE(s.try_acquire());
+  s.release();
+  let_all_wait(pool);
+  EXPECT_EQ(order, std::vector<std::size_t>{5});
+  s.release();
+  let_all_wait(pool);
+  EXPECT_EQ(order, (std::vector<std::size_t>{5, 1}));
+  s.release(9);
+  get_all(all);
+  EXPECT_EQ(order, (std::vector<std::size_t>{5, 1, 2}));
+  expect_free(s, 7);
+}
+
+TEST_P(async_semaphore, what_a_stopped_waiter_was_handed_goes_to_the_next) {
+  rubato::async_semaphore s(0);
+  std::vector<std::size_t> order;
+  auto first = pool.spawn(acquire_some(s, 4, order));
+  let_all_wait(pool);
+  auto second = pool.spawn(acquire_some(s, 2, order));
+  let_all_wait(pool);
+  auto third = pool.spawn(acquire_some(s, 1, order));
+  let_all_wait(pool);
+  s.release(3);
+  let_all_wait(pool);
+  EXPECT_TRUE(order.empty());
+  first.cancel();
+  second.get();
+  third.get();
+  EXPECT_EQ(outcome_of_get(first), outcome::cancelled);
+  expect_free(s, 0);
+}
+
+TEST_P(async_semaphore, a_losing_acquire_has_had_no_effect) {
+  rubato::async_semaphore s(1);
+  rubato::channel<int> c(1);
+  auto const races = [&]() -> rubato::task<std::size_t> {
+    auto any = rubato::when_any(s.scoped_acquire(3), c.receive());
+    auto const won = co_await std::move(any);
+    co_return won.index;
+  };
+  auto f = pool.spawn(races());
+  let_all_wait(pool);
+  EXPECT_FALSE(s.try_acquire()); // its only permit is kept for that waiter
+  EXPECT_TRUE(c.try_send(7));
+  EXPECT_EQ(f.get(), 1U);
+  expect_free(s, 1);
+
+  f = pool.spawn(races());
+  let_all_wait(pool);
+  s.release(2);
+  EXPECT_EQ(f.get(), 0U);
+  expect_free(s, 3); // the result was dropped
+  EXPECT_TRUE(c.try_send(8));
+  EXPECT_EQ(c.try_receive(), 8);
+}
+
+/// Different numbers, stops and races: no more than there are, and none lost.
+TEST_P(async_semaphore, loses_no_permit_between_waiters_for_different_numbers) {
+  constexpr std::size_t permits = 5;
+  rubato::async_semaphore s(permits);
+  std::atomic<std::size_t> held{0}, most{0};
+  auto const use = [&](std::size_t n) {
+    std::size_t const now = held.fetch_add(n) + n;
+    for (std::size_t seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
+  };
+  auto const works = [&](std::size_t id, std::size_t rounds) -> rubato::task<> {
+    rubato::channel<int> never(0);
+    for (std::size_t i = 0; i != rounds; ++i) {
+      std::size_t const n = 1 + (i * 7 + id) % permits;
+      rubato::async_permits mine;
+      if (i % 3 == 0) {
+        auto any = rubato::when_any(s.scoped_acquire(n), never.receive(), s.scoped_acquire(permits));
+        auto won = co_await std::move(any);
+        mine = won.index == 0 ? std::get<0>(std::move(won.value)) : std::get<2>(std::move(won.value));
+      } else {
+        mine = co_await s.scoped_acquire(n);
+      }
+      use(mine.count());
+      if (i % 4 == 0) co_await rubato::yield();
+      held.fetch_sub(mine.count());
+    }
+  };
+  for (std::size_t round = 0; round != scaled(20); ++round) {
+    std::vector<rubato::future<void>> all;
+    for (std::size_t id = 0; id != 6; ++id) all.push_back(pool.spawn(works(id, 40)));
+    std::vector<rubato::future<void>> stopped;
+    for (std::size_t id = 0; id != 3; ++id) stopped.push_back(pool.spawn(hold_for_ever(s, 1 + id)));
+    for (auto& f : stopped) {
+      f.cancel();
+      EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
+    }
+    get_all(all);
+    EXPECT_EQ(held, 0U);
+    expect_free(s, permits);
+  }
+  EXPECT_LE(most, permits);
 }
 
 } // namespace

@@ -31,7 +31,7 @@ TEST_P(cancellation, ends_every_wait) {
   rubato::async_semaphore s(0);
   rubato::async_latch l(1);
   rubato::async_barrier b(2);
-  ASSERT_TRUE(m.try_lock());
+  ASSERT_TRUE(m.try_acquire());
   std::vector<rubato::future<void>> all;
   all.push_back(pool.spawn(lock(m)));
   all.push_back(pool.spawn(acquire(s)));
@@ -52,8 +52,8 @@ TEST_P(cancellation, ends_every_wait) {
   EXPECT_FALSE(sender.get());
   EXPECT_EQ(receiver.get(), std::nullopt);
 
-  m.unlock();
-  EXPECT_TRUE(m.try_lock());
+  m.release();
+  EXPECT_TRUE(m.try_acquire());
   s.release();
   EXPECT_TRUE(s.try_acquire());
   l.count_down();
@@ -75,7 +75,7 @@ TEST_P(cancellation, that_came_first_ends_only_what_must_wait) {
     begun.open();
     go.wait();
     int ended = 0;
-    co_await m.lock();
+    co_await m.acquire();
     co_await s.acquire();
     bool const accepted = co_await c.send(1);
     EXPECT_TRUE(accepted);
@@ -86,7 +86,7 @@ TEST_P(cancellation, that_came_first_ends_only_what_must_wait) {
     std::optional<int> const none = co_await c.receive();
     EXPECT_EQ(none, std::nullopt);
     try {
-      co_await m.lock();
+      co_await m.acquire();
     } catch (rubato::cancelled const&) {
       ++ended;
     }
@@ -105,7 +105,7 @@ TEST_P(cancellation, that_came_first_ends_only_what_must_wait) {
     } catch (rubato::cancelled const&) {
       ++ended;
     }
-    m.unlock();
+    m.release();
     s.release();
     co_return ended;
   };
@@ -209,8 +209,8 @@ TEST_P(cancellation, racing_the_hand_over_of_a_lock) {
   };
   rounds_of(300, [&](std::size_t round) {
     run_six_and_cancel(pool, enter, round);
-    ASSERT_TRUE(m.try_lock()) << "the lock was lost with a stopped waiter";
-    m.unlock();
+    ASSERT_TRUE(m.try_acquire()) << "the lock was lost with a stopped waiter";
+    m.release();
   });
   EXPECT_EQ(count, entered);
 }

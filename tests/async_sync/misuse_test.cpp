@@ -11,7 +11,7 @@ using namespace async_sync_test;
 using async_misuse = pool_test::fresh_process;
 
 TEST_F(async_misuse, unlock_of_an_unlocked_mutex) {
-  EXPECT_DEATH(rubato::async_mutex().unlock(), "rubato: unlock\\(\\) of an async_mutex that is not locked");
+  EXPECT_DEATH(rubato::async_mutex().release(), "rubato: release\\(\\) of an async_mutex that is not locked");
   EXPECT_DEATH(rubato::async_lock().unlock(), "rubato: unlock\\(\\) of an async_lock that owns nothing");
 }
 

@@ -29,7 +29,7 @@ rubato::task<> wait_deep_inside(things& t, int what) {
   in_frame const here(t.frames);
   switch (what) {
   case 0:
-    co_await t.mutex.lock();
+    co_await t.mutex.acquire();
     break;
   case 1: {
     auto const lock = co_await t.mutex.scoped_lock();
@@ -72,8 +72,8 @@ rubato::task<> wait_for(things& t, int what) {
 
 /// Everything can still be used.
 void expect_usable(things& t) {
-  t.mutex.unlock();
-  EXPECT_TRUE(t.mutex.try_lock());
+  t.mutex.release();
+  EXPECT_TRUE(t.mutex.try_acquire());
   t.semaphore.release();
   EXPECT_TRUE(t.semaphore.try_acquire());
   t.latch.count_down();
@@ -84,7 +84,7 @@ void expect_usable(things& t) {
 
 /// Three coroutines wait for each thing when the pool ends. Returns their futures.
 std::vector<rubato::future<void>> waits_until_end(things& t, unsigned workers, auto how) {
-  EXPECT_TRUE(t.mutex.try_lock());
+  EXPECT_TRUE(t.mutex.try_acquire());
   std::vector<rubato::future<void>> all;
   rubato::pool pool(workers);
   for (int round = 0; round != 3; ++round)
@@ -128,11 +128,11 @@ TEST_P(pool_end, locks_of_destroyed_coroutines_are_unlocked) {
     std::vector<rubato::future<void>> all;
     for (int i = 0; i != 20; ++i) all.push_back(pool.spawn(hold()));
     let_all_wait(pool);
-    EXPECT_FALSE(m.try_lock());
+    EXPECT_FALSE(m.try_acquire());
     for (auto& f : all) f.detach();
   }
   EXPECT_EQ(frames, 0);
-  EXPECT_TRUE(m.try_lock());
+  EXPECT_TRUE(m.try_acquire());
 }
 
 /// The worker goes idle between the request and the end of the waits: it must not take them for stuck.
@@ -186,7 +186,7 @@ TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
   };
   std::vector<rubato::future<void>> all;
   rubato::future<void> gets_all;
-  ASSERT_TRUE(m.try_lock());
+  ASSERT_TRUE(m.try_acquire());
   {
     rubato::pool pool(GetParam());
     for (int i = 0; i != 5; ++i) {
@@ -198,7 +198,7 @@ TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
     let_all_wait(other);
     // No thread runs it, so that ready work stays queued until the pool discards.
     pool.resize(0);
-    m.unlock();
+    m.release();
     s.release(5);
     pool.shutdown(rubato::discard);
     EXPECT_EQ(frames, 0);
@@ -206,7 +206,7 @@ TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
   gets_all.get();
   for (auto& f : all) EXPECT_NE(outcome_of_get(f), outcome::broken);
   EXPECT_GE(got, 2); // a lock and a permit at least; a wait that has not ended by then is cancelled
-  EXPECT_TRUE(m.try_lock());
+  EXPECT_TRUE(m.try_acquire());
   for (int i = 0; i != 4; ++i) EXPECT_TRUE(s.try_acquire());
   EXPECT_FALSE(s.try_acquire());
 }

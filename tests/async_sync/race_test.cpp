@@ -392,8 +392,8 @@ TEST_P(races, for_locks_get_one) {
   }
   for (auto& f : all) f.get();
   EXPECT_EQ(static_cast<std::size_t>(guarded[0] + guarded[1]) + acquired, 8 * rounds);
-  EXPECT_TRUE(m.try_lock());
-  EXPECT_TRUE(n.try_lock());
+  EXPECT_TRUE(m.try_acquire());
+  EXPECT_TRUE(n.try_acquire());
   EXPECT_TRUE(permits.try_acquire() && permits.try_acquire());
   EXPECT_FALSE(permits.try_acquire());
 }
@@ -403,17 +403,17 @@ TEST(races, of_a_stopped_task_are_cancelled_and_leave_what_was_there) {
   rubato::pool other(1);
   channel c(1);
   rubato::async_mutex m;
-  EXPECT_TRUE(m.try_lock());
+  EXPECT_TRUE(m.try_acquire());
   auto f = other.spawn([&]() -> rubato::task<void> {
-    auto any = rubato::when_any(c.receive(), m.lock());
+    auto any = rubato::when_any(c.receive(), m.acquire());
     co_await std::move(any);
   });
   f.wait_for(std::chrono::milliseconds(1));
   f.cancel();
   EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
-  m.unlock();
+  m.release();
   EXPECT_TRUE(c.try_send(1));
-  EXPECT_TRUE(m.try_lock());
+  EXPECT_TRUE(m.try_acquire());
   EXPECT_EQ(c.try_receive(), 1U);
 }
 
@@ -421,20 +421,20 @@ TEST(races, in_a_pool_that_ends_leave_nothing) {
   hang_guard const guard;
   channel c(0);
   rubato::async_mutex m;
-  EXPECT_TRUE(m.try_lock());
+  EXPECT_TRUE(m.try_acquire());
   {
     rubato::pool ends(2);
     std::vector<rubato::future<void>> kept;
     for (int i = 0; i != 20; ++i)
       kept.push_back(ends.spawn([&]() -> rubato::task<void> {
-        auto any = rubato::when_any(c.receive(), m.lock(), c.receive());
+        auto any = rubato::when_any(c.receive(), m.acquire(), c.receive());
         co_await std::move(any);
       }));
     ends.request_shutdown(rubato::discard);
   }
   EXPECT_FALSE(c.try_send(1)); // no receiver is left
-  m.unlock();
-  EXPECT_TRUE(m.try_lock());
+  m.release();
+  EXPECT_TRUE(m.try_acquire());
 }
 
 } // namespace

@@ -65,7 +65,7 @@ void lazily(rubato::scope& s, rubato::strand& in_order, rubato::channel<int>& c,
   // co_await it, or return a task
   rubato::submit([] { return rubato::sleep_for(std::chrono::seconds(1)); }).get();
   // error: rubato: the callable returns an awaitable that nothing awaits
-  p.spawn_on(0, [&m] { return m.lock(); }).get();
+  p.spawn_on(0, [&m] { return m.acquire(); }).get();
   // error: rubato: the callable returns an awaitable that nothing awaits
   p.enqueue([] { return rubato::when_all(nothing(), nothing()); });
   // error: rubato: the callable returns an awaitable that nothing awaits

@@ -15,15 +15,16 @@ using explore::execution;
 using explore::policy;
 using wait_chain = rubato::detail::basic_wait_chain<policy>;
 using wait_node = rubato::detail::basic_wait_node<policy>;
-using permits = rubato::detail::basic_permits<policy>;
 
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
 
 /// A waiter, as a coroutine is: taken off the list, then told.
-struct waiter : wait_node {
+struct waiter : wait_node, rubato::detail::permit_demand {
   policy::atomic<int> told{0};
+  using permit_demand::permit_demand;
 };
+using permits = rubato::detail::basic_permits<policy, waiter>;
 
 void tell(wait_chain& chain) {
   while (wait_node* const n = chain.pop()) static_cast<waiter&>(*n).told.store(1, release);
@@ -47,16 +48,20 @@ struct shared {
       if (got) return;
     }
   }
-  void take() {
-    if (free.try_take()) return;
-    explore::frame<waiter> const w;
+  void take(std::uint64_t n = 1) {
+    if (free.try_take(n)) return;
+    explore::frame<waiter> const w(n);
     if (free.add(*w)) await(*w);
   }
   /// The same, but it may be stopped: false.
+  template<std::uint64_t N = 1>
   bool take_or_leave() {
-    explore::frame<waiter> const w;
+    explore::frame<waiter> const w(N);
     if (!free.add(*w)) return true;
-    if (free.remove(*w)) return false;
+    wait_chain next;
+    bool const left = free.remove(*w, next);
+    tell(next);
+    if (left) return false;
     await(*w);
     return true;
   }
@@ -154,7 +159,69 @@ void leaving(execution& e) {
   e.finally([s, kept] { s->expect_free(1 - *kept); });
 }
 
+/// Waiters that need different numbers, and permits that come one by one and together.
+template<std::uint64_t First, std::uint64_t Second>
+void needing(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  e.thread([s] { s->take(First); });
+  e.thread([s] { s->take(Second); });
+  e.thread([s] {
+    s->give();
+    s->give(First + Second - 1);
+  });
+  e.finally([s] { s->expect_free(0); });
+}
+
+/// The first one of the list leaves with what it has been handed: the permits are for those behind it.
+template<std::uint64_t Behind>
+void leaving_some(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  auto const kept = std::make_shared<std::uint64_t>(0);
+  e.thread([s, kept] { *kept = s->take_or_leave<2>() ? 2 : 0; });
+  e.thread([s] { s->take(Behind); });
+  e.thread([s] {
+    s->give();
+    s->give(Behind + 1);
+  });
+  e.finally([s, kept] { s->expect_free(static_cast<int>(2 - *kept)); });
+}
+
+/// A waiter for two permits, a called one before it, and a thread that only tries.
+void needing_beside_a_trier(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  e.thread([s] { s->take(); });
+  e.thread([s] { s->take(2); });
+  e.thread([s] {
+    s->give(2);
+    if (s->free.try_take()) s->give();
+    s->give();
+  });
+  e.finally([s] { s->expect_free(0); });
+}
+
+/// A waiter for two is served before a later one that needs one, and no thread takes what it holds.
+void serving_in_order(execution& e) {
+  auto const s = std::make_shared<shared>(1);
+  auto const first = std::make_shared<waiter>(std::uint64_t{3});
+  auto const later = std::make_shared<waiter>();
+  e.thread([s, first, later] {
+    wait_chain next;
+    EXPLORE_ASSERT(s->free.add(*first) && s->free.add(*later));
+    s->give();
+    EXPLORE_ASSERT(!s->free.try_take() && !first->was_taken() && !later->was_called());
+    EXPLORE_ASSERT(s->free.try_take(0));
+    s->give();
+    EXPLORE_ASSERT(first->was_taken() && !later->was_called());
+    s->give();
+    EXPLORE_ASSERT(later->was_called() && s->free.retry(*later, next) && next.pop() == nullptr);
+    s->expect_free(0);
+    first->settle();
+    later->settle();
+  });
+}
+
 /// The thread that gets the last permit destroys them: its giver must be out.
+template<bool AtOnce>
 void dying(execution& e) {
   struct object {
     std::unique_ptr<explore::frame<shared>> all = std::make_unique<explore::frame<shared>>(std::uint64_t{0});
@@ -163,8 +230,12 @@ void dying(execution& e) {
   shared* const s = o->all->get();
   for (int t = 0; t != 2; ++t) e.thread([s] { s->give(); });
   e.thread([o, s] {
-    s->take();
-    s->take();
+    if (AtOnce) {
+      s->take(2);
+    } else {
+      s->take();
+      s->take();
+    }
     o->all.reset();
   });
 }
@@ -183,6 +254,24 @@ void handing_on(execution& e) {
     else if (!s->free.try_take())
       return;
     EXPLORE_ASSERT(s->count.get() == 7);
+  });
+}
+
+/// The same for each of several permits.
+void handing_on_several(execution& e) {
+  auto const s = std::make_shared<shared>(0);
+  auto const other = std::make_shared<policy::plain<int>>(0);
+  e.thread([s] {
+    s->count.set(7);
+    s->give();
+  });
+  e.thread([s, other] {
+    other->set(8);
+    s->give();
+  });
+  e.thread([s, other] {
+    s->take(2);
+    EXPLORE_ASSERT(s->count.get() == 7 && other->get() == 8);
   });
 }
 
@@ -210,11 +299,19 @@ explore::tests const all{excluding<2, 2>,
                          trying,
                          giving<0>,
                          giving<1>,
-                         leaving<&shared::take_or_leave>,
                          leaving<&shared::take_or_abandon>,
-                         dying,
+                         leaving<&shared::take_or_leave<>>,
+                         leaving_some<1>,
+                         leaving_some<2>,
+                         needing<2, 1>,
+                         needing<3, 2>,
+                         needing_beside_a_trier,
+                         serving_in_order,
+                         dying<false>,
+                         dying<true>,
                          handing_on<true>,
                          handing_on<false>,
+                         handing_on_several,
                          overtaking};
 
 TEST(permits_protocol, gives_each_to_one) {

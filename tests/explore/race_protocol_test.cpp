@@ -24,7 +24,6 @@ using list = rubato::detail::basic_wait_list<policy>;
 using node = rubato::detail::basic_wait_node<policy>;
 using chain = rubato::detail::basic_wait_chain<policy>;
 using mutex = rubato::detail::basic_mutex<policy>;
-using permits = rubato::detail::basic_permits<policy>;
 
 /// The steps that a mutant leaves out, one at a time: the explorer must find each.
 enum class mutant { none, no_claim, leaves_without_lock, no_own_claim, takes_first, looks_first };
@@ -297,9 +296,11 @@ void of_calls(execution& e) {
 
 // Permits
 
-struct lock_waiter : node {
+struct lock_waiter : node, rubato::detail::permit_demand {
   policy::atomic<int> told{0};
+  using permit_demand::permit_demand;
 };
+using permits = rubato::detail::basic_permits<policy, lock_waiter>;
 void tell(chain& c, policy::atomic<int>& raced) {
   while (node* const n = c.pop()) {
     if (n->entry().race != nullptr)
@@ -319,10 +320,17 @@ struct two_locks {
     EXPLORE_ASSERT(all[which].give(1, permits::most, c));
     tell(c, told);
   }
-  /// Waits for one of either kind.
-  void take_either(bool stops) {
+  void leave(int which, lock_waiter& w) {
+    chain c;
+    static_cast<void>(all[which].remove(w, c));
+    tell(c, told);
+  }
+  /// Waits for so many of the first kind, or one of the second.
+  void take_either(bool stops, std::uint64_t of_first = 1) {
     explore::frame<race> const r;
-    explore::frame<lock_waiter> const m[2];
+    explore::frame<lock_waiter> const first(of_first);
+    explore::frame<lock_waiter> const second;
+    lock_waiter* const m[2] = {&*first, &*second};
     std::uint32_t entered = 0;
     bool here = false;
     for (; entered != 2; ++entered) {
@@ -337,8 +345,8 @@ struct two_locks {
       while (!stopped && told.load(std::memory_order_acquire) == 0) policy::pause();
     }
     while (entered-- != 0)
-      if (entered != r->winner()) static_cast<void>(all[entered].remove(*m[entered]));
-    if (!stopped) kept.fetch_add(1);
+      if (entered != r->winner()) leave(static_cast<int>(entered), *m[entered]);
+    if (!stopped) kept.fetch_add(static_cast<int>(m[r->winner()]->needed()));
   }
   /// Waits for the first kind, in no race, and perhaps goes away.
   void take_first(bool leaves) {
@@ -347,7 +355,12 @@ struct two_locks {
       kept.fetch_add(1);
       return;
     }
-    if (leaves && all[0].remove(*w)) return;
+    if (leaves) {
+      chain next;
+      bool const left = all[0].remove(*w, next);
+      tell(next, told);
+      if (left) return;
+    }
     for (;;) {
       while (w->told.load(std::memory_order_acquire) == 0) policy::pause();
       w->told.store(0, std::memory_order_relaxed);
@@ -378,6 +391,20 @@ void of_permits(execution& e) {
   });
   e.finally([s] { s->expect_free(3 - s->kept.load()); });
 }
+/// The member that needs two permits may hold one when it loses, which is for the waiter behind it.
+template<bool Stops, bool Leaves>
+void of_several_permits(execution& e) {
+  auto const s = std::make_shared<two_locks>();
+  e.thread([s] { s->take_either(Stops, 2); });
+  e.thread([s] { s->take_first(Leaves); });
+  e.thread([s] {
+    s->give(0);
+    s->give(1);
+    s->give(0);
+    s->give(0);
+  });
+  e.finally([s] { s->expect_free(4 - s->kept.load()); });
+}
 template<bool Stops>
 void of_permits_given_at_once(execution& e) {
   auto const s = std::make_shared<two_locks>();
@@ -389,7 +416,9 @@ void of_permits_given_at_once(execution& e) {
 template<mutant Mutant>
 explore::tests const of_channels{two_givers<Mutant>,     two_races<Mutant>,   three_races<Mutant>,
                                  against_itself<Mutant>, of_calls<Mutant, 1>, of_calls<Mutant, 2>};
-explore::tests const of_locks{of_permits<false, false>, of_permits<true, false>, of_permits<false, true>,
+explore::tests const of_locks{of_permits<false, false>,        of_permits<true, false>,
+                              of_permits<false, true>,         of_several_permits<false, false>,
+                              of_several_permits<true, false>, of_several_permits<false, true>,
                               of_permits_given_at_once<false>, of_permits_given_at_once<true>};
 
 TEST(race_protocol, lets_one_member_take_effect) {

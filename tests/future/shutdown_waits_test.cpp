@@ -57,7 +57,7 @@ constexpr coroutine_wait coroutine_waits[] = {
      }},
     {"lock", early::throws, false,
      [](never_ready& n) -> rubato::task<int> {
-       co_await n.mutex.lock();
+       co_await n.mutex.acquire();
        co_return 0;
      }},
     {"acquire", early::throws, false,

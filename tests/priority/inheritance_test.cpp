@@ -129,9 +129,9 @@ TEST_P(inheritance, of_resumptions_after_a_send) {
 
 TEST_P(inheritance, of_resumptions_after_a_lock) {
   rubato::async_mutex m;
-  ASSERT_TRUE(m.try_lock());
-  expect_resumption_in_class(pool, GetParam(), [&m] { return m.lock(); }, [&] { m.unlock(); });
-  m.unlock();
+  ASSERT_TRUE(m.try_acquire());
+  expect_resumption_in_class(pool, GetParam(), [&m] { return m.acquire(); }, [&] { m.release(); });
+  m.release();
 }
 
 TEST_P(inheritance, of_resumptions_after_a_semaphore_and_a_latch) {

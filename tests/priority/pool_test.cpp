@@ -147,18 +147,18 @@ TEST(pool_with_a_class, resumes_what_has_begun_at_a_discard) {
     std::atomic<int> step = 0;
     rubato::pool pool(alone(1));
     rubato::async_mutex lock;
-    ASSERT_TRUE(lock.try_lock());
+    ASSERT_TRUE(lock.try_acquire());
     auto waiting = [](rubato::async_mutex& m, std::atomic<int>& s) -> rubato::task<void> {
       s = 1;
-      co_await m.lock();
+      co_await m.acquire();
       s = 2;
-      m.unlock();
+      m.release();
     };
     auto f = pool.spawn(c, waiting(lock, step));
     ASSERT_TRUE(eventually([&] { return step == 1 && pool.pending() == 0 && pool.wait_idle(1s); }));
     {
       held_workers held(pool);
-      lock.unlock();
+      lock.release();
       EXPECT_EQ(pool.stats().of(c).queued, 1u);
       pool.request_shutdown(rubato::discard);
     }

@@ -133,12 +133,12 @@ TEST_F(strand_of_one_worker, leaves_what_waits_behind_a_high_task) {
 TEST_F(strand_of_one_worker, moves_a_coroutine_whose_turn_it_is) {
   for (bool const queued_before : {false, true}) {
     rubato::async_mutex m;
-    ASSERT_TRUE(m.try_lock());
+    ASSERT_TRUE(m.try_acquire());
     std::atomic<bool> waits = false;
     auto coroutine = [&]() -> rubato::task<void> {
       waits = true;
-      co_await m.lock();
-      m.unlock();
+      co_await m.acquire();
+      m.release();
       log.add("strand");
       co_await rubato::yield(); // its old entry may still be in the queue of the class low
       log.add("strand");
@@ -149,9 +149,9 @@ TEST_F(strand_of_one_worker, moves_a_coroutine_whose_turn_it_is) {
       ASSERT_TRUE(eventually([&] { return waits.load(); }));
       held_workers held(pool);
       for (int i = 0; i != 20; ++i) pool.enqueue([&] { log.add("normal"); });
-      if (queued_before) m.unlock();
+      if (queued_before) m.release();
       s.enqueue(priority::high, [&] { log.add("strand"); });
-      if (!queued_before) m.unlock();
+      if (!queued_before) m.release();
     }
     EXPECT_TRUE(pool.wait_idle());
     EXPECT_TRUE(eventually([&] { return log.size() == (queued_before ? 46u : 23u); }));

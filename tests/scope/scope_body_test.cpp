@@ -39,7 +39,7 @@ task receives(never_ready& w) {
 }
 task gets(never_ready& w) { static_cast<void>(co_await w.future); }
 task sleeps(never_ready& /*w*/) { co_await rubato::sleep_for(std::chrono::hours(1)); }
-task locks(never_ready& w) { co_await w.mutex.lock(); }
+task locks(never_ready& w) { co_await w.mutex.acquire(); }
 task yields(never_ready& /*w*/) {
   std::stop_token const stop = rubato::this_task_stop_token();
   while (!stop.stop_requested()) co_await rubato::yield();

@@ -18,10 +18,10 @@ struct never_ready {
   rubato::async_semaphore semaphore{0};
   rubato::async_latch latch{1};
 
-  never_ready() { EXPECT_TRUE(mutex.try_lock()); }
+  never_ready() { EXPECT_TRUE(mutex.try_acquire()); }
   never_ready(never_ready const&) = delete;
   never_ready& operator=(never_ready const&) = delete;
-  ~never_ready() { mutex.unlock(); }
+  ~never_ready() { mutex.release(); }
 };
 
 } // namespace rubato_test

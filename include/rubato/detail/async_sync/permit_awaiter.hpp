@@ -1,4 +1,4 @@
-// Waits of coroutines for a permit: of a lock, of a semaphore. docs/design/async-sync.md
+// Waits of coroutines for permits: of a lock, of a semaphore. docs/design/async-sync.md
 #pragma once
 
 #include "rubato/cancelled.hpp"
@@ -14,32 +14,45 @@
 
 namespace rubato::detail {
 
-/// A coroutine's wait for a permit.
-class permit_wait final : public waiter {
+/// A waiter in the list of a number of permits.
+class permit_waiter : public waiter, public permit_demand {
+protected:
+  explicit permit_waiter(std::uint64_t n) noexcept
+      : permit_demand(n) {}
+  ~permit_waiter() = default;
+};
+using permits = basic_permits<std_policy, permit_waiter>;
+
+/// A coroutine's wait for permits.
+class permit_wait final : public permit_waiter {
   permits& from_;
 
   [[nodiscard]] bool insert() noexcept override { return from_.add(*this); }
-  [[nodiscard]] bool remove() noexcept override { return from_.remove(*this); }
+  [[nodiscard]] bool remove() noexcept override {
+    woken next;
+    return from_.remove(*this, next);
+  }
   [[nodiscard]] bool insert_again() noexcept override {
     woken next;
     return was_called() && !from_.retry(*this, next);
   }
 
 public:
-  explicit permit_wait(permits& p) noexcept
-      : from_(p) {}
+  permit_wait(permits& p, std::uint64_t n) noexcept
+      : permit_waiter(n)
+      , from_(p) {}
   permit_wait(permit_wait&&) = delete;
   ~permit_wait() {
     retire();
-    // It has a permit or was called, but the coroutine was destroyed before it resumed.
+    // It has its permits or was called, but the coroutine was destroyed before it resumed.
     if (!was_taken() && !was_called()) return;
     woken next;
     if (was_called())
       from_.abandon(next);
     else
-      static_cast<void>(from_.give(1, permits::most, next));
+      static_cast<void>(from_.give(needed(), permits::most, next));
   }
-  /// The coroutine resumes: with the permit, or stopped.
+  /// The coroutine resumes: with the permits, or stopped.
   void finish() {
     if (retire()) throw cancelled();
     settle();
@@ -54,33 +67,35 @@ inline void give_permits(permits& to, std::uint64_t n, std::uint64_t most, char 
   if (!to.give(n, most, next)) misuse(misused);
 }
 
-/// Waits for one permit. Result: void, or a type that is made from the permits.
+/// Waits for permits. Result: void, or a type that is made from them.
 template<class Result>
 class [[nodiscard(
     "rubato: nothing is locked or acquired before it is awaited, with co_await")]] permit_awaiter
     : public own_awaitable {
   permits& from_;
-  std::optional<permit_wait> wait_; // empty if a permit was free at once, the common case
+  std::uint64_t const needed_;
+  std::optional<permit_wait> wait_; // empty if the permits were free at once, the common case
 
 public:
   static constexpr bool is_one_step = true;
-  explicit permit_awaiter(permits& p) noexcept
-      : from_(p) {}
+  permit_awaiter(permits& p, std::uint64_t n) noexcept
+      : from_(p)
+      , needed_(n) {}
   permit_awaiter(permit_awaiter&& other /*not awaited yet*/) noexcept
-      : permit_awaiter(other.from_) {}
+      : permit_awaiter(other.from_, other.needed_) {}
   permit_awaiter& operator=(permit_awaiter&&) = delete;
   ~permit_awaiter() = default;
 
   /// Its part in a race, before it is awaited there.
-  [[nodiscard]] waiter& racer() noexcept { return wait_.emplace(from_); }
-  [[nodiscard]] bool await_ready() noexcept { return from_.try_take(); }
+  [[nodiscard]] waiter& racer() noexcept { return wait_.emplace(from_, needed_); }
+  [[nodiscard]] bool await_ready() noexcept { return from_.try_take(needed_); }
   template<std::derived_from<own_promise> P>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
-    return (wait_ ? *wait_ : wait_.emplace(from_)).await_suspend(h);
+    return (wait_ ? *wait_ : wait_.emplace(from_, needed_)).await_suspend(h);
   }
   Result await_resume() {
     if (wait_) wait_->finish();
-    if constexpr (!std::is_void_v<Result>) return Result(from_);
+    if constexpr (!std::is_void_v<Result>) return Result(from_, needed_);
   }
 };
 

@@ -1,34 +1,54 @@
-// A number of permits and the waiters for one: the common part of a lock and a semaphore.
+// A number of permits and the waiters for them: the common part of a lock and a semaphore.
 // docs/design/async-sync.md
 //
 // The word: the number of free permits above two flags. `listed`: the list is not empty. `called`: a waiter
 // was called and has neither retried nor abandoned. The flags change only under mutex_.
 //
-// Invariant: if a permit is free and the list is not empty, `called` is set; the called waiter takes a permit
-// or passes the call on. Every change is a compare-exchange of the whole word. So of a giver and a waiter
-// that race, one sees the other: add() sets `listed` only over a word without a free permit, and a giver adds
-// a permit without the lock only if is_plain() holds for the word.
+// Invariants: if a permit is free and the list is not empty, `called` is set; the called waiter takes a
+// permit or passes the call on. Only the first waiter of the list holds permits, fewer than it needs, and
+// only while `called` is not set. Every change is a compare-exchange of the whole word. So of a giver and a
+// waiter that race, one sees the other: add() sets `listed` only over a word without a free permit, or takes
+// those that are free, and a giver adds permits without the lock only if is_plain() holds for the word.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
 #include "rubato/detail/sync/wait_list.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace rubato::detail {
 
-/// A waiter is called when a permit is free, and tries to take it; a running thread may be faster, once. Then
-/// the waiter is handed the next permit.
-template<class Policy>
+/// How many permits a waiter needs. The lock of the permits guards what it holds.
+class permit_demand {
+  std::uint64_t const needed_;
+  std::uint64_t held_ = 0; ///< handed to it so far, while it is listed
+
+public:
+  explicit permit_demand(std::uint64_t needed = 1) noexcept
+      : needed_(needed) {}
+
+  [[nodiscard]] std::uint64_t needed() const noexcept { return needed_; }
+  [[nodiscard]] std::uint64_t missing() const noexcept { return needed_ - held_; }
+  void hold(std::uint64_t n) noexcept { held_ += n; }
+  /// It leaves the list without what it needs. Returns what it held.
+  [[nodiscard]] std::uint64_t drop() noexcept { return std::exchange(held_, 0); }
+};
+
+/// A waiter for one permit is called when a permit is free, and tries to take it; a running thread may be
+/// faster, once. Then the waiter is handed the next permit. A waiter for several permits is handed each that
+/// is given while it is the first. Node: a basic_wait_node that is a permit_demand, too.
+template<class Policy, class Node>
 class basic_permits {
   static constexpr std::uint64_t listed = 1, called = 2, one = 4; // free permits above the flags
   typename Policy::template atomic<std::uint64_t> word_;          // flags change only under the lock
   basic_mutex<Policy> mutex_;
-  using wait_node = basic_wait_node<Policy>;
   using wait_chain = basic_wait_chain<Policy>;
   using claim = basic_claim<Policy>;
-  basic_wait_list<Policy> waiting_; // guarded by mutex_
+  basic_wait_list<Policy> waiting_; // of Nodes; guarded by mutex_
 
   /// True: no waiter is listed, or a called one serves the list. A giver just adds its permits.
   static constexpr bool is_plain(std::uint64_t now) noexcept {
@@ -59,27 +79,30 @@ public:
   constexpr explicit basic_permits(std::uint64_t free) noexcept
       : word_(free * one) {}
 
-  /// Takes a free permit. False: none is free.
-  [[nodiscard]] bool try_take() noexcept {
+  /// Takes n free permits. False: fewer are free.
+  [[nodiscard]] bool try_take(std::uint64_t n = 1) noexcept {
     std::uint64_t now = word_.load(std::memory_order_relaxed);
-    while (now >= one)
-      if (take_from(now, now - one)) return true;
+    while (now / one >= n)
+      if (take_from(now, now - n * one)) return true;
     return false;
   }
 
-  /// Adds n to the list. False: it has taken a free permit instead, or n has lost its race.
-  [[nodiscard]] bool add(wait_node& n) noexcept {
+  /// Adds n to the list. False: it has taken free permits instead, or n has lost its race.
+  [[nodiscard]] bool add(Node& n) noexcept {
     lock_guard const guard(mutex_);
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
-      if (now >= one) {
+      if (now / one >= n.needed()) {
         claim c(n.entry());
         if (!c.is_open()) return false;
-        if (take_from(now, now - one)) {
+        if (take_from(now, now - n.needed() * one)) {
           c.decide();
           return false;
         }
-      } else if (change(now, now | listed)) {
+      } else if (now < one || (now & called) != 0) {
+        if (change(now, now | listed)) break;
+      } else if (std::uint64_t const some = now / one; take_from(now, listed)) {
+        n.hold(some); // the list is empty: it is the first
         break;
       }
     }
@@ -89,7 +112,7 @@ public:
 
   /// The called waiter n retries. True: it has a permit. False: it is at the head of the list again. Waiters
   /// that are called or served in turn are put into `next`, and the caller wakes them.
-  [[nodiscard]] bool retry(wait_node& n, wait_chain& next) noexcept {
+  [[nodiscard]] bool retry(Node& n, wait_chain& next) noexcept {
     lock_guard const guard(mutex_);
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
@@ -112,12 +135,17 @@ public:
     pass_on(next);
   }
 
-  /// False: n is not in the list.
-  [[nodiscard]] bool remove(wait_node& n) noexcept {
-    lock_guard const guard(mutex_);
-    bool const removed = waiting_.remove(n);
-    if (removed) settle_list();
-    return removed;
+  /// False: n is not in the list. What it held goes to the waiters behind it, as in give().
+  [[nodiscard]] bool remove(Node& n, wait_chain& next) noexcept {
+    std::uint64_t held = 0;
+    {
+      lock_guard const guard(mutex_);
+      if (!waiting_.remove(n)) return false;
+      settle_list();
+      held = n.drop();
+    }
+    static_cast<void>(give(held, most, next));
+    return true;
   }
 
   /// Adds n permits if no waiter has to be told and no other thread changes the word: the common case of
@@ -143,19 +171,24 @@ public:
   }
 
 private:
+  /// It is called when a permit is free, instead of being handed one.
+  [[nodiscard]] static bool is_called_first(Node const& n) noexcept {
+    return n.needed() == 1 && n.entry().race == nullptr && !n.is_urgent();
+  }
+  /// Under the lock; the list is not empty.
+  [[nodiscard]] Node& first() noexcept { return static_cast<Node&>(*waiting_.front()); }
   /// Gives permits to waiters, which keep this object alive. Returns the number left over.
   [[gnu::noinline]] std::uint64_t serve(std::uint64_t n, std::uint64_t limit, wait_chain& taken) noexcept {
     lock_guard const guard(mutex_);
     for (std::uint64_t now = word_.load(std::memory_order_relaxed);
          n != 0 && !is_plain(now) && now / one <= limit - n;) {
-      if (wait_node& first = *waiting_.front(); first.entry().race != nullptr) {
-        if (hand_over(first, taken)) --n;
+      if (!is_called_first(first())) {
+        claim c({}, first().entry());
+        if (c.is_open())
+          n -= hand_over(c, n, taken);
+        else
+          n += lose_first();
         now = word_.load(std::memory_order_relaxed);
-      } else if (first.is_urgent()) {
-        taken.push(*waiting_.pop());
-        settle_list();
-        now = word_.load(std::memory_order_relaxed);
-        --n;
       } else if (add_to(now, (now + n * one) | called)) {
         call_next(taken);
         return 0;
@@ -163,23 +196,28 @@ private:
     }
     return n;
   }
-  /// Under the lock: hands one of the giver's permits to the first waiter, which is in a race. False: it has
-  /// lost that race.
-  [[nodiscard]] bool hand_over(wait_node& first, wait_chain& taken) noexcept {
-    claim c({}, first.entry());
-    bool const open = c.is_open();
-    if (open) {
-      c.decide();
-      waiting_.take(first);
-      taken.push(first);
-    } else {
-      waiting_.lose(first);
-    }
+  /// Under the lock and an open claim for the first waiter: gives it those of n permits that it misses.
+  /// Returns their number.
+  [[nodiscard]] std::uint64_t hand_over(claim& c, std::uint64_t n, wait_chain& taken) noexcept {
+    Node& to = first();
+    std::uint64_t const given = std::min(n, to.missing());
+    to.hold(given);
+    if (to.missing() != 0) return given;
+    c.decide();
+    waiting_.take(to);
     settle_list();
-    return open;
+    taken.push(to);
+    return given;
+  }
+  /// Under the lock: the first waiter has lost its race. Returns what it held.
+  [[nodiscard]] std::uint64_t lose_first() noexcept {
+    Node& lost = first();
+    waiting_.lose(lost);
+    settle_list();
+    return lost.drop();
   }
   /// Under the lock, for the called waiter, whose flag is still set: while a permit is free, calls the next
-  /// waiter, or hands the permit over if that waiter is in a race.
+  /// waiter, or hands it permits if it is in a race or needs several.
   void pass_on(wait_chain& next) noexcept {
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
@@ -187,27 +225,27 @@ private:
         if (change(now, now & ~called)) return;
         continue;
       }
-      wait_node& first = *waiting_.front();
-      if (first.entry().race == nullptr) return call_next(next);
-      claim c({}, first.entry());
+      if (is_called_first(first())) return call_next(next);
+      claim c({}, first().entry());
       if (!c.is_open()) {
-        waiting_.lose(first);
-      } else if (take_from(now, now - one)) {
-        c.decide();
-        waiting_.take(first);
-        next.push(first);
+        std::uint64_t const held = lose_first();
+        now = word_.load(std::memory_order_relaxed);
+        while (held != 0 && !add_to(now, now + held * one)) {
+        }
+      } else if (std::uint64_t const n = std::min(now / one, first().missing());
+                 take_from(now, now - n * one)) {
+        static_cast<void>(hand_over(c, n, next));
       }
-      settle_list();
       now = word_.load(std::memory_order_relaxed);
     }
   }
   /// Under the lock, with the flag `called` set.
   void call_next(wait_chain& next) noexcept {
+    RUBATO_ASSERT(first().missing() == 1, "a waiter that is handed its permits was called",
+                  first().missing());
     next.push(waiting_.call());
     settle_list();
   }
 };
-
-using permits = basic_permits<std_policy>;
 
 } // namespace rubato::detail
