@@ -62,6 +62,12 @@ struct stall_report {
 
 /// The options of a pool, a value type. Setters return the object, so they chain. *Unset* is the default of
 /// an option.
+///
+/// No option says how the threads are scheduled. Like a std::thread each thread of the pool starts with the
+/// signal mask, the scheduling class and the nice value of the thread that started the pool: that made it,
+/// used it first, or gave it workers again after a shutdown. Where the kernel does not permit that class or
+/// nice value, the thread has those of the thread that makes it, which may be any thread of the program.
+/// on_start() may change them.
 class pool_options {
   friend class detail::pool_core;
   friend class detail::thread_registry;
@@ -73,7 +79,6 @@ class pool_options {
   std::vector<int> cpus_;
   unsigned spares_ = 1024;
   std::size_t stack_size_ = 0;
-  bool inherit_scheduling_ = false;
   std::optional<std::chrono::nanoseconds> search_time_;
   std::optional<std::size_t> max_queued_;
   std::function<void(std::exception_ptr)> on_unhandled_;
@@ -100,16 +105,11 @@ public:
   /// returns from its wait, because a waiting thread runs only the work that it waits for. Unset: 1,024.
   pool_options& spares(unsigned n = 1024) & { return spares_ = n, *this; }
   pool_options&& spares(unsigned n = 1024) && { return std::move(spares(n)); }
-  /// The stack size of each thread in bytes; 0: the system's default.
+  /// The stack size of each thread in bytes; 0: the system's default. A signal handler of the program that
+  /// has no stack of its own (sigaltstack(2)) runs on the stack of the thread that the signal interrupts:
+  /// leave room for it.
   pool_options& stack_size(std::size_t bytes) & { return stack_size_ = bytes, *this; }
   pool_options&& stack_size(std::size_t bytes) && { return std::move(stack_size(bytes)); }
-  /// How the pool's threads are scheduled. Unset: each has the scheduling class SCHED_OTHER, the nice value
-  /// of the thread that made the program's first pool, and a mask that blocks all signals except those that a
-  /// fault raises, such as SIGSEGV. Child processes inherit that mask, so a task that starts a process should
-  /// reset it. A profiler that uses signals sees no worker. Set: a new thread inherits all three from the
-  /// thread that causes it to be made, which may be any thread of the program. on_start() may change them.
-  pool_options& inherit_scheduling(bool on = true) & { return inherit_scheduling_ = on, *this; }
-  pool_options&& inherit_scheduling(bool on = true) && { return std::move(inherit_scheduling(on)); }
   /// How long a worker without work searches before it sleeps. Unset: 40 us, which is about the cost of a
   /// wake.
   pool_options& search_time(std::chrono::nanoseconds t) & { return search_time_ = t, *this; }

@@ -3,6 +3,7 @@
 #include "os/cpus/affinity.hpp"
 #include "os/die.hpp"
 #include "os/io/file.hpp"
+#include "os/scheduling.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +13,10 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <sched.h>
 #include <string_view>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
@@ -55,6 +56,7 @@ struct start {
   void* arg;
   std::array<char, 16> name; // the kernel's limit, the final zero included
   cpu_mask cpus;             // empty: the creator's
+  std::optional<scheduling> like;
 };
 
 extern "C" void* rubato_thread_start(void* memory) {
@@ -62,6 +64,7 @@ extern "C" void* rubato_thread_start(void* memory) {
   if (begin->name[0] != '\0') ::pthread_setname_np(::pthread_self(), begin->name.data());
   if (!begin->cpus.empty())
     static_cast<void>(begin->cpus.apply()); // refused: its cpuset has changed, and the kernel knows better
+  if (begin->like) begin->like->apply();
   auto const entry = begin->entry;
   auto* const arg = begin->arg;
   begin.reset();
@@ -101,7 +104,8 @@ public:
 
 thread::thread(thread_options const& options, void (*entry)(void*), void* arg) {
   bool const told = options.cpus != nullptr && !options.cpus->empty();
-  auto begin = std::make_unique<start>(start{entry, arg, {}, told ? *options.cpus : mask_before_pin()});
+  auto begin = std::make_unique<start>(start{entry, arg, {}, told ? *options.cpus : mask_before_pin(), {}});
+  if (options.like != nullptr) begin->like = *options.like;
   options.name.copy(begin->name.data(), begin->name.size() - 1);
 
   attributes attr;
@@ -109,7 +113,8 @@ thread::thread(thread_options const& options, void (*entry)(void*), void* arg) {
   if (error == 0 && options.stack_size != 0)
     error = ::pthread_attr_setstacksize(attr.get(), valid_stack_size(options.stack_size));
   if (error == 0) {
-    signals_blocked const blocked(options.blocks_signals);
+    // Until the new thread has the mask that it is to have: the creator may block other signals.
+    signals_blocked const blocked(options.blocks_signals || options.like != nullptr);
     error = ::pthread_create(&handle_, attr.get(), rubato_thread_start, begin.get());
   }
   if (error != 0) fail(error, "cannot start a thread");
@@ -155,15 +160,6 @@ void thread::detach() {
 }
 
 thread_id this_thread_id() noexcept { return static_cast<thread_id>(::syscall(SYS_gettid)); }
-
-scheduling this_thread_scheduling() noexcept {
-  return {.ordinary = ::sched_getscheduler(0) == SCHED_OTHER, .nice = ::getpriority(PRIO_PROCESS, 0)};
-}
-
-void schedule_ordinarily() noexcept {
-  sched_param const none{};
-  static_cast<void>(::sched_setscheduler(0, SCHED_OTHER, &none));
-}
 
 int current_cpu() noexcept { return ::sched_getcpu(); }
 

@@ -10,6 +10,7 @@
 namespace rubato::os {
 
 class cpu_mask;
+class scheduling;
 
 struct thread_options {
   std::string name{};         ///< at most 15 bytes are kept; empty: the creator's
@@ -17,15 +18,17 @@ struct thread_options {
   /// All signals but those that a thread causes itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT,
   /// SIGSYS) are blocked there; false: the mask is the creator's.
   bool blocks_signals = false;
+  /// Its signal mask, scheduling class and nice value; null: the creator's. Read before the constructor
+  /// returns.
+  scheduling const* like = nullptr;
   /// Where it may run; null or empty: where its creator may, or might before pin(). Read before the
   /// constructor returns.
   cpu_mask const* cpus = nullptr;
 };
 
 /// A thread of the system. Unlike std::thread it has a name and a stack size, and unless told it starts on
-/// all the CPUs that its creator had before the creator was pinned by pin(). Its nice value and its
-/// scheduling class are the creator's. Like std::thread it must be joined or detached before it is destroyed
-/// or assigned to.
+/// all the CPUs that its creator had before the creator was pinned by pin(). Like std::thread it must be
+/// joined or detached before it is destroyed or assigned to.
 class thread {
   pthread_t handle_{};
   bool joinable_ = false;
@@ -49,17 +52,6 @@ public:
 };
 
 using thread_id = pid_t;
-
-/// The scheduling that a thread passes on to the threads that it makes. Without privileges a nice value can
-/// only grow.
-struct scheduling {
-  bool ordinary = true; ///< SCHED_OTHER
-  int nice = 0;
-  bool operator==(scheduling const&) const = default;
-};
-[[nodiscard]] scheduling this_thread_scheduling() noexcept;
-/// SCHED_OTHER for the calling thread. Refused to one of SCHED_IDLE without privileges: then nothing changes.
-void schedule_ordinarily() noexcept;
 
 /// The kernel's number of the calling thread. Asked every time, since a fork changes it.
 [[nodiscard]] thread_id this_thread_id() noexcept;

@@ -51,6 +51,13 @@ TEST_P(signals, regression_that_came_for_a_set_that_is_gone_do_not_reach_the_nex
   EXPECT_EQ(pool.block_on(next.next()), SIGUSR2);
 }
 
+TEST_P(signals, regression_that_a_task_raises_are_received) {
+  rubato::signal_set a(SIGUSR1);
+  auto f = pool.spawn(a.next());
+  pool.enqueue([] { EXPECT_EQ(::raise(SIGUSR1), 0); });
+  EXPECT_EQ(f.get(), SIGUSR1);
+}
+
 volatile std::sig_atomic_t seen = 0;
 
 TEST_P(signals, have_their_old_action_when_the_last_set_is_gone) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -38,7 +39,8 @@ protected:
 /// What became of a child: its exit status, or minus the signal that killed it.
 inline int wait_for_child(int child) {
   int status = 0;
-  if (::waitpid(child, &status, 0) != child) return -1'000;
+  while (::waitpid(child, &status, 0) != child)
+    if (errno != EINTR) return -1'000;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 

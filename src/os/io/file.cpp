@@ -12,10 +12,16 @@ namespace {
 class descriptor {
   int const fd_;
 
+  static int open(char const* path) noexcept {
+    int fd;
+    do fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer must not block
+    while (fd < 0 && errno == EINTR);
+    return fd;
+  }
+
 public:
-  // O_NONBLOCK: a pipe without a writer must not block the caller.
   explicit descriptor(char const* path) noexcept
-      : fd_(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+      : fd_(open(path)) {}
   descriptor(descriptor const&) = delete;
   ~descriptor() {
     if (fd_ >= 0) ::close(fd_);

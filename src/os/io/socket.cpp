@@ -255,9 +255,12 @@ std::vector<socket_address> look_up(std::string const& host, std::string const& 
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM; // else each address comes once for each transport
   ::addrinfo* all = nullptr;
-  int const error = ::getaddrinfo(host.empty() ? nullptr : host.c_str(),
-                                  service.empty() ? nullptr : service.c_str(), &hints, &all);
-  int const reason = errno; // of EAI_SYSTEM; read before an allocation may change it
+  int error = 0, reason = 0;
+  do {
+    error = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), service.empty() ? nullptr : service.c_str(),
+                          &hints, &all);
+    reason = errno; // of EAI_SYSTEM; read before an allocation may change it
+  } while (error == EAI_SYSTEM && reason == EINTR);
   if (error == EAI_SYSTEM)
     throw std::system_error(reason, std::generic_category(), "rubato: resolve " + host);
   if (error != 0) throw std::system_error(error, resolver_category(), "rubato: resolve " + host);

@@ -69,7 +69,7 @@ void lifecycle::add_seats(unsigned n) {
 /// Under mutex_, after add_seats().
 void lifecycle::open_seats(unsigned n) {
   unsigned const before = set_target(n);
-  core_.threads.open();
+  core_.threads.open(before == 0);
   core_.quiescence.wake_all(); // join_all() returns: the pool has threads again
   for (unsigned i = before; i < n; ++i) core_.idle_threads.open(&core_.queues.seat_at(i));
   core_.call_for_inboxes(); // of tasks that came in between
@@ -83,7 +83,6 @@ void lifecycle::open_seats(unsigned n) {
     core_.threads.start(c);
     if (core_.threads.made() <= made) break; // fewer than wanted: seats stay vacant
   }
-  core_.threads.await_made();
   if (before != 0 || !tried || core_.threads.made() != 0) return;
   // The waiters go on driving: no other thread would run the queued tasks.
   close_seats(0, set_target(0));

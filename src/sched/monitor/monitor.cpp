@@ -2,18 +2,17 @@
 
 #include "os/clock.hpp"
 #include "os/cpus/affinity.hpp"
+#include "os/scheduling.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "sched/monitor/progress_monitor.hpp"
 #include "sched/monitor/timers.hpp"
 #include "sched/process/pool_registry.hpp"
-#include "sched/threads/thread_registry.hpp"
 #include "sched/worker/event_source.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 namespace rubato::detail {
 
@@ -23,13 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds first_look = 100us, longest_look = 500us, relief_look = 10ms, linger = 2ms;
 
-struct monitor_state {
-  bool started = false; // under the lock of the registry of pools
-  int nice = 0;         // the monitor's; not guarded: written before the first pool is there
-  mutex to_make_mutex;
-  pool_thread* to_make RUBATO_GUARDED_BY(to_make_mutex) = nullptr;
-};
-constinit monitor_state state; // never destroyed: the monitor outlives static objects
+constinit bool started = false; // under the lock of the registry of pools
 
 /// After the monitor has announced its sleep: is there anything for which it must stay awake? If it only
 /// dozes it ignores queued tasks.
@@ -49,19 +42,6 @@ progress_monitor::attention look_at_all(os::ticks now) noexcept {
   return all;
 }
 
-void make_threads() noexcept {
-  for (;;) {
-    pool_thread* t = nullptr;
-    {
-      lock_guard const guard(state.to_make_mutex);
-      t = state.to_make;
-      if (t == nullptr) return;
-      state.to_make = t->next_to_make;
-    }
-    threads_of(*t->core).make_now(*t);
-  }
-}
-
 /// Fires the timers if there is no reactor. Returns when to come back.
 std::chrono::steady_clock::time_point
 fire_without_reactor(std::chrono::steady_clock::time_point latest) noexcept {
@@ -75,7 +55,6 @@ fire_without_reactor(std::chrono::steady_clock::time_point latest) noexcept {
 
 /// Sleeps until `latest`, or until a timer is due. `alarm`: its value before the caller looked at the pools.
 void sleep_until(std::uint32_t alarm, std::chrono::steady_clock::time_point latest) noexcept {
-  make_threads();
   auto const until = fire_without_reactor(latest);
   if (until == std::chrono::steady_clock::time_point::max())
     sleep_of_monitor.sleep(alarm);
@@ -121,18 +100,6 @@ void monitor_main(void*) {
 
 } // namespace
 
-bool schedules_like_monitor() noexcept {
-  return os::this_thread_scheduling() == os::scheduling{.ordinary = true, .nice = state.nice};
-}
-
-void make_on_monitor(pool_thread& t) noexcept {
-  {
-    lock_guard const guard(state.to_make_mutex);
-    t.next_to_make = std::exchange(state.to_make, &t);
-  }
-  sleep_of_monitor.ring();
-}
-
 void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept {
   // As in fire_without_reactor().
   if (event_source* const e = installed_events.get())
@@ -142,20 +109,16 @@ void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept {
 }
 
 void start_monitor() {
-  if (state.started) return;
-  state.nice = os::this_thread_scheduling().nice;             // it inherits that
+  if (started) return;
   os::cpu_mask const everywhere = os::cpu_mask::of_process(); // not tied to the CPU that its maker keeps busy
   os::thread made({.name = "rubato/monitor", .blocks_signals = true, .cpus = &everywhere}, &monitor_main,
                   nullptr);
   made.detach();
-  state.started = true;
+  started = true;
 }
 
-void lock_monitor() noexcept RUBATO_NOT_ANALYSED { state.to_make_mutex.lock(); }
-void unlock_monitor() noexcept RUBATO_NOT_ANALYSED { state.to_make_mutex.unlock(); }
-void forget_monitor() noexcept RUBATO_NOT_ANALYSED {
-  state.to_make = nullptr;
-  state.started = false;
+void forget_monitor() noexcept {
+  started = false;
   sleep_of_monitor.reset();
 }
 

@@ -31,7 +31,6 @@ bool is_in(intrusive_list<pool_core> const& pools, pool_core const* core) noexce
 void before_fork() RUBATO_NOT_ANALYSED {
   start_mutex().lock();
   of_process.guard.lock();
-  lock_monitor();
   lock_slabs();
   lock_hazards();
   lock_timers();
@@ -42,7 +41,6 @@ void after_fork_in_parent() RUBATO_NOT_ANALYSED {
   unlock_timers();
   unlock_hazards();
   unlock_slabs();
-  unlock_monitor();
   of_process.guard.unlock();
   start_mutex().unlock();
 }
@@ -55,7 +53,6 @@ void after_fork_in_child() RUBATO_NOT_ANALYSED {
   unlock_hazards();
   unlock_slabs();
   forget_monitor();
-  unlock_monitor();
   while (pool_core* const p = of_process.pools.pop_front()) {
     p->life.abandon();
     of_process.behind.push_front(*p);

@@ -5,7 +5,6 @@
 #include "os/thread.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
-#include "sched/process/hazard_guard.hpp"
 #include "sched/worker/worker.hpp"
 
 #include <algorithm>
@@ -54,8 +53,9 @@ void thread_registry::await_guests() const noexcept {
   while (!inside_.is_over()) std::this_thread::yield();
 }
 
-void thread_registry::open() noexcept {
+void thread_registry::open(bool starts) noexcept {
   lock_guard const guard(mutex_); // a thread that is about to end decides under it: ends_now()
+  if (starts) scheduling_ = os::scheduling::of_this_thread();
   winding_up_ = false;
   surplus_.publish(0);
   records.for_each([](pool_thread& t) { t.exiting.lower(); });
@@ -165,11 +165,6 @@ bool thread_registry::launch(idle_set::call const& c, pool_thread* blocked, task
     core_.idle_threads.settle(c, *t);
   else
     core_.idle_threads.count_in(*t);
-  if (!core_.options().inherit_scheduling_ && !schedules_like_monitor()) {
-    to_make_.add();
-    make_on_monitor(*t);
-    return true;
-  }
   if (create(*t)) return true;
   static_cast<void>(t->aside.take()); // the caller keeps it
   undo_launch(c, *t);
@@ -178,12 +173,11 @@ bool thread_registry::launch(idle_set::call const& c, pool_thread* blocked, task
 
 bool thread_registry::create(pool_thread& t) noexcept {
   try {
-    os::thread_options const wanted{.name = thread_name(core_.options().name_, t.index),
-                                    .stack_size = core_.options().stack_size_,
-                                    .blocks_signals = !core_.options().inherit_scheduling_,
-                                    .cpus = core_.options().inherit_scheduling_ ? nullptr : &cpus_};
+    auto const name = thread_name(core_.options().name_, t.index);
     // Under the lock, which the thread takes at its end: the thread that joins it finds the handle.
     lock_guard const guard(mutex_);
+    os::thread_options const wanted{
+        .name = name, .stack_size = core_.options().stack_size_, .like = &scheduling_, .cpus = &cpus_};
     t.handle = os::thread(wanted, &thread_registry::thread_main, &t);
     refused_.set(false);
     return true;
@@ -195,8 +189,6 @@ bool thread_registry::create(pool_thread& t) noexcept {
 
 void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
   t.relief.lower();
-  // The thread was not made. A task that was sent when the monitor was to make it is queued.
-  if (task* const k = t.aside.take()) core_.enqueue(k);
   if (c)
     core_.idle_threads.unsettle(c, t);
   else
@@ -207,21 +199,6 @@ void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexc
   }
   free_number(t);
   core_.quiescence.wake_all(); // as in reclaim()
-}
-
-void thread_registry::make_now(pool_thread& t) noexcept {
-  hazard_guard const here(core_); // the pool may end as soon as the thread runs, or was not made
-  idle_set::call const c{.where = t.sits_on(), .sleeper = nullptr};
-  if (!create(t)) {
-    undo_launch(c, t);
-    not_launched(c);
-  }
-  static_cast<void>(to_make_.arrive());
-  core_.quiescence.wake_all(); // open_seats() may wait, and join_all()
-}
-
-void thread_registry::await_made() noexcept {
-  core_.quiescence.await([this] { return to_make_.is_over(); });
 }
 
 void thread_registry::start(idle_set::call const& c) noexcept {

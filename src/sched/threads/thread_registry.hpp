@@ -6,6 +6,7 @@
 
 #include "os/cpus/affinity.hpp"
 #include "os/cpus/topology.hpp"
+#include "os/scheduling.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "sched/threads/record_table.hpp"
 #include "sched/worker/pool_thread.hpp"
@@ -27,6 +28,7 @@ class thread_registry {
   std::vector<os::cpu> places_[2]; // written once
 
   mutex mutex_; // guards all changes of the others, too
+  os::scheduling scheduling_ RUBATO_GUARDED_BY(mutex_) = os::scheduling::of_this_thread(); // of new threads
   std::vector<std::unique_ptr<pool_thread>> storage_ RUBATO_GUARDED_BY(mutex_);
   std::vector<pool_thread*> free_ RUBATO_GUARDED_BY(mutex_);
   std::vector<pool_thread*> exited_ RUBATO_GUARDED_BY(mutex_); // to be joined
@@ -35,7 +37,6 @@ class thread_registry {
   unsigned unjoined_ RUBATO_GUARDED_BY(mutex_) = 0;   // the pool's own threads, with those that end
   unsigned guests_ RUBATO_GUARDED_BY(mutex_) = 0;     // guests that are in
   bool winding_up_ RUBATO_GUARDED_BY(mutex_) = false; // no thread is made any more
-  countdown<unsigned> to_make_;                       // threads that the monitor is to make
   relaxed<bool> refused_;                             // the system refused the last one
   countdown<unsigned> inside_;                        // guests that still touch this object
 
@@ -79,15 +80,12 @@ public:
   void start_relief(pool_thread* blocked) noexcept;
   /// Makes a thread that runs the task without a seat. False: none can be made.
   [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, nullptr, &k); }
-  /// By the monitor, for a launching thread that is scheduled otherwise than new threads are to be.
-  void make_now(pool_thread& t) noexcept;
-  /// Waits until the monitor has made the threads that it is to make. It takes none of the caller's locks.
-  void await_made() noexcept;
   /// No thread is left that could sit down on a vacant seat, and none can be made.
   [[nodiscard]] bool no_thread_to_call() noexcept;
 
-  /// Threads may be made, and none ends: the pool starts, or grows.
-  void open() noexcept;
+  /// Threads may be made, and none ends: the pool grows. `starts`: it had no workers, and new threads are
+  /// scheduled as the caller is, with its signal mask.
+  void open(bool starts) noexcept;
   /// Threads end until `workers` are left: sleeping threads now, busy ones at their next task boundary.
   void end_surplus(unsigned workers) noexcept;
   /// All end, and none is made.

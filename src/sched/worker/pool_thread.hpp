@@ -54,7 +54,6 @@ struct pool_thread final : thread_context, idle_set_thread {
 
   // The system's thread.
   os::thread handle;
-  pool_thread* next_to_make = nullptr; // in the monitor's list
   relaxed<os::thread_id> tid;
   int pinned_to = -1, refused_cpu = -1;
   bool resting = true;             ///< went idle and has not noticed a call since; its own note
