@@ -31,4 +31,6 @@
 #endif
 #endif
 
+#include "rubato/detail/base/std_layout.hpp"
+
 #endif
