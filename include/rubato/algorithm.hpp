@@ -41,9 +41,10 @@ struct for_index_fn : pool_forms<for_index_fn> {
   /// Several threads may call f at once. After the first exception no further chunk begins, and running
   /// chunks are asked to stop; the loop throws the exception when they have ended. If the enclosing scope is
   /// stopped, the loop ends early and throws rubato::cancelled. While the calling thread waits, it runs only
-  /// this loop. Cost: n calls of f, and one compare-exchange per chunk of up to 4,096 calls. Without another
-  /// worker a loop takes a few nanoseconds more than a plain one. Related: lazy binary splitting (A. Tzannes
-  /// et al., PPoPP 2010); here the thief splits.
+  /// this loop. All calls have the floating-point modes of the calling thread, such as its rounding. Cost: n
+  /// calls of f, and one compare-exchange per chunk of up to 4,096 calls. Without another worker a loop takes
+  /// a few nanoseconds more than a plain one. Related: lazy binary splitting (A. Tzannes et al., PPoPP 2010);
+  /// here the thief splits.
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {
@@ -92,8 +93,8 @@ struct reduce_fn : pool_forms<reduce_fn> {
   }
 
   /// reduce(deterministic, ...): reduces as a tree whose shape depends only on the length of the range. So a
-  /// floating-point result has the same bits with any number of workers, but may differ from that of a serial
-  /// loop.
+  /// floating-point result has the same bits with any number of workers, also where the calling thread rounds
+  /// otherwise or flushes denormal numbers to zero, but may differ from that of a serial loop.
   template<std::ranges::random_access_range R, class T, class Op, class Map = std::identity>
     requires std::ranges::sized_range<R>
   static T on(pool* p, deterministic_t, R&& range, T init, Op op, Map map = {}) {

@@ -9,6 +9,7 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/base/fp_modes.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
@@ -92,6 +93,7 @@ public:
 class loop_root {
   thread_context* owner_;
   stop_around around_;
+  fp_modes const modes_ = fp_modes::of_this_thread();
   fork_scope stop_;                    // all calls of the loop; the first failure stops it
   countdown<std::uint32_t> elsewhere_; // pieces that other threads run
   relaxed<bool> ended_early_;
@@ -106,6 +108,8 @@ public:
 
   /// True if no further chunk may begin.
   [[nodiscard]] bool stopped() const noexcept { return ended_early_.get() || around_.stopped(); }
+  /// Those of the thread that called the loop. All calls of the loop have them.
+  [[nodiscard]] fp_modes const& modes() const noexcept { return modes_; }
   /// The scope of the loop's calls.
   [[nodiscard]] stop_scope& stop() noexcept { return stop_.own; }
   /// For a thread that runs a part of the loop, outside its handler: stop callbacks run here.
@@ -176,8 +180,11 @@ class loop_share final : latent_loop {
 
   static void run_elsewhere(loop_piece const& p, thread_context& me) {
     auto& body = *static_cast<Body*>(p.root);
-    loop_share share(body, static_cast<cell*>(p.cell), p.base, p.lo, p.hi);
-    static_cast<void>(share.run(me));
+    {
+      fp_modes_in_force const modes(body.root.modes());
+      loop_share share(body, static_cast<cell*>(p.cell), p.base, p.lo, p.hi);
+      static_cast<void>(share.run(me));
+    }
     body.root.piece_ends();
   }
 

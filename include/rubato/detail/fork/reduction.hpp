@@ -101,16 +101,26 @@ struct reduction_tree {
 
   loop_root* root;
 
-  T operator()(std::uint64_t lo, std::uint64_t hi) const {
+  T operator()(context& c, std::uint64_t lo, std::uint64_t hi) const {
     if (root->stopped()) throw cancelled(); // the root knows the reason
     if (hi - lo <= leaf) return add_up(lo, hi);
     std::uint64_t const middle = lo + (hi - lo) / 2;
-    auto halves = join_fn{}([&, this]() -> T { return (*this)(lo, middle); },
-                            [&, this]() -> T { return (*this)(middle, hi); });
+    auto halves = join_fn{}(
+        c, [&, this](context& mine) -> T { return (*this)(mine, lo, middle); },
+        [&, this](context& its) -> T {
+          if (its.migrated()) [[unlikely]]
+            return elsewhere(its, middle, hi);
+          return (*this)(its, middle, hi);
+        });
     return static_cast<T>(std::invoke(op, std::move(halves.first), std::move(halves.second)));
   }
 
 private:
+  [[gnu::noinline]] T elsewhere(context& c, std::uint64_t lo, std::uint64_t hi) const {
+    fp_modes_in_force const modes(root->modes());
+    return (*this)(c, lo, hi);
+  }
+
   T add_up(std::uint64_t lo, std::uint64_t hi) const {
     std::exception_ptr error;
     try {
@@ -187,7 +197,7 @@ T reduce_tree(pool* p, R& range, T init, Op& op, Map& map) {
       reduction_tree<std::remove_const_t<decltype(first)>, T, Op, Map> const tree{first, op, map, leaf_of(n),
                                                                                   &root};
       try {
-        return tree(0, n);
+        return tree(me.stayed(), 0, n);
       } catch (...) {
         root.throw_first(); // not the exception of a branch that was only stopped
         throw;
