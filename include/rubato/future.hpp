@@ -55,6 +55,7 @@ public:
   [[nodiscard]] bool ready() const noexcept { return state_ && state_->done(); }
   /// Waits as get() does, and keeps the result.
   void wait() const {
+    RUBATO_ASSERT(!state().begins_after_caller(), detail::waits_for_successor);
     if (!state().wait("get")) throw cancelled();
   }
   /// Waits for at most `d`. Returns false if the result is not ready by then, or if the calling task is

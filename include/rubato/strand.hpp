@@ -26,7 +26,11 @@ namespace rubato {
 
 /// Runs its tasks one at a time, in the order in which they were added, on any worker of a pool. Each task
 /// begins when its predecessor has ended: returned, thrown, or been cancelled. A suspended coroutine has not
-/// ended, so it must not wait for a later task of the same strand.
+/// ended.
+///
+/// A task must not wait for a later task of the same strand, which begins only when the waiting one has
+/// ended. With assertions on, get(), wait() and co_await of such a future end the program with a message,
+/// in a child of a scope too. Without assertions the wait never ends.
 ///
 /// Thread-safe. Named after the strands of Asio. A strand uses no thread and no lock, and adding a task takes
 /// amortised O(1). It may be destroyed at any time, and its tasks still run; the pool must outlive it. It

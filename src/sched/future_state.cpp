@@ -30,6 +30,19 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
   if (t.stale) s.release();
 }
 
+bool future_state::begins_after_caller() noexcept {
+  stop_scope const* const mine = scope_in_force();
+  if (mine == nullptr) return false;
+  hold();
+  for (state_ref at(this); at && at->is_work();) { // a when_any() may not need its input
+    std::size_t first = 0;
+    state_ref input(at->pending_input(first));
+    if (input && mine->is_within(input->stop)) return true;
+    at = std::move(input);
+  }
+  return false;
+}
+
 bool future_state::drop_unless_begun() noexcept {
   holds_capacity = false; // the capacity has been released
   queue_state::taken const t = queued.take();

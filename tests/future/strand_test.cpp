@@ -12,6 +12,7 @@
 
 #include "support/outcome.hpp"
 #include "support/pools.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/values.hpp"
 #include "support/waiting.hpp"
@@ -245,6 +246,63 @@ TEST(strand, failures_go_to_on_unhandled) {
   pool.wait_idle();
   EXPECT_EQ(ends, 1);
   EXPECT_EQ(reports, 321);
+}
+
+class strand_misuse : public pool_test::fresh_process, public testing::WithParamInterface<unsigned> {
+protected:
+  void SetUp() override {
+    fresh_process::SetUp();
+    if (RUBATO_ASSERTIONS == 0) GTEST_SKIP() << "assertions are off in this build";
+  }
+  /// Runs misuse(strand) in a task of the strand.
+  template<class F>
+  static void run_in_strand(F misuse) {
+    pool_test::kill_this_process_if_it_hangs();
+    rubato::pool pool(GetParam() != 0 ? rubato::pool(GetParam()) : rubato::pool(rubato::no_workers));
+    rubato::strand s(pool);
+    s.spawn([&] { return misuse(s); }).get();
+  }
+  static constexpr char const* message = "rubato: a task waits for a later task of its own strand";
+};
+RUBATO_TEST_WITH_WORKERS(strand_misuse, all_counts);
+
+TEST_P(strand_misuse, regression_get_of_a_later_task) {
+  EXPECT_DEATH(run_in_strand([](rubato::strand& s) { s.spawn([] { return 1; }).get(); }), message);
+}
+
+TEST_P(strand_misuse, regression_wait_for_a_task_behind_others) {
+  EXPECT_DEATH(run_in_strand([](rubato::strand& s) {
+                 s.enqueue([] {});
+                 s.spawn([] {}).detach();
+                 s.spawn([] { return 1; }).then([](int) {}).wait();
+               }),
+               message);
+}
+
+TEST_P(strand_misuse, regression_a_child_of_a_scope_waits) {
+  EXPECT_DEATH(run_in_strand([](rubato::strand& s) {
+                 rubato::with_scope(
+                     [&](rubato::scope& children) { children.spawn([&] { s.spawn([] {}).get(); }); });
+               }),
+               message);
+}
+
+TEST_P(strand_misuse, regression_a_coroutine_awaits_a_later_task) {
+  auto const misuse = [](rubato::strand& s) -> rubato::task<void> { co_await s.spawn([] {}); };
+  EXPECT_DEATH(run_in_strand(misuse), message);
+}
+
+TEST_P(strand_misuse, is_no_wait_for_another_strand_or_for_the_winner_of_a_race) {
+  rubato::pool pool(GetParam() != 0 ? rubato::pool(GetParam()) : rubato::pool(rubato::no_workers));
+  rubato::strand a(pool), b(pool);
+  auto const both = a.spawn([&] {
+    auto later = a.spawn([] { return 1; });
+    int const other = b.spawn([] { return 2; }).get();
+    int const winner = rubato::when_any(std::move(later), b.spawn([] { return 3; })).get().index == 1 ? 4 : 0;
+    return other + winner;
+  });
+  both.wait();
+  EXPECT_TRUE(both.ready());
 }
 
 } // namespace

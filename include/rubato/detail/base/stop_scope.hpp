@@ -168,6 +168,13 @@ public:
   /// A token that shows stops of this scope, of outer scopes and of the pool, whose token is `outermost`.
   [[nodiscard]] std::stop_token token(std::stop_token const& outermost) const;
 
+  /// Is it the other one, or within it?
+  [[nodiscard]] bool is_within(stop_scope const& other) const noexcept {
+    stop_scope const* s = this;
+    while (s != nullptr && s != &other) s = s->parent();
+    return s != nullptr;
+  }
+
   /// Its work has ended: no request from the parent reaches it any more, and the parent may go.
   void leave_parent() noexcept;
 

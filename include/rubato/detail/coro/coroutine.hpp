@@ -283,7 +283,10 @@ class result_wait : public wait_operation, future_waiter {
   static void fire(future_waiter& base, completions& /*more*/) noexcept {
     static_cast<result_wait&>(base).end_wait();
   }
-  [[nodiscard]] bool insert() noexcept final { return state_.waiters.add(*this); }
+  [[nodiscard]] bool insert() noexcept final {
+    RUBATO_ASSERT(!state_.begins_after_caller(), waits_for_successor);
+    return state_.waiters.add(*this);
+  }
   [[nodiscard]] bool remove() noexcept final { return state_.waiters.remove(*this); }
 
 protected:

@@ -25,6 +25,7 @@
 //   - `holders_`: any thread that has a reference may add one. The last release() destroys the state.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/counted_ref.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
@@ -97,6 +98,9 @@ public:
   /// Returns a state and its reference; null: the list is empty.
   [[nodiscard]] future_state* pop() noexcept;
 };
+
+inline constexpr char const* waits_for_successor =
+    "a task waits for a later task of its own strand, which begins only when the waiting one has ended";
 
 /// Counted: the future (or shared futures, or the continuation that consumes it) has a reference, and so has
 /// the producer until complete(). See the rules at the head of this file.
@@ -196,6 +200,10 @@ public:
   void cancel() noexcept;
   /// The result is ready: fires the waiters and releases the producer's reference.
   void complete() noexcept;
+
+  /// For assertions: does it begin only when the task that the calling thread runs has ended, as a later task
+  /// of the same strand does? O(the tasks of the strand in between).
+  [[nodiscard]] bool begins_after_caller() noexcept;
 
   /// Waits on the calling thread, which may run work that has not begun itself. False: the task that the
   /// thread runs was stopped before the end.
