@@ -138,7 +138,8 @@ public:
   [[nodiscard]] std::optional<stored_type> try_receive() { return detail::receive_at_once(core_); }
 
   /// Refuses further values. Waiting senders get false, waiting receivers nullopt; buffered values can still
-  /// be received.
+  /// be received. If there are several senders, call it when the last of them has ended: a sender that closes
+  /// the channel when it ends refuses the values that the others still hold.
   void close() noexcept { core_.close(); }
   /// True after close(). The buffer may still hold values.
   [[nodiscard]] bool is_closed() const noexcept { return core_.is_closed(); }

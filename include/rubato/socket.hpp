@@ -80,7 +80,8 @@ enum class socket_end : unsigned char { receiving, sending, both };
 
 /// The common part of all sockets. Movable; a socket that was moved from is closed. Thread-safe, except for
 /// moves and the destructor: one task may read while another writes and a third closes. One task at a time
-/// may wait in each direction; the operation of a second task throws `device_or_resource_busy`.
+/// may wait in each direction; the operation of a second task throws `device_or_resource_busy`. A write_all()
+/// has its direction until it ends: a second one throws before it has sent a byte.
 ///
 /// **Errors.** Operations throw std::system_error: with the system's error, with `bad_file_descriptor` if the
 /// socket is closed, with `operation_canceled` if the socket is closed during the operation. They throw

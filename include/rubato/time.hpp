@@ -19,6 +19,7 @@
 
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/time/deadline_alarm.hpp"
+#include "rubato/detail/time/tick_awaiter.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 
@@ -74,28 +75,28 @@ inline constexpr detail::with_deadline_fn with_deadline{};
 
 /// Periodic ticks without drift, at multiples of the period after construction. One coroutine at a time may
 /// use it.
+///
+/// **In a race.** A tick is consumed when it is delivered: a tick() that loses a when_any(), or that a
+/// deadline or a stop ends, has had no effect, and the next tick() waits for the same tick. If several
+/// arguments of a when_any() with a tick are ready, each of them has a chance: a channel that always holds a
+/// value does not keep a tick from being delivered.
 class interval {
-  std::chrono::steady_clock::duration period_;
-  std::chrono::steady_clock::time_point next_;
+  detail::tick_schedule ticks_;
+  static std::chrono::steady_clock::duration checked(std::chrono::steady_clock::duration period) {
+    if (period <= period.zero()) throw std::invalid_argument("rubato: an interval must be positive");
+    return period;
+  }
 
 public:
   /// Throws std::invalid_argument unless the period is positive. A period beyond the clock's range never
   /// ticks.
   template<class Rep, class Period>
   explicit interval(std::chrono::duration<Rep, Period> period)
-      : period_(detail::to_clock(period))
-      , next_(std::chrono::steady_clock::now()) {
-    if (period_ <= period_.zero()) throw std::invalid_argument("rubato: an interval must be positive");
-  }
+      : ticks_(checked(detail::to_clock(period)), std::chrono::steady_clock::now()) {}
   /// co_await i.tick(): waits for the next multiple of the period. After a delay the next tick() returns at
   /// once, and the other missed ticks are skipped. Throws cancelled when the task is stopped or its pool
-  /// ends.
-  detail::sleep_awaiter tick() noexcept {
-    auto const now = std::chrono::steady_clock::now();
-    next_ = never - next_ > period_ ? next_ + period_ : never;
-    if (now - next_ >= period_) next_ += (now - next_) / period_ * period_;
-    return detail::sleep_awaiter(next_);
-  }
+  /// ends. The interval must live until the wait has ended.
+  detail::tick_awaiter tick() noexcept { return detail::tick_awaiter(ticks_); }
 };
 
 } // namespace rubato

@@ -88,10 +88,10 @@ struct when_any_fn {
   /// tokens run inside the set_value() that decides, on its thread.
   ///
   /// A receive(), send(), acquire(), scoped_lock() or scoped_acquire() that is passed directly and loses has
-  /// no effect: it takes no value and holds no lock. The same holds for a socket's accept(), read_some(),
-  /// receive_from() and send_to(), for signal_set::next() and for exited(). If a when_any() has only such
-  /// arguments and is stopped, it throws cancelled. Other tasks and futures that lose are asked to stop, and
-  /// may have had effects.
+  /// no effect: it takes no value and holds no lock. The same holds for interval::tick(), for a socket's
+  /// accept(), read_some(), receive_from() and send_to(), for signal_set::next() and for exited(). If a
+  /// when_any() has only such arguments and is stopped, it throws cancelled. Other tasks and futures that
+  /// lose are asked to stop, and may have had effects.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
   auto operator()(As&&... futures) const {

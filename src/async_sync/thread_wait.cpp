@@ -13,7 +13,7 @@ thread_wait::~thread_wait() {
   if (!has_waited_) ended_->release();
 }
 
-void thread_wait::end(race& r) noexcept {
+void thread_wait::end(race& r, bool /*by_event*/) noexcept {
   // The race is on the waiting thread's stack, and the thread may go on as soon as the state is complete.
   auto& state = static_cast<promise_state<void>&>(*static_cast<thread_wait&>(r).ended_.get());
   state.slot().emplace();

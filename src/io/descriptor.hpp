@@ -25,6 +25,7 @@ class descriptor {
   bool short_reads_empty_ = false;
   basic_close_gate<std_policy> gate_;
   friend class io_hold;
+  friend class sending_turn;
 
   ~descriptor() = default;
 
@@ -98,6 +99,7 @@ public:
 /// While it lives, the descriptor stays open.
 class io_hold {
   descriptor* of_;
+  friend class sending_turn;
 
 public:
   /// Of a socket's descriptor; null: the socket is closed.
@@ -136,6 +138,26 @@ public:
   [[nodiscard]] io_wait wait(direction d, slot_seen before,
                              std::chrono::steady_clock::time_point until = never) const noexcept {
     return {of_->slot_, of_->fd_, d, before, until};
+  }
+};
+
+/// The right to send for an operation of several steps: no byte of a second one comes between its own. Ends
+/// before the hold of its descriptor, whose number is not used anew until then.
+class sending_turn {
+  descriptor_slot* taken_ = nullptr;
+
+public:
+  sending_turn() noexcept = default;
+  sending_turn(sending_turn const&) = delete;
+  sending_turn& operator=(sending_turn const&) = delete;
+  ~sending_turn() {
+    if (taken_ != nullptr) taken_->end_sending();
+  }
+  /// False: another operation has it.
+  [[nodiscard]] bool take(io_hold const& at) noexcept {
+    if (!at.of_->slot_.begin_sending()) return false;
+    taken_ = &at.of_->slot_;
+    return true;
   }
 };
 

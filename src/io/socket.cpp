@@ -71,7 +71,8 @@ descriptor_ref listening(address const& at, int backlog) {
 
 // The operations of carry_out(). `attempt`: one system call; -1 without an error: it has been in vain.
 // `advance`: after a call that has done so much; true: the operation is complete. `is_raced`: passed to
-// when_any() directly, the operation takes effect only if it wins.
+// when_any() directly, the operation takes effect only if it wins. `turn`: what an operation of several steps
+// has to take before the first.
 
 struct receive_some {
   using result = std::size_t;
@@ -89,6 +90,7 @@ struct send_rest {
   static constexpr direction way = direction::writing;
   // A step of several must not win, or a peer that reads no more would hold up the others.
   static constexpr bool is_raced = false;
+  using turn = sending_turn;
   std::span<std::byte const> rest;
 
   [[nodiscard]] os::io_result attempt(int fd) const noexcept { return os::send(fd, rest, nullptr); }
@@ -142,6 +144,21 @@ struct accept_one {
   [[nodiscard]] static result take(std::size_t n) noexcept { return static_cast<int>(n); }
 };
 
+/// For an operation of one step.
+struct no_turn {
+  using turn = no_turn;
+  [[nodiscard]] static bool take(io_hold const& /*at*/) noexcept { return true; }
+};
+template<class Operation>
+struct turn_for : no_turn {};
+template<class Operation>
+  requires requires { typename Operation::turn; }
+struct turn_for<Operation> {
+  using turn = typename Operation::turn;
+};
+template<class Operation>
+using turn_of = typename turn_for<Operation>::turn;
+
 /// Tries an operation, and again after each event, until it need not wait. An empty result: it has failed,
 /// which was reported. It is not tried any more when another operation has won its race; when it succeeds, or
 /// its error is a value, it wins. In one function: another coroutine for a part of it would be another frame.
@@ -160,6 +177,11 @@ rubato::task<typename Operation::result> carry_out(io_hold passed, Operation wha
     among = what.among;
   errors.clear();
   if (!of.is_open(errors)) co_return result();
+  turn_of<Operation> turn; // ends before the hold
+  if (!turn.take(of)) {
+    errors.report(std::errc::device_or_resource_busy);
+    co_return result();
+  }
   bool begins = true;
   // In a race, what is there at the beginning is taken: the reader tries.
   bool may_skip = reads_stream && among.race == nullptr;

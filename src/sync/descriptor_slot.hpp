@@ -6,9 +6,10 @@
 // event of another generation changes nothing.
 //
 // mutex_ guards everything, the kernel's registration of the descriptor included: `arm` runs under it. Only
-// the numbers of events are read without it.
+// the numbers of events are read without it, and is_sending_ is changed without it.
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
 
@@ -57,6 +58,7 @@ class basic_descriptor_slot {
   // What a reader had seen before it emptied the stream. relaxed: it is compared with what the same task
   // reads of events_, and await_edge() compares that under the lock. So an old value costs a try, no event.
   typename Policy::template atomic<std::uint64_t> empty_after_{never_empty};
+  basic_flag<Policy> is_sending_; ///< an operation of several steps sends; the number stays its own meanwhile
   plain<bool> registered_{false}; ///< the kernel knows the descriptor, in this generation
   plain<bool> edges_{false};      ///< and tells of each change once
   std::array<plain<Wait*>, 2> waits_{};
@@ -99,6 +101,10 @@ public:
     lock_guard const guard(mutex_);
     return at(d).get() != nullptr;
   }
+
+  /// By an operation that sends in several steps. False: another one does. The winner calls end_sending().
+  [[nodiscard]] bool begin_sending() noexcept { return is_sending_.try_raise(); }
+  void end_sending() noexcept { is_sending_.lower(); } // the socket's lock in the kernel orders the bytes
 
   // A descriptor of the library: registered once, for edges.
 
@@ -196,6 +202,7 @@ public:
   /// copies of sockets know.
   void forget_others() noexcept {
     ::new (&mutex_) basic_mutex<Policy>;
+    is_sending_.lower();
     registered_.set(false);
     edges_.set(false);
     for (auto& w : waits_) w.set(nullptr);

@@ -2,11 +2,9 @@
 #pragma once
 
 #include "rubato/detail/async_sync/channel_operations.hpp"
-#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/race_wait.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -33,17 +31,6 @@ template<class... As, class... Fs>
   } else {
     return false;
   }
-}
-
-/// A mixed Weyl sequence: callers that alternate must not always get the same operation first. A lost
-/// update does no harm.
-[[nodiscard]] inline std::size_t next_turn() noexcept {
-  static constinit relaxed<std::uint32_t> turn;
-  std::uint32_t now = turn.get() + 0x9e37'79b9U;
-  turn.set(now);
-  now = (now ^ (now >> 16U)) * 0x7feb'352dU;
-  now = (now ^ (now >> 15U)) * 0x846c'a68bU;
-  return now ^ (now >> 16U);
 }
 
 template<class Result, class... As, class... Fs>

@@ -11,7 +11,7 @@ class thread_wait : public race {
   state_ref ended_;         ///< the state that the thread waits for
   bool has_waited_ = false; ///< false: no other thread releases the state's second reference
 
-  static void end(race& r) noexcept;
+  static void end(race& r, bool by_event) noexcept;
 
 public:
   /// Throws std::bad_alloc.

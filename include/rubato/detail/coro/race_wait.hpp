@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/as_task.hpp"
 #include "rubato/detail/coro/waiter.hpp"
 #include "rubato/detail/future/when_state.hpp"
@@ -30,10 +31,32 @@ concept one_step = requires { requires std::remove_cvref_t<A>::is_one_step; };
 /// What takes part in a race for it.
 template<one_step A>
 [[nodiscard]] waiter& racer_of(A& a) noexcept {
-  if constexpr (std::derived_from<A, waiter>)
-    return a;
-  else
+  if constexpr (requires { a.racer(); })
     return a.racer();
+  else
+    return a;
+}
+
+/// One that waits for time: a drain of the pool ends it, and no other operation of its race.
+template<class A>
+concept timed_step = one_step<A> && requires { requires std::remove_cvref_t<A>::is_timed; };
+
+/// A mixed Weyl sequence: callers that alternate must not always get the same operation first. A lost
+/// update does no harm.
+[[nodiscard]] inline std::size_t next_turn() noexcept {
+  static constinit relaxed<std::uint32_t> turn;
+  std::uint32_t now = turn.get() + 0x9e37'79b9U;
+  turn.set(now);
+  now = (now ^ (now >> 16U)) * 0x7feb'352dU;
+  now = (now ^ (now >> 15U)) * 0x846c'a68bU;
+  return now ^ (now >> 16U);
+}
+/// The operation that any_step() looks at first. The first argument, or, so that neither a late tick nor a
+/// busy channel keeps the other waiting for ever, each in turn.
+template<one_step... As>
+[[nodiscard]] std::size_t first_step(std::size_t count) noexcept {
+  if constexpr ((timed_step<As> || ...)) return next_turn() % count;
+  return 0;
 }
 
 /// Yields the index of the operation that has taken effect. The operations are in the coroutine's frame.
@@ -42,6 +65,8 @@ class race_wait final : public wait_operation, race {
   std::uint32_t const count_;
   std::uint32_t const first_;
   std::uint32_t entered_ = 0; ///< number of operations put into lists, from first_ on
+  bool const drains_;         ///< the pool had begun to drain before: no timed operation takes part
+  bool survives_drain_ = false;
 
   [[nodiscard]] static race_wait& of(race& r) noexcept { return static_cast<race_wait&>(r); }
   [[nodiscard]] std::uint32_t nth(std::uint32_t n) const noexcept { return (first_ + n) % count_; }
@@ -49,6 +74,7 @@ class race_wait final : public wait_operation, race {
   [[nodiscard]] bool insert() override {
     for (; entered_ != count_; ++entered_) {
       std::uint32_t const i = nth(entered_);
+      if (drains_ && all_[i]->timed) continue;
       // If the operation ended here, no other thread ends the wait; if it lost, the thread that claimed the
       // race does.
       if (!all_[i]->begin_race()) return winner() != i;
@@ -65,21 +91,33 @@ class race_wait final : public wait_operation, race {
 
 public:
   race_wait(waiter* const* all, std::size_t count, std::size_t first) noexcept
-      : race([](race& r) noexcept { of(r).end_wait(); })
+      : race([](race& r, bool by_event) noexcept {
+        of(r).end_wait(by_event ? made_ready_by::event : made_ready_by::task);
+      })
       , all_(all)
       , count_(static_cast<std::uint32_t>(count))
-      , first_(static_cast<std::uint32_t>(first)) {
-    for (std::uint32_t i = 0; i != count_; ++i) all_[i]->enter(*this, i);
+      , first_(static_cast<std::uint32_t>(first))
+      , drains_(this_trampoline().running->scope().level() == stop_level::draining) {
+    bool has_timed = false;
+    for (std::uint32_t i = 0; i != count_; ++i) {
+      all_[i]->enter(*this, i);
+      (all_[i]->timed ? has_timed : survives_drain_) = true;
+    }
+    timed = has_timed && !(drains_ && survives_drain_);
   }
   ~race_wait() {
     retire();
     leave();
   }
+  /// Yields the number of operations if a drain has ended the wait, and only some of them: the caller waits
+  /// again, for the others.
   [[nodiscard]] std::size_t await_resume() {
     bool const was_stopped = retire();
     leave();
-    if (was_stopped) throw cancelled();
-    return winner();
+    if (!was_stopped) return winner();
+    bool const drains = this_trampoline().running->scope().level() == stop_level::draining;
+    if (timed && survives_drain_ && drains) return count_;
+    throw cancelled();
   }
 };
 
@@ -155,9 +193,10 @@ template<one_step... As>
 rubato::task<any_result<std::variant<value_in_std<awaited_t<As>>...>>> any_step(As... steps) {
   using value = std::variant<value_in_std<awaited_t<As>>...>;
   racers<As...> all(std::move(steps)...);
-  std::size_t winner = all.find_ready(0);
-  if (winner == all.none) {
-    race_wait wait(all.waiters(), all.count, 0);
+  std::size_t const first = first_step<As...>(all.count);
+  std::size_t winner = all.find_ready(first);
+  while (winner == all.none) {
+    race_wait wait(all.waiters(), all.count, first);
     winner = co_await wait;
   }
   std::optional<value> made;
@@ -172,10 +211,11 @@ rubato::task<any_result<value_in_std<awaited_t<A>>>> any_step_of(std::vector<A> 
   waiters.reserve(count);
   std::size_t winner = count;
   for (A& a : steps) waiters.push_back(&racer_of(a));
-  for (std::size_t i = 0; i != count && winner == count; ++i)
-    if (steps[i].await_ready()) winner = i;
-  if (winner == count) {
-    race_wait wait(waiters.data(), count, 0);
+  std::size_t const first = first_step<A>(count);
+  for (std::size_t n = 0; n != count && winner == count; ++n)
+    if (std::size_t const i = (first + n) % count; steps[i].await_ready()) winner = i;
+  while (winner == count) {
+    race_wait wait(waiters.data(), count, first);
     winner = co_await wait;
   }
   co_return any_result<value_in_std<awaited_t<A>>>{winner, stored_result(steps[winner])};
@@ -231,6 +271,8 @@ template<class T>
 }
 template<one_step A>
 [[nodiscard]] rubato::task<awaited_t<A>> as_racer(A&& a, race& among, std::size_t index) {
+  if constexpr (timed_step<A>) // not always: the others need not wait either
+    if (next_turn() % 2 == 0) a.come_first(among, index);
   return [](A own, race& r, std::size_t i) -> rubato::task<awaited_t<A>> {
     A racer(std::move(own)); // a parameter would outlive the coroutine task
     shared_racer<A> wait(racer, r, i);

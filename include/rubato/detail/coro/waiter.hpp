@@ -31,14 +31,14 @@ public:
 
   /// For the owner of its race, as insert(). False: it has ended there, or has lost the race.
   [[nodiscard]] bool begin_race() { return insert(); }
-  void leave_race() noexcept { static_cast<void>(remove()); }
+  virtual void leave_race() noexcept { static_cast<void>(remove()); }
   /// Ends the wait: a thread has taken it out of its list with what it waited for.
-  void wake() noexcept {
+  void wake(made_ready_by cause = made_ready_by::task) noexcept {
     auto* const r = static_cast<race*>(entry().race);
     if (r != nullptr && r->wake != nullptr) [[unlikely]]
-      r->wake(*r);
+      r->wake(*r, cause == made_ready_by::event);
     else
-      end_wait();
+      end_wait(cause);
   }
 };
 

@@ -125,9 +125,9 @@ template<class Policy, class Attempt>
 /// A race whose operations are waiters.
 class race : public basic_race<std_policy> {
 public:
-  using wake_type = void (*)(race&) noexcept;
+  using wake_type = void (*)(race&, bool by_event) noexcept;
   /// The thread that has claimed the race for a waiter in a list calls it, once. Null: that waiter ends its
-  /// own wait.
+  /// own wait. by_event: a timer's firer calls it.
   wake_type const wake;
 
   explicit race(wake_type w = nullptr) noexcept
