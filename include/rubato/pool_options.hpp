@@ -18,6 +18,7 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/base/set_function.hpp"
+#include "rubato/detail/base/worker_count.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -36,6 +37,14 @@ class pool_core;
 class progress_monitor;
 class thread_registry;
 } // namespace detail
+
+/// The type of `no_workers`.
+struct no_workers_t {
+  explicit constexpr no_workers_t() = default;
+};
+/// Tag: a pool that starts without workers. Its queued tasks wait for pool::resize(), or for a thread that
+/// waits for their results and runs them.
+inline constexpr no_workers_t no_workers{};
 
 /// Where workers are pinned.
 enum class placement : unsigned char {
@@ -73,7 +82,7 @@ class pool_options {
   friend class detail::thread_registry;
   friend class detail::progress_monitor;
   friend class pool;
-  std::optional<unsigned> workers_;
+  std::optional<unsigned> workers_; // 0: no_workers
   std::string name_ = "rubato";
   placement place_ = placement::free;
   std::vector<int> cpus_;
@@ -86,9 +95,14 @@ class pool_options {
   std::function<void(stall_report const&)> on_stall_;
 
 public:
-  /// The number of workers, at most 1,024. Unset: the number of CPUs in cpus(), else usable_cpus().
-  pool_options& workers(unsigned n) & { return workers_ = n, *this; }
+  /// The number of workers, at most 1,024. Throws std::invalid_argument if it is 0, which a program seldom
+  /// means: tasks of such a pool would run only in threads that wait for them. Unset: the number of CPUs in
+  /// cpus(), else usable_cpus().
+  pool_options& workers(unsigned n) & { return workers_ = detail::at_least_one_worker(n), *this; }
   pool_options&& workers(unsigned n) && { return std::move(workers(n)); }
+  /// No workers until pool::resize().
+  pool_options& workers(no_workers_t) & noexcept { return workers_ = 0, *this; }
+  pool_options&& workers(no_workers_t none) && noexcept { return std::move(workers(none)); }
   /// Threads are named name/0, name/1, ... The system keeps 15 characters, so a longer name is shortened in
   /// front of the number: engine-work~/12. Unset: "rubato".
   pool_options& name(std::string n) & { return name_ = std::move(n), *this; }

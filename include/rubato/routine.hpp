@@ -110,9 +110,9 @@ public:
 
   /// Runs the callback when the deadline passes that was set since the last run, or at once if none was set.
   /// Terminates with a message if the routine is posted already. Throws cancelled if the pool refuses the
-  /// post, as pool::enqueue() does, or if the routine would wait in a pool that was shut down or discards.
-  /// Such a post in the routine's own callback does not throw: the routine is idle afterwards. The pool must
-  /// exist until post() and the callback that calls it have returned.
+  /// post, as pool::enqueue() does, or if the routine would wait in a pool that discards. If the pool closes
+  /// or discards between a post in the routine's own callback and the end of the callback, the routine is
+  /// idle afterwards. The pool must exist until post() and the callback that calls it have returned.
   void post(pool& p);
   /// set_deadline(t), then post(p).
   void post_at(pool& p, time_point t) {

@@ -48,7 +48,7 @@ public:
   /// Adds f(args...), or f(std::stop_token, args...), or a task, and returns the future of its result, as
   /// pool::spawn() does. A task or future that f returns is awaited. If the future is dropped before the task
   /// begins, the task never begins. pool_options::max_queued() does not apply. Throws cancelled if the pool
-  /// refuses tasks because it ends, std::bad_alloc, and exceptions of copying.
+  /// refuses tasks because it ends or was shut down, std::bad_alloc, and exceptions of copying.
   template<class F, class... Args>
   auto spawn(F&& f, Args&&... args) {
     return tasks_.add(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);

@@ -17,6 +17,7 @@
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
+#include "rubato/detail/sched/arrival.hpp"
 #include "rubato/detail/sched/callable.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/future.hpp"
@@ -28,6 +29,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -48,10 +50,6 @@ struct drain_t {
 struct discard_t {
   explicit constexpr discard_t() = default;
 };
-/// The type of `no_workers`.
-struct no_workers_t {
-  explicit constexpr no_workers_t() = default;
-};
 /// The type of `deterministic`.
 struct deterministic_t {
   explicit constexpr deterministic_t() = default;
@@ -60,8 +58,6 @@ struct deterministic_t {
 inline constexpr drain_t drain{};
 /// Tag: a pool drops tasks that have not begun, and ends waits. See pool::shutdown().
 inline constexpr discard_t discard{};
-/// Tag: a pool that starts without workers.
-inline constexpr no_workers_t no_workers{};
 /// Tag: a result that is the same to the bit with any number of workers. See reduce().
 inline constexpr deterministic_t deterministic{};
 
@@ -95,8 +91,8 @@ class pool {
   // Null until the first use, and again in the child after fork().
   detail::published<detail::pool_core*> core_;
   unsigned workers_ = by_machine;
-  pool_options* options_ = nullptr;
-  bool immortal_ = false; ///< the global pool
+  std::shared_ptr<pool_options const> options_; ///< null: the defaults
+  bool immortal_ = false;                       ///< the global pool
 
 public:
   /// A pool of usable_cpus() workers, which start at the first use. Usable in constant initialisation.
@@ -105,8 +101,8 @@ public:
   /// it.
   constexpr explicit pool(no_workers_t) noexcept
       : workers_(0) {}
-  /// Starts `workers` threads, at most 1,024. Throws std::invalid_argument if there are more, and
-  /// std::system_error if a thread cannot be made.
+  /// Starts `workers` threads, at most 1,024. Throws std::invalid_argument if there are more, or if it is 0
+  /// (a pool without workers is made with no_workers), and std::system_error if a thread cannot be made.
   explicit pool(unsigned workers);
   explicit pool(pool_options options);
   /// Shuts the pool down as shutdown(drain) does. A pool without workers discards its tasks. Called from a
@@ -114,8 +110,15 @@ public:
   ~pool();
 
   /// The pool of the whole program: usable_cpus() workers, started at the first use, never destroyed. An exit
-  /// handler drains it. Tasks that are queued afterwards are dropped.
+  /// handler drains it. Tasks that are queued afterwards are dropped. Functions that take no pool, such as
+  /// for_each(range, f), use it when they are called outside any pool: beside a pool of the program's own it
+  /// doubles the number of threads. configure_global() changes that.
   static pool& global();
+  /// The options of the global pool, with which it starts at its first use. workers(no_workers): what uses it
+  /// runs on the thread that waits. A later call replaces the options of an earlier one. Any thread may call
+  /// it. Throws std::logic_error if the pool has been used, and otherwise as the constructor does. In the
+  /// child after fork() the pool keeps its options, and counts as unused until its first use there.
+  static void configure_global(pool_options options);
 
   /// Sets the number of workers and returns the old number. Does not wait: a surplus worker leaves when its
   /// task ends. Restarts a pool that was shut down. 0: see no_workers. Throws std::invalid_argument above
@@ -129,17 +132,19 @@ public:
   /// The number of tasks queued and not begun. Approximate while the pool works.
   [[nodiscard]] std::size_t pending() const;
 
-  /// Ends the pool's work and its threads; resize() restarts the pool. In a pool without workers the caller
-  /// runs the tasks. From a task of this pool it throws std::system_error(resource_deadlock_would_occur):
-  /// tasks call request_shutdown(). docs/shutdown.md lists what becomes of each wait.
+  /// Ends the pool's work and its threads. Afterwards the pool is closed: until resize() restarts it, it
+  /// refuses new work from any thread, as described below. In a pool without workers the caller runs the
+  /// tasks. From a task of this pool it throws std::system_error(resource_deadlock_would_occur): tasks call
+  /// request_shutdown(). docs/shutdown.md lists what becomes of each wait.
   ///
   /// drain: every stop token of the pool's tasks shows a stop. Waits for time and I/O end early. Queued tasks
   /// run, and so do the tasks that they spawn. A closure that waits, in get() or a scope, counts as running:
   /// shutdown() waits for it, however long. When nothing runs any more, the pool destroys coroutines that are
   /// still suspended on an object of Rubato, and their futures throw broken_promise. Threads outside the pool
   /// may queue 1,024 more tasks meanwhile. Beyond these, try_enqueue() returns false, and enqueue(), spawn()
-  /// and submit() throw cancelled and leave the callable untouched. When shutdown() has returned, the pool
-  /// accepts tasks again: they wait for resize(), and the destructor drops them.
+  /// and submit() throw cancelled and leave the callable untouched. A closed pool refuses all new work in
+  /// this way. What is not new, such as a continuation whose input becomes ready, stays queued until
+  /// resize(), or until a thread waits for it; the destructor drops it.
   ///
   /// After one second it prints to standard error what it waits for.
   void shutdown(drain_t = drain);
@@ -162,7 +167,8 @@ public:
   /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, otherwise f(). f is decay-copied.
   /// The result is dropped; an exception goes to pool_options::on_unhandled(). f may be a task. If f returns
   /// a task or future, its work goes on, and f lives until that work ends. While max_queued() tasks are
-  /// queued, enqueue() waits. Throws cancelled if the pool refuses tasks because it ends.
+  /// queued, enqueue() waits. Throws cancelled, and leaves f untouched, if the pool refuses tasks because it
+  /// ends or was shut down.
   template<class F>
   void enqueue(F&& f) {
     enqueue(priority::normal, std::forward<F>(f));
@@ -172,24 +178,23 @@ public:
   template<class F>
   void enqueue(priority p, F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
-      detail::pool_core& c = core();
-      detail::acquire_capacity(c);
-      detail::queue_within_capacity(c, std::forward<F>(f), p);
+      detail::arrival in(core());
+      detail::queue_detached(in.core(), &in, std::forward<F>(f), p);
     }
   }
   /// enqueue(f), but does not wait: returns false and leaves f untouched if max_queued() tasks are queued, or
-  /// if the pool refuses tasks because it ends.
+  /// if the pool refuses tasks because it ends or was shut down.
   template<class F>
   [[nodiscard("false: f was not queued")]] bool try_enqueue(F&& f) {
     if constexpr (detail::can_be_queued<F>()) {
-      detail::pool_core& c = core();
-      if (!detail::try_acquire_capacity(c)) return false;
-      detail::queue_within_capacity(c, std::forward<F>(f));
+      detail::arrival in(core(), detail::arrival::at_once());
+      if (in.is_refused()) return false;
+      detail::queue_detached(in.core(), &in, std::forward<F>(f));
     }
     return true;
   }
   /// Queues f(0) ... f(n - 1) in one step and with one allocation. They run in any order, and several threads
-  /// call f at once. They count as one queued task.
+  /// call f at once. They count as one queued task. Waits and throws as enqueue() does.
   template<class F>
   void enqueue_bulk(std::size_t n, F&& f);
 
@@ -217,7 +222,8 @@ public:
   decltype(auto) block_on(A&& awaitable);
 
   /// Queues f(), or f(std::stop_token), after `d`, never earlier. The handle can cancel the call, and the end
-  /// of the pool cancels it. An exception goes to on_unhandled(). max_queued() does not apply.
+  /// of the pool cancels it. An exception goes to on_unhandled(). max_queued() does not apply. Throws
+  /// cancelled, and leaves f untouched, if the pool was shut down.
   template<class Rep, class Period, class F>
   timer_handle enqueue_after(std::chrono::duration<Rep, Period> d, F&& f) {
     return enqueue_at(detail::deadline_after(d), std::forward<F>(f));
@@ -271,6 +277,9 @@ private:
     return c != nullptr ? *c : start();
   }
   detail::pool_core& start() const;
+  detail::pool_core* start_with(std::shared_ptr<pool_options const> const& chosen,
+                                pool_options options) const;
+  static unsigned workers_of(pool_options const& options) noexcept;
   void end_of_program();
 };
 

@@ -4,6 +4,7 @@
 #include "coro/trampoline.hpp"
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/sched/arrival.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
 #include "sched/core/lifecycle.hpp"
 #include "sched/core/owned_tasks.hpp"
@@ -202,9 +203,9 @@ void coroutine_task::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
 }
 
 void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) {
-  std::optional<lifecycle::arrival> arrival;
+  std::optional<arrival> in; // until it is queued
   if (to != nullptr && to != home())
-    arrival.emplace(*to);
+    in.emplace(*to, arriving::begun);
   else if (life_of(*home()).is_discarding())
     throw cancelled();
   flush();

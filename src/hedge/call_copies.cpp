@@ -5,6 +5,7 @@
 #include "os/thread.hpp"
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/base/deadline.hpp"
+#include "rubato/detail/sched/arrival.hpp"
 #include "rubato/hedge_policy.hpp"
 #include "rubato/thread_pool.hpp"
 #include "sched/core/pool_core.hpp"
@@ -268,13 +269,14 @@ void call_copies::send_or_queue(call_copy& c) noexcept {
 
 bool call_copies::start() noexcept {
   // In a closed pool no thread comes to a queued copy. While this lives the pool does not close.
-  std::optional<lifecycle::arrival> arrival;
-  if (is_async(kind_)) try {
-      arrival.emplace(*home());
-    } catch (cancelled const&) {
+  std::optional<arrival> in;
+  if (is_async(kind_)) {
+    in.emplace(*home(), arrival::at_once(), arriving::begun);
+    if (in->is_refused()) {
       stop_call();
       return true;
     }
+  }
   if (deadline_ != clock::time_point::max()) {
     if (clock::now() >= deadline_)
       stop_call();

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
+#include <utility>
 
 namespace rubato {
 
@@ -54,20 +56,21 @@ pool* current_pool() noexcept {
   return detail::current->core != nullptr ? &detail::current->core->handle() : nullptr;
 }
 
-// ~0U, which may come from a -1, is a number as any other that start() refuses.
 pool::pool(unsigned workers)
-    : workers_(std::min(workers, by_machine - 1)) {
+    : workers_(std::min(detail::at_least_one_worker(workers), by_machine - 1)) {
   static_cast<void>(core());
 }
 
 pool::pool(pool_options options)
-    : workers_(options.workers_        ? std::min(*options.workers_, by_machine - 1)
-               : options.cpus_.empty() ? by_machine
-                                       : static_cast<unsigned>(options.cpus_.size())) {
-  auto kept = std::make_unique<pool_options>(std::move(options));
-  options_ = kept.get();
+    : workers_(workers_of(options))
+    , options_(std::make_shared<pool_options const>(std::move(options))) {
   static_cast<void>(core());
-  static_cast<void>(kept.release());
+}
+
+/// ~0U, which may come from a -1, is a number as any other that start() refuses.
+unsigned pool::workers_of(pool_options const& options) noexcept {
+  if (options.workers_) return std::min(*options.workers_, by_machine - 1);
+  return options.cpus_.empty() ? by_machine : static_cast<unsigned>(options.cpus_.size());
 }
 
 pool::~pool() {
@@ -76,15 +79,28 @@ pool::~pool() {
     static_cast<void>(c->life.shutdown(detail::ending::drain, true));
     delete c;
   }
-  delete options_;
 }
 
 detail::pool_core& pool::start() const {
-  pool_options options =
-      options_ != nullptr ? *options_ : pool_options(); // copies callbacks: without the lock
-  std::unique_ptr<detail::pool_core> made;              // as is a core that cannot be started
+  for (;;) {
+    std::shared_ptr<pool_options const> chosen;
+    {
+      detail::lock_guard const guard(detail::starting);
+      chosen = options_;
+    }
+    // Copies callbacks: without the lock.
+    if (detail::pool_core* const c = start_with(chosen, chosen != nullptr ? *chosen : pool_options()))
+      return *c;
+  }
+}
+
+/// `options`: a copy of the chosen ones. Null: others have been chosen meanwhile.
+detail::pool_core* pool::start_with(std::shared_ptr<pool_options const> const& chosen,
+                                    pool_options options) const {
+  std::unique_ptr<detail::pool_core> made; // one that cannot be started ends without the lock
   detail::lock_guard const guard(detail::starting);
-  if (detail::pool_core* const c = core_.own()) return *c;
+  if (detail::pool_core* const c = core_.own()) return c;
+  if (options_ != chosen) return nullptr;
   auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use
   made = std::make_unique<detail::pool_core>(self, std::move(options));
   made->life.start(workers_ == by_machine ? usable_cpus() : workers_);
@@ -93,7 +109,7 @@ detail::pool_core& pool::start() const {
     static_cast<void>(registered);
   }
   self.core_.publish(made.get());
-  return *made.release();
+  return made.release();
 }
 
 pool& pool::global() {
@@ -105,6 +121,19 @@ pool& pool::global() {
   };
   static constinit undying storage;
   return storage.p;
+}
+
+void pool::configure_global(pool_options options) {
+  unsigned const workers = workers_of(options);
+  detail::pool_core::check(options, workers == by_machine ? 1 : workers);
+  auto chosen = std::make_shared<pool_options const>(std::move(options));
+  pool& it = global();
+  detail::lock_guard const guard(detail::starting);
+  if (it.core_.own() != nullptr)
+    throw std::logic_error("rubato: configure_global(): the global pool has been used already; a program "
+                           "configures it before its first spawn, loop or join");
+  it.options_.swap(chosen); // those of an earlier call end without the lock
+  it.workers_ = workers;
 }
 
 void pool::end_of_program() {

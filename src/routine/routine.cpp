@@ -7,6 +7,7 @@
 #include "rubato/routine.hpp"
 
 #include "os/die.hpp"
+#include "rubato/detail/sched/arrival.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "sched/core/lifecycle.hpp"
@@ -68,8 +69,10 @@ void routine::run(task& base, thread_context* runner) noexcept {
   if (here.of == nullptr) return;
   if (here.next) self.callback_ = std::move(here.next);
   if (here.post_to != nullptr) {
+    // post() has seen a pool that was not closed, perhaps another one than this.
+    arrival const in(*here.post_to, arrival::at_once(), arriving::begun);
     self.core_ = here.post_to;
-    if (self.place()) return;
+    if (!in.is_refused() && self.place()) return;
   }
   self.state_.finish();
 }
@@ -83,7 +86,7 @@ void routine::replace_callback(routine_callback f) noexcept {
 
 void routine::post(pool& p) {
   pool_core& core = *core_of(p);
-  if (life_of(core).is_late()) admit(core);
+  arrival const in(core, arriving::unlimited);
   if (routine_run* const here = run_of(*this)) {
     if (std::exchange(here->post_to, &core) != nullptr) die_posted_twice();
     return;
@@ -112,7 +115,7 @@ bool routine::place() noexcept {
   waiting_routines_of(core).add(*this);
   // seq_cst, here and in is_ending(): pair with request_shutdown() and close_pool(), because this thread
   // joins the list before it asks, and they write before they look at the list.
-  if (life_of(core).is_discarding() || life_of(core).is_closed()) {
+  if (life_of(core).is_discarding() || life_of(core).stays_closed()) {
     waiting_routines_of(core).remove(*this);
     waiting_routines_of(core).left(this);
     quiescence_of(core).tell_waiters();

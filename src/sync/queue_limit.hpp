@@ -21,7 +21,8 @@
 
 namespace rubato::detail {
 
-/// full: max_queued tasks are queued. refused: the pool ends, and outside threads have queued enough since.
+/// full: max_queued tasks are queued. refused: the pool is closed, or it ends, and outside threads have
+/// queued enough since.
 enum class admission : unsigned char { granted, full, refused };
 
 /// A caller that waits, in its frame.
@@ -43,11 +44,10 @@ class basic_queue_limit {
   basic_mutex<Policy> mutex_;
   intrusive_list<basic_limit_waiter<Policy>> waiters_; // guarded by mutex_
 
-  template<class Closed>
-  [[nodiscard]] bool take(Closed closed) noexcept {
+  [[nodiscard]] bool take() noexcept {
     std::size_t n = used_.load(std::memory_order_seq_cst); // pairs with release()
-    do // a closed pool takes every task, for its next life: a caller that waited would have to run it
-      if (n >= most_ && !closed()) return false;
+    do
+      if (n >= most_) return false;
     while (!used_.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)); // relaxed: the load orders it
     return true;
   }
@@ -60,11 +60,10 @@ public:
       , most_late_(most_late)
       , limited_(most.has_value()) {}
 
-  /// For one task. `late`: the pool ends, and the caller is outside. `closed()`: the pool is closed.
-  template<class Closed>
-  [[nodiscard]] admission try_acquire(bool late, Closed closed) noexcept {
+  /// For one task. `late`: the pool ends, and the caller is outside.
+  [[nodiscard]] admission try_acquire(bool late) noexcept {
     if (late && !admit_late()) return admission::refused;
-    if (!limited_ || take(closed)) return admission::granted;
+    if (!limited_ || take()) return admission::granted;
     if (late) late_.fetch_sub(1, std::memory_order_relaxed);
     return admission::full;
   }

@@ -1,5 +1,6 @@
 // async_mutex: excludes, hands over in order, and can be used from anywhere.
 #include "support/async_sync.hpp"
+#include "support/with_workers.hpp"
 
 #include <chrono>
 #include <memory>
@@ -115,7 +116,7 @@ public:
 };
 
 TEST_P(async_mutex, is_handed_to_an_overtaken_waiter) {
-  rubato::pool held(rubato::pool_options().workers(GetParam()).spares(0)); // no thread relieves its workers
+  rubato::pool held(rubato_test::with_workers(GetParam()).spares(0)); // no thread relieves its workers
   rubato::async_mutex m;
   ASSERT_TRUE(m.try_acquire());
   std::vector<int> order;

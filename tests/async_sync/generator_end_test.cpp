@@ -42,7 +42,7 @@ TEST_P(generators_at_the_end, regression_are_destroyed_without_recursion) {
   std::atomic<int> alive{0};
   auto const depth = static_cast<int>(sized(200'000));
   {
-    rubato::pool pool(GetParam());
+    rubato::pool pool(rubato_test::with_workers(GetParam()));
     pool.enqueue([&]() -> rubato::task<> {
       generator outermost = nested(result, alive, depth);
       static_cast<void>(co_await outermost.next());
@@ -59,7 +59,7 @@ TEST_P(generators_at_the_end, say_so_to_an_owner_that_outlives_it) {
   std::atomic<int> alive{0};
   generator kept;
   {
-    rubato::pool pool(GetParam());
+    rubato::pool pool(rubato_test::with_workers(GetParam()));
     kept = nested(result, alive, 3);
     pool.enqueue([&]() -> rubato::task<> { static_cast<void>(co_await kept.next()); });
     static_cast<void>(pool.wait_idle());

@@ -1,5 +1,6 @@
 // A pool ends while its coroutines wait: their frames are destroyed, and what they were given is not lost.
 #include "support/async_sync.hpp"
+#include "support/with_workers.hpp"
 
 #include <memory>
 #include <optional>
@@ -86,7 +87,7 @@ void expect_usable(things& t) {
 std::vector<rubato::future<void>> waits_until_end(things& t, unsigned workers, auto how) {
   EXPECT_TRUE(t.mutex.try_acquire());
   std::vector<rubato::future<void>> all;
-  rubato::pool pool(workers);
+  rubato::pool pool(rubato_test::with_workers(workers));
   for (int round = 0; round != 3; ++round)
     for (int what = 0; what != 7; ++what) all.push_back(pool.spawn(wait_for(t, what)));
   let_all_wait(pool);
@@ -124,7 +125,7 @@ TEST_P(pool_end, locks_of_destroyed_coroutines_are_unlocked) {
     co_await never.wait();
   };
   {
-    rubato::pool pool(GetParam());
+    rubato::pool pool(rubato_test::with_workers(GetParam()));
     std::vector<rubato::future<void>> all;
     for (int i = 0; i != 20; ++i) all.push_back(pool.spawn(hold()));
     let_all_wait(pool);
@@ -147,7 +148,7 @@ TEST_P(pool_end, regression_a_discard_breaks_no_wait_before_all_were_asked_to_en
       ++cancelled;
     }
   };
-  rubato::pool pool(GetParam());
+  rubato::pool pool(rubato_test::with_workers(GetParam()));
   auto waits = pool.spawn(wait());
   let_all_wait(pool);
   auto const of_pool = pool.run([] { return rubato::this_task_stop_token(); });
@@ -188,7 +189,7 @@ TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
   rubato::future<void> gets_all;
   ASSERT_TRUE(m.try_acquire());
   {
-    rubato::pool pool(GetParam());
+    rubato::pool pool(rubato_test::with_workers(GetParam()));
     for (int i = 0; i != 5; ++i) {
       all.push_back(pool.spawn(take_lock()));
       all.push_back(pool.spawn(take_permit()));
@@ -239,7 +240,7 @@ TEST_P(pool_end, racing_threads_that_wake) {
             std::this_thread::yield();
       });
       {
-        rubato::pool pool(GetParam());
+        rubato::pool pool(rubato_test::with_workers(GetParam()));
         for (int i = 0; i != 4; ++i) pool.spawn(receive()).detach();
         pauses.pause(std::chrono::microseconds(100));
         over = round % 4 == 0;

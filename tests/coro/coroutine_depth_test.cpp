@@ -29,7 +29,7 @@ using async_test::outcome_of_get;
 class on_small_stacks : public testing::TestWithParam<unsigned> {
 protected:
   hang_guard guard;
-  rubato::pool pool{rubato::pool_options().workers(GetParam()).stack_size(std::size_t{256} * 1024)};
+  rubato::pool pool{rubato_test::with_workers(GetParam()).stack_size(std::size_t{256} * 1024)};
 };
 RUBATO_TEST_WITH_WORKERS(on_small_stacks, counts_with_workers);
 
@@ -164,7 +164,7 @@ TEST_P(frames, are_not_left_when_the_pool_ends_at_any_point) {
     rubato::promise<void> p;
     rubato::future<int> f;
     {
-      rubato::pool mortal(GetParam());
+      rubato::pool mortal(rubato_test::with_workers(GetParam()));
       f = mortal.spawn(long_way(mortal, p.get_future().share()));
       random.pause(100us);
       if (i % 2 == 0) mortal.shutdown(rubato::discard);
@@ -183,7 +183,7 @@ TEST_P(frames, of_a_deep_recursion_are_destroyed_where_it_is_suspended) {
   EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
   auto g = rubato::future<std::size_t>();
   {
-    rubato::pool mortal(GetParam());
+    rubato::pool mortal(rubato_test::with_workers(GetParam()));
     rubato::promise<void> never;
     g = mortal.spawn(down_and_wait(depth, never.get_future().share()));
     mortal.wait_idle();

@@ -136,7 +136,16 @@ TEST(coroutine_lifetime, regression_get_after_shutdown_drives_the_pool_itself) {
   pool.shutdown();
   EXPECT_EQ(before.get(), 1);
   EXPECT_EQ(before.then([](int const& v) { return v + 1; }).get(), 2);
-  EXPECT_EQ(pool.spawn([] { return 3; }).get(), 3);
+  EXPECT_THROW(static_cast<void>(pool.spawn([] { return 3; })), rubato::cancelled);
+}
+
+/// Queues f as a continuation, which a closed pool does not refuse.
+template<class F>
+auto continue_in(rubato::pool& closed, F f) {
+  rubato::promise<void> ready;
+  auto result = ready.get_future().then(closed, std::move(f));
+  ready.set_value();
+  return result;
 }
 
 TEST(coroutine_lifetime, regression_a_driver_of_a_closed_pool_lets_it_be_destroyed) {
@@ -145,7 +154,7 @@ TEST(coroutine_lifetime, regression_a_driver_of_a_closed_pool_lets_it_be_destroy
   pool->shutdown();
   std::atomic<bool> drives{false};
   std::thread waits([&] {
-    auto whole = pool->spawn([&] {
+    auto whole = continue_in(*pool, [&] {
       drives = true;
       return p.get_future();
     });
@@ -159,9 +168,9 @@ TEST(coroutine_lifetime, regression_a_driver_of_a_closed_pool_lets_it_be_destroy
 
 /// It is driven until it waits for p; then its wait is over, and it is queued.
 rubato::future<int> queued_in(rubato::pool& closed, rubato::promise<int>& p) {
-  auto waits = closed.spawn(
-      [](rubato::future<int> f) -> rubato::task<int> { co_return co_await std::move(f); }, p.get_future());
-  closed.spawn([] {}).get();
+  auto waits = continue_in(
+      closed, [f = p.get_future()]() mutable -> rubato::task<int> { co_return co_await std::move(f); });
+  continue_in(closed, [] {}).get();
   p.set_value(4);
   return waits;
 }
@@ -171,11 +180,10 @@ TEST(coroutine_lifetime, regression_a_drain_of_a_closed_pool_leaves_what_is_queu
   pool.shutdown();
   rubato::promise<int> p, q;
   auto resumed = queued_in(pool, p);
-  auto waits = pool.spawn([](rubato::future<int> f) -> rubato::task<int> { co_return co_await std::move(f); },
-                          q.get_future());
-  rubato::strand strand(pool);
+  auto waits = continue_in(
+      pool, [f = q.get_future()]() mutable -> rubato::task<int> { co_return co_await std::move(f); });
   std::vector<int> ran;
-  for (int i = 0; i != 3; ++i) strand.enqueue([&ran, i] { ran.push_back(i); });
+  for (int i = 0; i != 3; ++i) continue_in(pool, [&ran, i] { ran.push_back(i); }).detach();
   pool.shutdown(rubato::drain);
   EXPECT_TRUE(pool.shutdown(rubato::drain, 1ms));
   EXPECT_TRUE(ran.empty());
@@ -210,11 +218,12 @@ TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_a_child_that
   auto pool = std::make_unique<rubato::pool>(1);
   pool->shutdown();
   bool ran = false;
-  auto around = pool->spawn(rubato::with_async_scope([&ran](rubato::scope& s) -> rubato::task<void> {
+  auto const body = [&ran](rubato::scope& s) -> rubato::task<void> {
     s.spawn([&ran] { ran = true; });
     co_return;
-  }));
-  pool->spawn([] {}).get(); // driven until the scope waits for its child
+  };
+  auto around = continue_in(*pool, [&body] { return rubato::with_async_scope(body); });
+  continue_in(*pool, [] {}).get(); // driven until the scope waits for its child
   pool.reset();
   EXPECT_FALSE(ran);
   EXPECT_NE(outcome_of_get(around), outcome::value);

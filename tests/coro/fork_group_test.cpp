@@ -337,7 +337,7 @@ TEST_P(fixed_fork_group, in_trees_of_all_kinds_when_the_pool_ends) {
     forest f(seed, 300, nullptr, 0);
     std::vector<rubato::future<counted>> all;
     {
-      rubato::pool mortal(GetParam());
+      rubato::pool mortal(rubato_test::with_workers(GetParam()));
       for (int i = 0; i != 3; ++i) all.push_back(mortal.spawn(grow(f, 0, 300)));
       all.front().wait_for(std::chrono::microseconds(seed * 7));
       if (seed % 3 == 0) mortal.shutdown(rubato::discard);

@@ -27,7 +27,6 @@ enum class mutant {
 struct pool {
   queue_limit limit;
   policy::atomic<bool> ends{false};
-  policy::atomic<bool> closed{false};
   policy::atomic<int> queued{0};
   policy::atomic<int> granted{0}, refused{0};
   int most;
@@ -36,9 +35,7 @@ struct pool {
       : limit(static_cast<std::size_t>(n), most_late)
       , most(n) {}
 
-  admission try_acquire() {
-    return limit.try_acquire(ends.load(std::memory_order_seq_cst), [this] { return closed.load(); });
-  }
+  admission try_acquire() { return limit.try_acquire(ends.load(std::memory_order_seq_cst)); }
   /// As capacity::wait_outside() does.
   template<mutant Mutant>
   admission acquire() {
@@ -61,7 +58,7 @@ struct pool {
       return false;
     }
     granted.fetch_add(1, std::memory_order_relaxed);
-    EXPLORE_ASSERT(queued.fetch_add(1, std::memory_order_relaxed) < most || closed.load());
+    EXPLORE_ASSERT(queued.fetch_add(1, std::memory_order_relaxed) < most);
     return true;
   }
   void take() {
@@ -119,16 +116,6 @@ void refused(execution& e) {
     if (Mutant != mutant::wakes_early) p->limit.wake_all();
   });
 }
-/// A closed pool takes every task.
-void closed(execution& e) {
-  auto const p = std::make_shared<pool>(1);
-  static_cast<void>(p->enqueue());
-  e.thread([p] { EXPLORE_ASSERT(p->enqueue()); });
-  e.thread([p] {
-    p->closed.store(true, std::memory_order_seq_cst);
-    p->limit.wake_all();
-  });
-}
 /// A pool that ends takes as many tasks from outside as it says.
 void late(execution& e) {
   auto const p = std::make_shared<pool>(9, 2);
@@ -150,8 +137,8 @@ void late_and_full(execution& e) {
   e.thread([p] { p->take(); });
 }
 
-explore::tests const all{callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,   exceeded,
-                         refused<>,     closed,        late,          late_and_full};
+explore::tests const all{callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,
+                         exceeded,      refused<>,     late,          late_and_full};
 
 TEST(queue_limit_protocol, keeps_the_limit_and_wakes_each_caller) {
   explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);

@@ -61,7 +61,7 @@ int on_own_thread(rubato::pool& pool, F f) {
 class deep_recursion : public testing::TestWithParam<unsigned> {
 protected:
   hang_guard guard;
-  rubato::pool pool{rubato::pool_options().workers(GetParam()).stack_size(large_stack)};
+  rubato::pool pool{rubato_test::with_workers(GetParam()).stack_size(large_stack)};
 };
 RUBATO_TEST_WITH_WORKERS(deep_recursion, counts_with_workers);
 

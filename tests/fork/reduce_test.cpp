@@ -30,7 +30,7 @@ enum class form { plain, deterministic };
 class reduces : public testing::TestWithParam<std::tuple<unsigned, form>> {
 protected:
   hang_guard guard;
-  rubato::pool pool{std::get<0>(GetParam())};
+  rubato::pool pool{rubato_test::with_workers(std::get<0>(GetParam()))};
 
   /// Calls rubato::reduce on the pool, in the form under test.
   template<class... Args>

@@ -114,7 +114,7 @@ TEST_P(waiting, of_a_half_on_the_only_other_worker_lets_loops_use_this_one) {
 class with_few_spares : public testing::TestWithParam<std::tuple<unsigned, unsigned>> {
 protected:
   hang_guard guard;
-  rubato::pool pool{rubato::pool_options().workers(std::get<0>(GetParam())).spares(std::get<1>(GetParam()))};
+  rubato::pool pool{rubato_test::with_workers(std::get<0>(GetParam())).spares(std::get<1>(GetParam()))};
 };
 INSTANTIATE_TEST_SUITE_P(workers_and_spares, with_few_spares,
                          testing::Combine(testing::Values(1U, 2U, 7U), testing::Values(0U, 1U, 3U)),

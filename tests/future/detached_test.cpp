@@ -119,8 +119,8 @@ class reporting : public testing::TestWithParam<unsigned> {
 protected:
   hang_guard guard;
   std::atomic<int> reports{0};
-  rubato::pool pool{rubato::pool_options()
-                        .workers(GetParam())
+  rubato::pool pool{rubato_test::with_workers(GetParam())
+
                         .max_queued(1'000)
                         .on_unhandled([this](std::exception_ptr const& e) {
                           reports += failure_of([&e] { std::rethrow_exception(e); });
@@ -174,7 +174,7 @@ TEST_P(reporting, what_the_end_of_the_pool_drops_has_not_failed) {
   pool.wait_idle(std::chrono::milliseconds(1));
   pool.shutdown();
   EXPECT_EQ(reports, 0);
-  if (GetParam() != 0) pool.resize(GetParam());
+  pool.resize(GetParam());
   pool.enqueue([gate, captured = counted(1)]() -> rubato::task<void> { co_await gate; });
   pool.shutdown(rubato::discard);
   EXPECT_EQ(reports, 0);

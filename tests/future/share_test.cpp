@@ -82,8 +82,8 @@ TEST_P(sharing, takes_continuations_of_every_form) {
 }
 
 TEST_P(sharing, calls_continuations_in_the_order_in_which_they_came) {
-  if (GetParam() > 1) return;                                               // then they may pass each other
-  rubato::pool alone(rubato::pool_options().workers(GetParam()).spares(0)); // no thread relieves the worker
+  if (GetParam() > 1) return;                                          // then they may pass each other
+  rubato::pool alone(rubato_test::with_workers(GetParam()).spares(0)); // no thread relieves the worker
   rubato::promise<void> p;
   auto const s = p.get_future().share();
   std::vector<int> order, expected;

@@ -34,7 +34,7 @@ using pool_test::gate;
 /// The pool that ends is a second one; the fixture's looks on.
 class async_shutdown : public on_workers {
 protected:
-  std::optional<rubato::pool> mortal{std::in_place, GetParam()};
+  std::optional<rubato::pool> mortal{std::in_place, rubato_test::with_workers(GetParam())};
 
   void end(bool by_discarding) {
     if (by_discarding) mortal->shutdown(rubato::discard);
@@ -56,7 +56,7 @@ TEST_P(async_shutdown, breaks_coroutines_that_wait_and_destroys_their_frames) {
     leak_check const none_left;
     rubato::promise<int> p;
     auto const never = p.get_future().share();
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     std::vector<rubato::future<int>> all;
     for (int i = 0; i != 20; ++i) all.push_back(mortal->spawn(awaits(never)));
     auto follower = mortal->spawn(awaits(never)).then(pool, [](int n) { return n; });
@@ -132,7 +132,7 @@ TEST_P(async_shutdown, a_continuation_wanted_there_is_broken) {
   for (bool const discard : {false, true}) {
     leak_check const none_left;
     rubato::promise<int> p;
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     auto f = p.get_future().then(*mortal, [c = counted(1)](int n) { return n + c.value; }).then([](int n) {
       return n;
     });
@@ -172,7 +172,7 @@ TEST_P(async_shutdown, of_the_pool_where_a_value_was_made_leaves_its_future_whol
 TEST_P(async_shutdown, a_future_that_a_task_returned_is_answered_though_it_is_pending) {
   for (bool const discard : {false, true}) {
     rubato::promise<int> p;
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     auto f = mortal->spawn([&p] { return p.get_future(); });
     mortal->wait_idle();
     end(discard);
@@ -189,7 +189,7 @@ TEST_P(async_shutdown, a_future_that_a_task_returned_is_answered_though_it_is_pe
 TEST_P(async_shutdown, continuations_of_a_future_that_a_task_returned_are_answered) {
   for (bool const before : {false, true}) {
     rubato::promise<int> p;
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     auto f = mortal->spawn([&p] { return p.get_future(); });
     mortal->wait_idle();
     if (before) f = f.then([](int n) { return n; });
@@ -205,7 +205,7 @@ TEST_P(async_shutdown, when_all_and_when_any_of_its_work_are_answered) {
   for (bool const before : {false, true}) {
     rubato::promise<int> p;
     rubato::promise<int> q;
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     auto all = rubato::when_all(mortal->spawn([] { return 1; }), p.get_future());
     auto any = rubato::when_any(mortal->spawn([]() -> int { throw async_test::failure(1); }), q.get_future());
     mortal->wait_idle();
@@ -241,7 +241,7 @@ TEST_P(async_shutdown, racing_promises_whose_continuations_it_has) {
   for (std::size_t i = 0; i != rounds; ++i) {
     leak_check const none_left;
     rubato::promise<counted> p;
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     auto shared = p.get_future().share();
     auto f = shared.then(*mortal, [](counted const& c) { return c.value; });
     auto g = mortal->spawn(
@@ -271,7 +271,7 @@ TEST_P(async_shutdown, racing_waiters_from_outside) {
   std::size_t const rounds = scaled(GetParam() > 7 ? 30 : 300);
   async_test::second_thread waiter;
   for (std::size_t i = 0; i != rounds; ++i) {
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     rubato::promise<int> never;
     auto f = mortal->spawn(awaits(never.get_future().share()));
     auto how = outcome::other;
@@ -318,7 +318,7 @@ TEST_P(async_shutdown, waits_for_coroutines_that_others_must_resume) {
   if (GetParam() == 0) return; // no thread would begin them
   for (bool const discard : {false, true}) {
     leak_check const none_left;
-    mortal.emplace(GetParam());
+    mortal.emplace(rubato_test::with_workers(GetParam()));
     std::atomic<void*> handle{nullptr};
     std::atomic<bool> resumed{false};
     auto const f = [&]() -> rubato::task<int> {
@@ -344,7 +344,7 @@ TEST_P(async_shutdown, waits_for_coroutines_that_others_must_resume) {
 
 TEST_P(async_shutdown, regression_grace_ends_while_a_coroutine_waits_for_others) {
   if (GetParam() == 0) return; // no thread would begin it
-  mortal.emplace(GetParam());
+  mortal.emplace(rubato_test::with_workers(GetParam()));
   std::atomic<void*> handle{nullptr};
   auto result = mortal->spawn([&]() -> rubato::task<int> {
     by_hand hand{handle};

@@ -176,7 +176,7 @@ TEST_P(strands, in_tasks_of_their_own_pool) {
 TEST_P(strands, the_end_of_the_pool_leaves_no_thread_waiting) {
   leak_check const none_left;
   for (bool const discards : {false, true}) {
-    auto mortal = std::make_unique<rubato::pool>(GetParam());
+    auto mortal = std::make_unique<rubato::pool>(rubato_test::with_workers(GetParam()));
     rubato::strand s(*mortal);
     rubato::promise<void> later;
     auto first = s.spawn([f = later.get_future()]() mutable { return std::move(f); });
@@ -196,7 +196,7 @@ TEST_P(strands, regression_the_end_of_the_pool_does_not_let_what_is_behind_overt
   for (std::size_t round = 0; round != rubato_test::scaled(20); ++round) {
     std::atomic<int> overtook{0};
     rubato::promise<void> later;
-    auto mortal = std::make_unique<rubato::pool>(GetParam());
+    auto mortal = std::make_unique<rubato::pool>(rubato_test::with_workers(GetParam()));
     rubato::strand s(*mortal);
     auto first = s.spawn([f = later.get_future()]() mutable { return std::move(f); });
     std::vector<rubato::future<void>> kept;

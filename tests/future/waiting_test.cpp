@@ -153,7 +153,7 @@ TEST_P(async_waiting, regression_without_spares_for_a_coroutine_that_was_claimed
 }
 
 TEST_P(async_waiting, of_pools_for_each_other) {
-  rubato::pool other(GetParam());
+  rubato::pool other(rubato_test::with_workers(GetParam()));
   std::function<int(int)> const ping = [&](int left) -> int {
     auto& next = left % 2 == 0 ? pool : other;
     return left == 0 ? 0 : next.spawn([&, left] { return ping(left - 1); }).get() + 1;

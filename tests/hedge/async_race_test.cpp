@@ -290,7 +290,7 @@ TEST(hedged_coroutines_at_the_end_of_a_pool, end_in_any_way) {
       hang_guard const guard;
       auto const frames = std::make_shared<int>(0);
       {
-        rubato::pool pool(static_cast<unsigned>(i % 3));
+        rubato::pool pool(rubato_test::with_workers(static_cast<unsigned>(i % 3)));
         auto const f = [frames](int n) -> task<int> {
           co_await rubato::sleep_for(n == 0 ? 0ns : 1h);
           co_return n;

@@ -147,7 +147,7 @@ TEST(losers_at_the_end_of_a_pool, are_waited_for) {
   for (unsigned const workers : {0U, 1U, 2U, 33U}) {
     hang_guard const guard;
     stalls const f(2);
-    std::optional<rubato::pool> pool(std::in_place, workers);
+    std::optional<rubato::pool> pool(std::in_place, rubato_test::with_workers(workers));
     EXPECT_EQ(rubato::hedge(*pool, unpinned(3), f), 1);
     std::atomic<bool> over{false};
     std::thread ender([&] {

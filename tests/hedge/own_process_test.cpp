@@ -73,7 +73,8 @@ bool refuse_pins() {
 [[noreturn]] void refuse_the_second_pin() {
   kill_this_process_if_it_hangs();
   auto const all_cpus = own_cpus();
-  rubato::pool pool(rubato::pool_options().workers(0).spares(1)); // one thread for all copies
+  rubato::pool pool(
+      rubato::pool_options().workers(rubato::no_workers).spares(1)); // one thread for all copies
   race_report report;
   auto const call_on = [&](int cpu) {
     auto const cpus = rubato::hedge(pool, race_options().runners(1).cpus({cpu}).report(&report), own_cpus);

@@ -211,7 +211,7 @@ TEST(ends_of_pools_with_hedged_calls, a_drain_waits_for_copies_and_shows_in_thei
   for (unsigned const workers : {0U, 1U, 2U, 33U})
     for_both([&](auto const& call) {
       hang_guard const guard;
-      rubato::pool pool(workers);
+      rubato::pool pool(rubato_test::with_workers(workers));
       until_stopped const f;
       std::optional<int> result;
       std::thread caller([&] { result = call(pool, unpinned(2), f); });
@@ -225,7 +225,7 @@ TEST(ends_of_pools_with_hedged_calls, a_discard_reaches_the_copies) {
   for (unsigned const workers : {0U, 1U, 2U, 33U})
     for_both([&](auto const& call) {
       hang_guard const guard;
-      rubato::pool pool(workers);
+      rubato::pool pool(rubato_test::with_workers(workers));
       until_stopped const f;
       std::thread caller([&] {
         try {
@@ -241,7 +241,7 @@ TEST(ends_of_pools_with_hedged_calls, a_discard_reaches_the_copies) {
 TEST(ends_of_pools_with_hedged_calls, a_discard_ends_the_wait_of_a_hedge_in_a_task) {
   for (unsigned const workers : {1U, 2U, 33U}) {
     hang_guard const guard;
-    rubato::pool pool(workers), other(2);
+    rubato::pool pool(rubato_test::with_workers(workers)), other(2);
     auto const over = std::make_shared<milestone>();
     auto const begun = std::make_shared<milestone>();
     auto task = pool.spawn([&] {
@@ -259,7 +259,7 @@ TEST(ends_of_pools_with_hedged_calls, a_discard_ends_the_wait_of_a_hedge_in_a_ta
 TEST(ends_of_pools_with_hedged_calls, calls_and_ends_at_any_time) {
   for (std::size_t i = 0; i != scaled(100); ++i) {
     hang_guard const guard;
-    rubato::pool pool(static_cast<unsigned>(i % 3));
+    rubato::pool pool(rubato_test::with_workers(static_cast<unsigned>(i % 3)));
     std::atomic<int> done{0};
     std::vector<std::thread> callers;
     for (int t = 0; t != 2; ++t)
@@ -301,7 +301,7 @@ void for_pools_without_threads(F const& test) {
   {
     SCOPED_TRACE("no workers, no spares");
     hang_guard const guard;
-    rubato::pool pool(rubato::pool_options().workers(0).spares(0));
+    rubato::pool pool(rubato::pool_options().workers(rubato::no_workers).spares(0));
     test(pool);
   }
   {
@@ -337,7 +337,7 @@ TEST(ends_of_pools_with_hedged_calls,
 }
 TEST(ends_of_pools_with_hedged_calls, regression_a_deadline_ends_a_hedge_where_no_second_thread_can_be_had) {
   hang_guard const guard;
-  rubato::pool pool(rubato::pool_options().workers(0).spares(1));
+  rubato::pool pool(rubato::pool_options().workers(rubato::no_workers).spares(1));
   auto const over = std::make_shared<milestone>();
   EXPECT_THROW(rubato::hedge(pool, unpinned(1).deadline(steady_clock::now() + 5ms),
                              [over] { EXPECT_TRUE(over->wait()); }),
@@ -382,7 +382,7 @@ TEST(ends_of_pools_with_hedged_calls,
 }
 TEST(ends_of_pools_with_hedged_calls, a_caller_that_waits_for_losers_looks_at_the_deadline_itself) {
   hang_guard const guard;
-  rubato::pool pool(rubato::pool_options().workers(0).spares(1)); // for the second copy
+  rubato::pool pool(rubato::pool_options().workers(rubato::no_workers).spares(1)); // for the second copy
   auto const caller = std::this_thread::get_id();
   EXPECT_THROW(rubato::race(pool, unpinned(2).deadline(steady_clock::now() + 5ms),
                             [caller](std::stop_token stop) {

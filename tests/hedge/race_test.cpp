@@ -261,7 +261,7 @@ TEST_P(hedged_calls, have_one_copy_where_one_cpu_is_usable) {
     CPU_ZERO(&one);
     CPU_SET(static_cast<unsigned>(before[0]), &one);
     ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-    rubato::pool narrow(workers);
+    rubato::pool narrow(rubato_test::with_workers(workers));
     for_both([&](auto const& call) {
       race_report report;
       EXPECT_EQ(call(narrow, race_options().report(&report), [] { return 1; }), 1);

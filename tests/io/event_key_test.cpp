@@ -68,7 +68,7 @@ TEST_P(beside_events, wakes_and_events_do_not_take_each_others_place) {
 
 TEST_P(beside_events, pools_end_and_resize_while_a_worker_sleeps_there) {
   for (std::size_t i = 0; i != scaled(GetParam() > 7 ? 100 : 500); ++i) {
-    rubato::pool other(GetParam());
+    rubato::pool other(rubato_test::with_workers(GetParam()));
     auto f = other.spawn([] { return 1; });
     if (i % 2 == 0) other.resize(GetParam() + 1U);
     EXPECT_EQ(f.get(), 1);
@@ -129,7 +129,7 @@ class event_lane : public testing::TestWithParam<unsigned> {
   hang_guard guard_;
 
 protected:
-  rubato::pool pool{rubato::pool_options().workers(GetParam()).spares(0)}; // no thread relieves the held ones
+  rubato::pool pool{rubato_test::with_workers(GetParam()).spares(0)}; // no thread relieves the held ones
 
   /// How many of the tasks that were queued before the coroutine's wait ended have run before it goes on. All
   /// workers are held until `end_wait()` has made it ready, and all but one until it has gone on: a worker

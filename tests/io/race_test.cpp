@@ -324,7 +324,7 @@ TEST_P(io_races, lose_nothing_when_the_readers_pool_drains) {
   sources s(pool, scaled(500));
   auto feeders = s.fed_by(other);
   for (auto patience = 100us; !s.all_read(); patience += 100us) { // more and more, so that it gets on
-    rubato::pool brief(GetParam());
+    rubato::pool brief(rubato_test::with_workers(GetParam()));
     auto reader = brief.spawn(s.read());
     static_cast<void>(reader.wait_for(patience));
     brief.shutdown(rubato::drain);

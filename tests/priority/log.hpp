@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 #include <rubato/rubato.hpp>
 
@@ -69,9 +70,7 @@ public:
 
 /// Neither spares nor substitutes: while the workers are held, nothing of the pool runs.
 [[nodiscard]] inline rubato::pool_options alone(unsigned workers) {
-  rubato::pool_options options;
-  options.workers(workers).spares(0);
-  return options;
+  return rubato_test::with_workers(workers).spares(0);
 }
 
 } // namespace priority_test

@@ -168,12 +168,14 @@ TEST(pool_with_a_class, resumes_what_has_begun_at_a_discard) {
   }
 }
 
-TEST(pool_with_a_class, keeps_tasks_for_its_next_life) {
+TEST(pool_with_a_class, keeps_continuations_for_its_next_life) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(1);
+  std::vector<rubato::future<void>> sources;
+  for (priority const c : classes) sources.push_back(pool.spawn(c, [] {}));
   pool.shutdown();
   std::atomic<int> ran = 0;
-  for (priority const c : classes) pool.enqueue(c, [&] { ++ran; });
+  for (auto& f : sources) std::move(f).then([&] { ++ran; }).detach();
   EXPECT_EQ(pool.pending(), 3u);
   pool.resize(2);
   ASSERT_TRUE(eventually([&] { return ran == 3; }));

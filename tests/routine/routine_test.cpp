@@ -282,7 +282,7 @@ TEST_P(routines, move_between_pools) {
 
 TEST_P(routines, run_in_the_order_of_posts_on_one_worker) {
   if (GetParam() > 1) return;
-  rubato::pool alone(rubato::pool_options().workers(GetParam()).spares(0)); // no thread relieves the worker
+  rubato::pool alone(rubato_test::with_workers(GetParam()).spares(0)); // no thread relieves the worker
   std::vector<int> order;
   struct item {
     std::vector<int>& order;
@@ -309,7 +309,7 @@ TEST_P(routines, run_in_the_order_of_posts_on_one_worker) {
 TEST_P(routines, tell_their_exceptions_and_go_on) {
   std::atomic<int> told{0};
   rubato::pool strict(
-      rubato::pool_options().workers(GetParam()).on_unhandled([&](std::exception_ptr const&) { ++told; }));
+      rubato_test::with_workers(GetParam()).on_unhandled([&](std::exception_ptr const&) { ++told; }));
   struct object {
     rubato::pool& pool;
     int runs = 0;
@@ -404,7 +404,7 @@ TEST_P(routines, end_with_a_draining_pool) {
       self.post_after(pool, 1h); // never comes in a pool that drains
     }};
   };
-  auto mortal = std::make_unique<rubato::pool>(GetParam());
+  auto mortal = std::make_unique<rubato::pool>(rubato_test::with_workers(GetParam()));
   std::deque<timed> waiting;
   for (int i = 0; i != 20; ++i) {
     waiting.emplace_back(*mortal, runs, expired);
@@ -448,7 +448,7 @@ TEST_P(routines, end_with_a_discarding_pool) {
           self.post_after(pool, std::chrono::microseconds(kind * 20));
       }};
     };
-    rubato::pool mortal(GetParam() > 7 ? 7 : GetParam());
+    rubato::pool mortal(rubato_test::with_workers(GetParam() > 7 ? 7 : GetParam()));
     std::deque<object> all;
     for (int i = 0; i != 12; ++i) {
       all.emplace_back(mortal, runs, i);
@@ -492,7 +492,7 @@ TEST_P(routines, are_woken_while_their_pool_ends_and_begins_again) {
       inside = false;
     }};
   };
-  rubato::pool mortal(GetParam() > 7 ? 7 : GetParam());
+  rubato::pool mortal(rubato_test::with_workers(GetParam() > 7 ? 7 : GetParam()));
   std::deque<object> all;
   for (unsigned i = 0; i != 16; ++i) all.emplace_back(mortal, i);
   std::atomic<bool> over{false};
@@ -533,20 +533,6 @@ TEST_P(routines, are_woken_while_their_pool_ends_and_begins_again) {
   for (auto& w : wakers) w.join();
   mortal.shutdown(rubato::discard);
   for (object& o : all) EXPECT_FALSE(o.twice);
-}
-
-TEST_P(routines, queued_in_a_closed_pool_run_in_its_next_life) {
-  std::atomic<int> runs{0};
-  routine r([&](routine&) { ++runs; });
-  rubato::pool mortal(1);
-  mortal.shutdown();
-  r.post(mortal);
-  EXPECT_EQ(runs, 0);
-  mortal.resize(1);
-  mortal.wait_idle();
-  EXPECT_EQ(runs, 1);
-  mortal.shutdown();
-  r.post(mortal); // dropped by the destructor
 }
 
 using routines_that_are_misused = pool_test::fresh_process;

@@ -15,6 +15,7 @@
 
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -23,7 +24,7 @@ using namespace pool_test;
 TEST(blocking, lets_more_tasks_wait_at_once_than_there_are_workers) {
   for (unsigned workers : {1u, 2u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     rendezvous all(24);
     std::atomic<int> met = 0;
     for (int i = 0; i < 24; ++i) pool.enqueue([&] { met += rubato::blocking([&] { return all.meet(); }); });
@@ -199,7 +200,7 @@ TEST(blocking, while_the_pool_is_resized_ends_well) {
 /// Calls that have been brief keep their seat; when they are brief no more, relief comes.
 TEST(blocking, that_was_brief_and_is_not_any_more_hides_nothing) {
   for (unsigned const workers : {0U, 1U, 2U}) {
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     constexpr int together = 6;
     rendezvous meet(together);
     std::atomic<int> met = 0;

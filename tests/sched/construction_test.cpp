@@ -93,11 +93,11 @@ TEST(pool_construction, no_workers_means_none_and_no_thread) {
   rubato::pool(1).wait_idle(); // the monitor, one for all pools, may stay
   auto const before = thread_ids();
   rubato::pool const tagged(rubato::no_workers);
-  rubato::pool const counted(0u);
+  rubato::pool const optioned(rubato::pool_options().workers(rubato::no_workers));
   auto const after = thread_ids();
   EXPECT_TRUE(std::ranges::includes(before, after));
   EXPECT_EQ(tagged.size(), 0u);
-  EXPECT_EQ(counted.size(), 0u);
+  EXPECT_EQ(optioned.size(), 0u);
 }
 
 TEST(pool_construction, n_workers_run_n_tasks_at_once) {

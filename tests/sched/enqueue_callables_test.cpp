@@ -15,6 +15,7 @@
 
 #include "support/counting.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -22,7 +23,7 @@ using namespace pool_test;
 
 class callables : public testing::TestWithParam<unsigned> {
 protected:
-  rubato::pool pool_{GetParam()};
+  rubato::pool pool_{rubato_test::with_workers(GetParam())};
 };
 INSTANTIATE_TEST_SUITE_P(workers, callables, testing::Values(0u, 1u, 3u), testing::PrintToStringParamName());
 

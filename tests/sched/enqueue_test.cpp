@@ -14,6 +14,7 @@
 #include "support/counting.hpp"
 #include "support/pool_scale.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -24,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(workers, enqueue, testing::Values(0u, 1u, 2u, 7u, 33u),
                          testing::PrintToStringParamName());
 
 TEST_P(enqueue, runs_each_task_exactly_once) {
-  rubato::pool pool(GetParam());
+  rubato::pool pool(rubato_test::with_workers(GetParam()));
   unsigned const n = scaled(20'000);
   tally tasks(n);
   for (unsigned i = 0; i < n; ++i) pool.enqueue([&tasks, i] { tasks.hit(i); });
@@ -35,7 +36,7 @@ TEST_P(enqueue, runs_each_task_exactly_once) {
 TEST_P(enqueue, from_many_threads_runs_each_task_exactly_once) {
   constexpr unsigned producers = 8;
   std::size_t const each = scaled(3'000);
-  rubato::pool pool(GetParam());
+  rubato::pool pool(rubato_test::with_workers(GetParam()));
   tally tasks(producers * each);
   {
     std::vector<std::jthread> threads;
@@ -57,7 +58,7 @@ void enqueue_range(rubato::pool& pool, tally& tasks, std::size_t first, std::siz
 }
 
 TEST_P(enqueue, from_tasks_runs_each_task_exactly_once) {
-  rubato::pool pool(GetParam());
+  rubato::pool pool(rubato_test::with_workers(GetParam()));
   unsigned const n = scaled(20'000);
   tally tasks(n);
   pool.enqueue([&] { enqueue_range(pool, tasks, 0, n); });
@@ -66,7 +67,7 @@ TEST_P(enqueue, from_tasks_runs_each_task_exactly_once) {
 }
 
 TEST_P(enqueue, of_try_enqueue_without_a_limit_always_succeeds) {
-  rubato::pool pool(GetParam());
+  rubato::pool pool(rubato_test::with_workers(GetParam()));
   tally tasks(5'000);
   for (unsigned i = 0; i < 5'000; ++i) ASSERT_TRUE(pool.try_enqueue([&tasks, i] { tasks.hit(i); }));
   EXPECT_TRUE(pool.wait_idle());
@@ -74,7 +75,7 @@ TEST_P(enqueue, of_try_enqueue_without_a_limit_always_succeeds) {
 }
 
 TEST_P(enqueue, in_bulk_calls_with_every_index_exactly_once) {
-  rubato::pool pool(GetParam());
+  rubato::pool pool(rubato_test::with_workers(GetParam()));
   for (std::size_t n :
        {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{63}, std::size_t{20'000}}) {
     SCOPED_TRACE(n);
@@ -87,7 +88,7 @@ TEST_P(enqueue, in_bulk_calls_with_every_index_exactly_once) {
 
 TEST_P(enqueue, in_bulk_from_tasks_and_threads_at_once) {
   static constexpr std::size_t bulks = 8, each = 1'000;
-  rubato::pool pool(GetParam());
+  rubato::pool pool(rubato_test::with_workers(GetParam()));
   tally calls(bulks * each);
   auto start = [&](std::size_t bulk) {
     pool.enqueue_bulk(each, [&calls, bulk](std::size_t i) { calls.hit(bulk * each + i); });
@@ -128,7 +129,7 @@ TEST(enqueue_order, of_tasks_from_a_task_is_kept_by_one_worker) {
 TEST(enqueue_order, regression_is_kept_by_one_worker_though_a_task_computes_or_blocks_for_long) {
   for (bool const computes : {true, false}) {
     SCOPED_TRACE(computes);
-    rubato::pool pool(rubato::pool_options().workers(0).spares(0));
+    rubato::pool pool(rubato::pool_options().workers(rubato::no_workers).spares(0));
     std::vector<unsigned> order;
     for (unsigned i = 0; i < 1'000; ++i) {
       pool.enqueue([&order, computes, i] {
@@ -191,7 +192,7 @@ TEST(enqueue_visibility, what_was_written_before_is_seen_by_the_task_and_its_wri
 TEST(enqueue_stack, does_not_grow_with_the_number_of_tasks) {
   for (unsigned workers : {0u, 1u, 3u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     unsigned const last = scaled(200'000);
     std::atomic<std::uintptr_t> widest = 0;
     struct chain {

@@ -1,4 +1,5 @@
 // The pool of the whole program, and the free functions that go to the pool one is in.
+#include <rubato/cancelled.hpp>
 #include <rubato/pool.hpp>
 #include <rubato/spawn.hpp>
 
@@ -38,17 +39,18 @@ TEST(global_pool, can_be_resized_and_shut_down_and_started_again) {
 }
 
 /// It is closed as any pool is: only after the program's end is anything dropped.
-TEST(global_pool, regression_keeps_what_is_queued_after_a_shutdown) {
+TEST(global_pool, regression_refuses_work_after_a_shutdown) {
   auto& pool = rubato::pool::global();
   unsigned const old = pool.resize(2);
   pool.shutdown();
   std::atomic<bool> ran = false;
-  pool.enqueue([&] { ran = true; });
-  EXPECT_FALSE(ran);
-  EXPECT_EQ(rubato::spawn(pool, [] { return 3; }).get(), 3); // its waiter drives the pool
+  EXPECT_THROW(rubato::enqueue([&] { ran = true; }), rubato::cancelled);
+  EXPECT_THROW(static_cast<void>(rubato::spawn(pool, [] { return 3; })), rubato::cancelled);
+  EXPECT_EQ(pool.run([] { return 4; }), 4);
   pool.resize(old);
   EXPECT_TRUE(pool.wait_idle());
-  EXPECT_TRUE(ran);
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(rubato::spawn(pool, [] { return 3; }).get(), 3);
 }
 
 TEST(free_enqueue, outside_of_any_pool_goes_to_the_global_one) {

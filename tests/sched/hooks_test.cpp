@@ -21,6 +21,7 @@
 #include "support/pool_scale.hpp"
 #include "support/process.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -63,10 +64,8 @@ public:
 };
 
 rubato::pool_options with(roll_call& roll, unsigned workers) {
-  rubato::pool_options options;
-  options.workers(workers).on_start([&roll](unsigned n) { roll.start(n); }).on_exit([&roll](unsigned n) {
-    roll.exit(n);
-  });
+  rubato::pool_options options = rubato_test::with_workers(workers);
+  options.on_start([&roll](unsigned n) { roll.start(n); }).on_exit([&roll](unsigned n) { roll.exit(n); });
   return options;
 }
 
@@ -144,8 +143,8 @@ TEST(on_unhandled, gets_every_exception_of_a_fire_and_forget_task_once) {
     constexpr std::size_t n = 1'000;
     tally seen(3 * n);
     std::atomic<int> strange = 0;
-    rubato::pool_options options;
-    options.workers(workers).on_unhandled([&](std::exception_ptr error) {
+    rubato::pool_options options = rubato_test::with_workers(workers);
+    options.on_unhandled([&](std::exception_ptr error) {
       try {
         std::rethrow_exception(std::move(error));
       } catch (std::size_t number) {

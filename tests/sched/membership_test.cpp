@@ -11,6 +11,7 @@
 
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -19,7 +20,7 @@ using namespace pool_test;
 TEST(membership, lasts_as_long_as_its_object) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     {
       [[maybe_unused]] auto const member = pool.join_as_member();
       EXPECT_EQ(rubato::current_pool(), &pool);

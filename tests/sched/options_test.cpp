@@ -10,6 +10,7 @@
 #include <fstream>
 #include <malloc.h>
 #include <rubato/scope.hpp>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <unistd.h>
@@ -69,10 +70,41 @@ TEST(pool_options, without_a_number_of_workers_there_is_one_per_usable_cpu) {
   EXPECT_EQ(pool.size(), rubato::usable_cpus());
 }
 
-TEST(pool_options, zero_workers_may_be_asked_for) {
-  rubato::pool pool(rubato::pool_options().workers(0));
+TEST(pool_options, no_workers_may_be_asked_for) {
+  std::atomic<unsigned> told = 0;
+  rubato::pool pool(
+      rubato::pool_options().workers(rubato::no_workers).name("nobody").on_unhandled([&](std::exception_ptr) {
+        ++told;
+      }));
   EXPECT_EQ(pool.size(), 0u);
   EXPECT_TRUE(runs_a_task(pool));
+  pool.enqueue([] { throw 1; });
+  EXPECT_TRUE(pool.wait_idle());
+  EXPECT_EQ(told, 1u) << "the other options hold";
+  EXPECT_EQ(pool.resize(2), 0u);
+  EXPECT_TRUE(runs_a_task(pool));
+  EXPECT_EQ(pool.resize(0), 2u) << "resize() takes any number";
+  EXPECT_TRUE(runs_a_task(pool));
+}
+
+/// A computed number of workers, such as cores / 4.
+TEST(pool_options, regression_a_number_of_0_workers_is_refused_and_names_the_tag) {
+  auto const names_the_tag = [](auto f) {
+    try {
+      f();
+    } catch (std::invalid_argument const& e) {
+      return std::string(e.what()).find("no_workers") != std::string::npos;
+    }
+    return false;
+  };
+  unsigned const computed = 3 / 4;
+  EXPECT_TRUE(names_the_tag([&] { rubato::pool pool(computed); }));
+  EXPECT_TRUE(names_the_tag([&] { static_cast<void>(rubato::pool_options().workers(computed)); }));
+  rubato::pool_options options;
+  options.workers(3);
+  EXPECT_TRUE(names_the_tag([&] { options.workers(computed); }));
+  rubato::pool pool(options);
+  EXPECT_EQ(pool.size(), 3u) << "the refused number has changed nothing";
 }
 
 TEST(pool_options, workers_have_the_stack_that_was_asked_for) {

@@ -15,6 +15,7 @@
 #include "support/counting.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -29,7 +30,7 @@ struct no_default {
 TEST(run, returns_what_the_callable_returns) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     EXPECT_EQ(pool.run([] { return 42; }), 42);
     EXPECT_EQ(*pool.run([] { return std::make_unique<int>(7); }), 7);
     EXPECT_EQ(pool.run([] { return no_default(9); }).value, 9);
@@ -51,7 +52,7 @@ TEST(run, returns_references_as_references) {
 TEST(run, passes_exceptions_on_and_leaves_the_pool_usable) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     try {
       pool.run([]() -> int { throw std::runtime_error("from within"); });
       ADD_FAILURE() << "nothing was thrown";
@@ -72,7 +73,7 @@ TEST(run, uses_the_thread_of_the_caller) {
 TEST(run, makes_the_caller_a_member_for_its_length) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     EXPECT_EQ(rubato::current_pool(), nullptr);
     pool.run([&] {
       EXPECT_EQ(rubato::current_pool(), &pool);
@@ -162,7 +163,7 @@ TEST(run, of_two_pools_in_each_other_from_both_sides_does_not_hang) {
 TEST(run, begins_at_once_even_if_no_seat_is_free) {
   for (unsigned workers : {0u, 1u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     rendezvous all(5); // passes only if all five callers are inside at once
     std::atomic<int> met = 0;
     {
@@ -217,7 +218,7 @@ TEST(run, runs_nothing_but_its_own_on_the_thread_of_the_caller) {
 TEST(run, from_many_threads_with_joins_gives_every_one_its_own_result) {
   for (unsigned workers : {0u, 1u, 2u, 7u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     std::atomic<int> wrong = 0;
     {
       std::vector<std::jthread> callers;

@@ -16,6 +16,7 @@
 #include "support/process.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -62,7 +63,7 @@ TEST(shutdown_in_a_task, that_is_deep_inside_throws_too) {
 TEST(shutdown_in_a_task, inside_run_throws_too) {
   for (unsigned workers : {0u, 1u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     EXPECT_TRUE(pool.run([&] { return refused_as_deadlock(pool, rubato::drain); }));
     EXPECT_EQ(pool.size(), workers);
   }

@@ -11,6 +11,7 @@
 #include "support/pool_scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -47,7 +48,7 @@ TEST(stats, of_a_pool_that_has_done_nothing_are_zero) {
 TEST(stats, count_every_task_once) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     std::uint64_t expected = 0;
     for (unsigned n : {1u, 10u, 5'000u}) {
       for (unsigned i = 0; i < n; ++i) pool.enqueue([] {});

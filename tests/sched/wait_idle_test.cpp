@@ -11,6 +11,7 @@
 
 #include "support/pool_scale.hpp"
 #include "support/waiting.hpp"
+#include "support/with_workers.hpp"
 
 namespace {
 
@@ -19,7 +20,7 @@ using namespace pool_test;
 TEST(wait_idle, returns_when_nothing_is_queued_or_running) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     std::atomic<int> done = 0;
     for (int i = 0; i < 50; ++i) {
       pool.enqueue([&] {
@@ -41,7 +42,7 @@ void chain(rubato::pool& pool, std::atomic<int>& steps, int left) {
 TEST(wait_idle, covers_what_the_tasks_enqueue) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     std::atomic<int> steps = 0;
     for (int i = 0; i < 10; ++i) pool.enqueue([&] { chain(pool, steps, 500); });
     EXPECT_TRUE(pool.wait_idle());
@@ -112,7 +113,7 @@ TEST(wait_idle, with_a_duration_gives_up_then) {
 TEST(wait_idle, with_a_duration_is_satisfied_by_an_idle_pool_whatever_the_duration) {
   for (unsigned workers : {0u, 2u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     std::atomic<int> done = 0;
     pool.enqueue([&] { ++done; });
     ASSERT_TRUE(pool.wait_idle());
@@ -136,7 +137,7 @@ TEST(wait_idle, takes_durations_beyond_every_clock) {
 TEST(wait_idle, with_a_duration_gives_up_on_endless_work) {
   for (unsigned workers : {0u, 1u, 3u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     std::atomic<bool> stop = false;
     struct endless {
       static void step(rubato::pool& p, std::atomic<bool>& s) {
@@ -186,7 +187,7 @@ TEST(wait_idle, in_a_task_of_another_pool_works) {
 TEST(wait_idle, may_be_called_by_many_threads_at_once) {
   for (unsigned workers : {0u, 1u, 3u}) {
     SCOPED_TRACE(workers);
-    rubato::pool pool(workers);
+    rubato::pool pool(rubato_test::with_workers(workers));
     std::atomic<int> done = 0, early = 0;
     for (int i = 0; i < 200; ++i) {
       pool.enqueue([&] {

@@ -316,7 +316,7 @@ TEST_P(scope_bodies, may_be_destroyed_where_they_wait) {
   auto w = std::make_shared<never_ready>();
   std::atomic<int> frames{0};
   {
-    rubato::pool mine(GetParam());
+    rubato::pool mine(rubato_test::with_workers(GetParam()));
     auto const waits = [](std::shared_ptr<never_ready> v, std::atomic<int>& n) -> task {
       in_frame const outer(n);
       co_await rubato::with_async_scope(

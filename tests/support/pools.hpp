@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/hang_guard.hpp"
+#include "support/with_workers.hpp"
 
 #include <rubato/rubato.hpp>
 
@@ -21,7 +22,7 @@ inline constexpr std::array counts_alone{0U, 1U};
 class on_workers : public testing::TestWithParam<unsigned> {
 protected:
   hang_guard guard;
-  rubato::pool pool{GetParam()};
+  rubato::pool pool{rubato_test::with_workers(GetParam())};
 };
 
 /// Calls f on the only thread of a pool with one worker or none. In a task: a thread from outside that calls

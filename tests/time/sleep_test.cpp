@@ -65,8 +65,8 @@ TEST_P(sleeping, regression_is_stopped_while_its_timer_is_armed) {
 }
 
 TEST_P(sleeping, ends_in_order) {
-  if (GetParam() > 1) return;                                               // then they may pass each other
-  rubato::pool alone(rubato::pool_options().workers(GetParam()).spares(0)); // no thread relieves the worker
+  if (GetParam() > 1) return;                                          // then they may pass each other
+  rubato::pool alone(rubato_test::with_workers(GetParam()).spares(0)); // no thread relieves the worker
   std::vector<int> order;
   bool in_time = false;
   for (auto lead = 20ms; !in_time; lead *= 2) { // all must sleep before the first is due

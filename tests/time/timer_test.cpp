@@ -51,8 +51,8 @@ TEST_P(timers, fire_once_and_not_early) {
 }
 
 TEST_P(timers, fire_in_order) {
-  if (GetParam() > 1) return;                                               // then they may pass each other
-  rubato::pool alone(rubato::pool_options().workers(GetParam()).spares(0)); // no thread relieves the worker
+  if (GetParam() > 1) return;                                          // then they may pass each other
+  rubato::pool alone(rubato_test::with_workers(GetParam()).spares(0)); // no thread relieves the worker
   std::vector<int> order;
   bool in_time = false;
   for (auto lead = 10ms; !in_time; lead *= 2) { // all must be armed before the first is due
@@ -100,7 +100,7 @@ TEST_P(timers, are_called_off) {
 TEST_P(timers, tell_their_exceptions) {
   std::atomic<int> told{0};
   rubato::pool other(
-      rubato::pool_options().workers(GetParam()).on_unhandled([&](std::exception_ptr const&) { ++told; }));
+      rubato_test::with_workers(GetParam()).on_unhandled([&](std::exception_ptr const&) { ++told; }));
   other.enqueue_after(0s, [] { throw 1; });
   other.enqueue_after(1ms, [] { throw 2; });
   other.wait_idle();
@@ -168,7 +168,7 @@ TEST_P(timers, pending_when_the_pool_drains_are_called_off) {
   accounts book;
   rubato::timer_handle kept;
   {
-    rubato::pool mortal(GetParam());
+    rubato::pool mortal(rubato_test::with_workers(GetParam()));
     kept = mortal.enqueue_after(1h, [job = book.make()]() mutable { job(); });
     for (int i = 0; i != 100; ++i)
       mortal.enqueue_after(std::chrono::microseconds(i % 4 == 0 ? 0 : 1'000'000'000L * i),
@@ -182,7 +182,7 @@ TEST_P(timers, pending_when_the_pool_drains_are_called_off) {
 TEST_P(timers, pending_when_the_pool_discards_are_called_off) {
   accounts book;
   for (int round = 0; round != 20; ++round) {
-    rubato::pool mortal(GetParam());
+    rubato::pool mortal(rubato_test::with_workers(GetParam()));
     for (int i = 0; i != 100; ++i)
       mortal.enqueue_after(std::chrono::microseconds(i % 50 == 0 ? 3'600'000'000L : i),
                            [job = book.make()]() mutable { job(); });
@@ -201,7 +201,7 @@ TEST_P(timers, outlast_the_end_of_another_pool) {
   accounts book, others;
   std::vector<rubato::timer_handle> kept;
   {
-    rubato::pool mortal(GetParam());
+    rubato::pool mortal(rubato_test::with_workers(GetParam()));
     for (int i = 0; i != 300; ++i) { // of all levels of the wheel, and beyond the last
       auto const due = i % 30 == 0 ? rubato::never : steady_clock::now() + 10s * (i * i * i);
       kept.push_back(pool.enqueue_at(due, [job = book.make()]() mutable { job(); }));
@@ -219,7 +219,7 @@ TEST_P(timers, armed_while_the_pool_ends) {
   if (pool.size() == 0) return;
   accounts book;
   for (std::size_t round = 0; round != scaled(200); ++round) {
-    rubato::pool mortal(GetParam() > 7 ? 7 : GetParam());
+    rubato::pool mortal(rubato_test::with_workers(GetParam() > 7 ? 7 : GetParam()));
     std::atomic<bool> armed{false};
     mortal.enqueue([&] {
       for (int i = 0; i != 20; ++i) {
@@ -239,7 +239,8 @@ TEST_P(timers, armed_while_the_pool_ends) {
 
 TEST_P(timers, of_many_pools_at_once) {
   std::vector<std::unique_ptr<rubato::pool>> pools;
-  for (int i = 0; i != 5; ++i) pools.push_back(std::make_unique<rubato::pool>(i == 0 ? GetParam() : 1U));
+  for (int i = 0; i != 5; ++i)
+    pools.push_back(std::make_unique<rubato::pool>(rubato_test::with_workers(i == 0 ? GetParam() : 1U)));
   std::atomic<std::size_t> runs{0};
   std::size_t const n = scaled(1'000);
   for (std::size_t i = 0; i != n; ++i)

@@ -21,7 +21,7 @@ bool admitted(admission a) {
 
 } // namespace
 
-capacity::capacity(pool_core& core, lifecycle const& life, progress_monitor& progress,
+capacity::capacity(pool_core& core, lifecycle& life, progress_monitor& progress,
                    std::optional<std::size_t> most) noexcept
     : core_(core)
     , life_(life)
@@ -29,22 +29,21 @@ capacity::capacity(pool_core& core, lifecycle const& life, progress_monitor& pro
     , limit_(most, most_late) {}
 
 admission capacity::try_acquire() noexcept {
-  return limit_.try_acquire(life_.is_late(), [this] { return life_.is_closed(); });
+  return life_.refuses_work() ? admission::refused : limit_.try_acquire(life_.is_late());
 }
 
 bool capacity::admit() noexcept { return !life_.is_late() || limit_.admit_late(); }
 
 void capacity::acquire() {
   while (!admitted(try_acquire())) {
-    if (current->core == &core_) {
-      wait(thread_of(*current));
-      return;
-    }
-    if (life_.size() == 0) { // no other thread would release any
-      on_pool(&handle_of(core_), [this](thread_context& me) { wait(thread_of(me)); });
-      return;
-    }
-    if (admitted(wait_outside())) return;
+    admission a = admission::full;
+    if (current->core == &core_)
+      a = wait(thread_of(*current));
+    else if (life_.size() == 0) // no other thread would release any
+      on_pool(&handle_of(core_), [&](thread_context& me) { a = wait(thread_of(me)); });
+    else
+      a = wait_outside();
+    if (admitted(a)) return;
   }
 }
 
@@ -62,28 +61,23 @@ admission capacity::wait_outside() noexcept {
 
 /// A task that queues more in its own pool leaves its seat meanwhile. If every active thread waits and none
 /// can be called to that seat, no capacity would ever be released: the task exceeds the limit.
-void capacity::wait(pool_thread& t) noexcept {
+admission capacity::wait(pool_thread& t) noexcept {
   queue_limit::waiter self(t.parker);
   limit_.enter(self);
-  bool got = false;
-  park_until(t, "enqueue", nullptr, [&] { return got || (got = acquire_or_exceed()); });
+  admission a = admission::full;
+  park_until(t, "enqueue", nullptr,
+             [&] { return a != admission::full || (a = acquire_or_exceed()) != admission::full; });
   limit_.leave(self);
+  return a;
 }
 
-bool capacity::acquire_or_exceed() noexcept {
-  if (try_acquire() == admission::granted) return true; // a task of the pool is not refused
-  if (!progress_.is_stranded()) return false;
+admission capacity::acquire_or_exceed() noexcept {
+  admission const a = try_acquire();
+  if (a != admission::full || !progress_.is_stranded()) return a;
   limit_.exceed();
-  return true;
+  return admission::granted;
 }
 
-void admit(pool_core& c) {
-  if (!capacity_of(c).admit()) throw cancelled();
-}
-void acquire_capacity(pool_core& c) { capacity_of(c).acquire(); }
-bool try_acquire_capacity(pool_core& c) noexcept {
-  return capacity_of(c).try_acquire() == admission::granted;
-}
 void release_capacity(pool_core& c) noexcept { capacity_of(c).release(); }
 
 } // namespace rubato::detail

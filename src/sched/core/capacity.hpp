@@ -16,16 +16,16 @@ struct pool_thread;
 
 class capacity {
   pool_core& core_;
-  lifecycle const& life_;
+  lifecycle& life_;
   progress_monitor& progress_;
   queue_limit limit_;
 
-  void wait(pool_thread& t) noexcept;
+  [[nodiscard]] admission wait(pool_thread& t) noexcept;
   [[nodiscard]] admission wait_outside() noexcept;
-  [[nodiscard]] bool acquire_or_exceed() noexcept;
+  [[nodiscard]] admission acquire_or_exceed() noexcept;
 
 public:
-  capacity(pool_core& core, lifecycle const& life, progress_monitor& progress,
+  capacity(pool_core& core, lifecycle& life, progress_monitor& progress,
            std::optional<std::size_t> most) noexcept;
 
   /// For one task of the caller: waits, or throws cancelled if it is refused.

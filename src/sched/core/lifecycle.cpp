@@ -20,14 +20,10 @@
 
 namespace rubato::detail {
 
-namespace {
-
-void check_workers(unsigned n) {
+void lifecycle::check_workers(unsigned n) {
   if (n > pool_core::max_workers)
     throw std::invalid_argument("rubato: a pool has at most 1,024 workers, not " + std::to_string(n));
 }
-
-} // namespace
 
 lifecycle::lifecycle(pool_core& core, std::vector<int> cpu_order)
     : core_(core)
@@ -215,6 +211,10 @@ bool lifecycle::drop_queued(std::unique_lock<mutex>& life) noexcept {
   return true;
 }
 
+void lifecycle::drop_last() noexcept {
+  for (std::unique_lock life(mutex_); drop_queued(life);) life.lock();
+}
+
 // Shutdown, in steps (docs/design/lifecycle.md):
 //   1. request_shutdown() writes ending_, requests the stop of the pool's token, and ends waits: a drain ends
 //      those for time and I/O, a discard all but those for borrowed work, and drops what has not begun.
@@ -291,14 +291,15 @@ void lifecycle::end_if_quiet() noexcept {
 
 /// Under mutex_, when the pool was quiescent: closes all seats, ends all threads. False: work has arrived.
 bool lifecycle::close_pool() noexcept {
-  // Pairs with `arrival`: the coroutine sees that the pool is closed, or this thread waits for it, and finds
-  // what it has queued.
-  closed_.set(true);
-  while (arriving_.get() != 0) std::this_thread::yield();
-  if (!core_.idle_threads.no_thread_runs() || core_.queues.any_queued() || any_child(core_) ||
-      core_.owned.count() != 0 || core_.routines.any()) {
-    closed_.set(false);
-    return false;
+  // Pairs with `arrival`: its thread is counted before it asks whether the pool is closed. So it sees that,
+  // or this thread finds the pool busy, and that one tells it when it has queued its work.
+  {
+    lock_guard const deciding(deciding_);
+    closed_.set(true);
+    if (!core_.quiescence.now() || core_.owned.count() != 0 || core_.routines.any()) {
+      closed_.set(false);
+      return false;
+    }
   }
   close_seats(0, set_target(0)); // a task may have come since the pool was seen idle
   core_.threads.wind_up();
@@ -328,7 +329,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     bool const closed = closed_.peek();
     if (restarted()) return drained;
     life.unlock();
-    // The tasks of a closed pool came after its end: they are for its next life, or dropped below. In a pool
+    // What is queued in a closed pool is left for its next life, or dropped below. In a pool
     // that is not closed, the tasks that end here may have queued more.
     if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow))) continue;
     life.lock();
@@ -409,12 +410,11 @@ bool lifecycle::turns_guests_away() const noexcept {
   return destroyed_.get() || (has_begun_to_end() && !has_ready(core_));
 }
 
-lifecycle::arrival::arrival(pool_core& c)
-    : life_(c.life) {
-  life_.arriving_.add(1); // pairs with close_pool()
-  if (!life_.is_closed() && !life_.is_discarding()) return;
-  life_.arriving_.subtract(1);
-  throw cancelled();
+bool lifecycle::stays_closed() noexcept {
+  if (!is_closed()) return false;
+  // Not mutex_: a thread that wants to close the pool leaves that to the one that holds it.
+  lock_guard const decided(deciding_);
+  return closed_.peek();
 }
 
 /// Is there work, beside threads that begin or go to rest? A hint: a task that was just taken out of a queue

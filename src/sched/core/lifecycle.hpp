@@ -34,8 +34,8 @@ class lifecycle {
   announced<bool> closed_; // after shutdown, until resize()
   announced<bool> destroyed_;
   // Written while the pool runs.
-  alignas(64) mutex mutex_;      // resize and shutdown take turns; never held while user code runs
-  announced<unsigned> arriving_; // coroutines that come from other pools at this moment
+  alignas(64) mutex mutex_; // resize and shutdown take turns; never held while user code runs
+  mutex deciding_;          // held while close_pool() decides; within mutex_
   // Since the pool began to end. Guarded by mutex_, as a std::unique_lock, which is not analysed.
   bool was_discarded_ = false;
   relaxed<bool> abandoned_;
@@ -68,6 +68,8 @@ public:
   lifecycle(pool_core& core, std::vector<int> cpu_order);
   ~lifecycle();
 
+  /// Throws std::invalid_argument if there are too many.
+  static void check_workers(unsigned n);
   void start(unsigned workers);
   unsigned resize(unsigned workers);
   [[nodiscard]] unsigned size() const noexcept { return target_.get(); }
@@ -80,6 +82,9 @@ public:
   shutdown(ending how, bool destroying,
            std::chrono::steady_clock::time_point discard_at = std::chrono::steady_clock::time_point::max());
   void request_shutdown(ending how);
+  /// By the pool's destructor, when no thread can find the pool any more: drops what a thread under a hazard
+  /// guard has queued since the pool was closed.
+  void drop_last() noexcept;
   /// A shutdown was requested and nothing is left to do: the threads end.
   void end_if_quiet() noexcept;
   /// The threads do not exist any more: fork() made this process.
@@ -99,6 +104,10 @@ public:
   /// before it wakes the waiters and walks the owned tasks.
   [[nodiscard]] bool is_discarding() const noexcept { return ending_.get() == ending::discard; }
   [[nodiscard]] bool is_closed() const noexcept { return closed_.get(); }
+  /// The same, but false while close_pool() has not decided yet whether the pool closes.
+  [[nodiscard]] bool stays_closed() noexcept;
+  /// The pool is closed, and refuses new work. After the program's end the global pool takes it, to drop it.
+  [[nodiscard]] bool refuses_work() noexcept { return is_closed() && !program_ends_.get() && stays_closed(); }
   /// A guest that only waits has to leave: the pool ends, and has nothing for it to run. A closed pool may be
   /// driven, like one without workers.
   [[nodiscard]] bool turns_guests_away() const noexcept;
@@ -111,17 +120,6 @@ public:
 
   /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
   void retire_seat(seat& s) noexcept;
-
-  /// A coroutine comes from another pool: while this lives the pool is not closed. Throws cancelled if it is
-  /// closed, or discards.
-  class arrival {
-    lifecycle& life_;
-
-  public:
-    explicit arrival(pool_core& c);
-    arrival(arrival const&) = delete;
-    ~arrival() { life_.arriving_.subtract(1); }
-  };
 };
 
 /// The part of that pool, for code that needs no other part of it.

@@ -29,7 +29,7 @@ os::ticks search_ticks_of(std::optional<std::chrono::nanoseconds> time) {
   return static_cast<os::ticks>(std::min(for_ever, us * static_cast<double>(ticks_per_us())));
 }
 
-void check(std::optional<std::size_t> max_queued, unsigned spares) {
+void check_limits(std::optional<std::size_t> max_queued, unsigned spares) {
   if (max_queued == std::size_t{0})
     throw std::invalid_argument(
         "rubato: max_queued(0) would let nothing be queued; leave it unset for no limit");
@@ -75,7 +75,7 @@ void drop_late(pool_core& core, task* t) noexcept {
 
 pool_core::pool_core(pool& handle, pool_options options)
     : handle_(&handle)
-    , options_((check(options.max_queued_, options.spares_), std::move(options)))
+    , options_((check_limits(options.max_queued_, options.spares_), std::move(options)))
     , search_ticks_(search_ticks_of(options_.search_time_))
     , life(*this, cpu_order(options_.cpus_, options_.place_))
     , queues(max_workers)
@@ -86,10 +86,17 @@ pool_core::pool_core(pool& handle, pool_options options)
   add_to_registry(*this);
 }
 
+void pool_core::check(pool_options const& options, unsigned workers) {
+  check_limits(options.max_queued_, options.spares_);
+  static_cast<void>(cpu_order(options.cpus_, options.place_));
+  lifecycle::check_workers(workers);
+}
+
 pool_core::~pool_core() {
   if (life.is_abandoned()) return;
   remove_from_registry(*this); // from now on no thread finds it, and so none begins a hazard guard
   await_hazards(*this);
+  life.drop_last();
   threads.await_guests();
 }
 

@@ -38,6 +38,8 @@ public:
 
   pool_core(pool& handle, pool_options options);
   ~pool_core();
+  /// Throws what the constructor and a start with so many workers would throw because of the options.
+  static void check(pool_options const& options, unsigned workers);
 
   // The parts. The life first: it ends last, since the others' destructors ask it whether fork() has left
   // their threads behind.

@@ -58,7 +58,7 @@ bool quiescence::wait(std::chrono::steady_clock::time_point deadline, bool or_cl
   };
   if (now()) return true;
   seats_left const left; // of other pools
-  // Tasks queued in a closed pool are for its next life. A timer may be firing there: that of a call that
+  // What is queued in a closed pool is for its next life. A timer may be firing there: that of a call that
   // began when the pool was closed.
   auto const closed = [&] { return or_closed && life_.is_closed(); };
   auto const is_over = [&] { return closed() && !any_armed(); };

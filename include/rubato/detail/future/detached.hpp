@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/detail/future/job.hpp"
+#include "rubato/detail/sched/arrival.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/sched/task.hpp"
 
@@ -62,30 +63,19 @@ template<class F>
     return false;
 }
 
-/// Queues it; counted as one queued task if it holds capacity.
+/// Queues it. `in`: it is new work; null: it goes on with work that runs already.
 template<class F>
-void queue_detached(pool_core& c, bool holds_capacity, F&& f, priority p = priority::normal) {
+void queue_detached(pool_core& c, arrival* in, F&& f, priority p = priority::normal) {
   if constexpr (goes_on<F>) {
     // Two references: the second is its own.
     auto* const made = make_in_slab<detached_job<std::decay_t<F>>>(2U, nullptr, std::forward<F>(f));
-    made->holds_capacity = holds_capacity;
+    made->holds_capacity = in != nullptr && in->give_capacity();
     made->watch(c);
     spawn_state(c, *made, p);
   } else {
     detail::task* const made = make_task(std::forward<F>(f));
-    made->holds_capacity = holds_capacity;
+    made->holds_capacity = in != nullptr && in->give_capacity();
     queue(c, made, p);
-  }
-}
-
-/// The same with capacity that was acquired; gives it back if it throws.
-template<class F>
-void queue_within_capacity(pool_core& c, F&& f, priority p = priority::normal) {
-  try {
-    queue_detached(c, true, std::forward<F>(f), p);
-  } catch (...) {
-    release_capacity(c);
-    throw;
   }
 }
 

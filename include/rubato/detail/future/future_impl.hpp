@@ -1,6 +1,7 @@
 // How futures are made: by then() and by spawn(). A part of future.hpp.
 #pragma once
 
+#include "rubato/detail/sched/arrival.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/future.hpp"
 
@@ -93,23 +94,16 @@ auto attach(state_ref source, pool* where, F&& f) {
 }
 
 template<class F, class... Args>
-auto spawn_on_core(pool_core& c, std::uint16_t seat, priority p, F&& f, Args&&... args) {
+auto spawn_arrived(arrival& in, std::uint16_t seat, priority p, F&& f, Args&&... args) {
   using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
                                        bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
   using type = typename job_for<call_type>::type;
   using result = typename flattened<call_result_t<call_type>>::type;
-  acquire_capacity(c);
-  type* made = nullptr;
-  try {
-    made = make_in_slab<type>(2U, nullptr, std::forward<F>(f), std::forward<Args>(args)...);
-  } catch (...) {
-    release_capacity(c);
-    throw;
-  }
-  made->holds_capacity = true;
+  type* const made = make_in_slab<type>(2U, nullptr, std::forward<F>(f), std::forward<Args>(args)...);
+  made->holds_capacity = in.give_capacity();
   made->seat.set(seat);
   future<result> out = future_access::make<result>(state_ref(made));
-  spawn_state(c, *made, p);
+  spawn_state(in.core(), *made, p);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
+#include "rubato/detail/sched/arrival.hpp"
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 
@@ -69,7 +70,7 @@ public:
       using job = typename job_for<strand_call<call_type>>::type;
       using result = typename flattened<call_result_t<call_type>>::type;
       pool_core& core = *core_of(*pool_);
-      admit(core);
+      arrival const in(core, arriving::unlimited);
       auto* const made = make_in_slab<placed_continuation<job>>(
           core, true, state_ref(), false, call_type(std::forward<F>(f), std::forward<Args>(args)...));
       made->queued.set_class(p);
@@ -87,7 +88,7 @@ public:
     if constexpr (can_be_queued<F>()) {
       using job = detached_job<strand_call<std::decay_t<F>>>;
       pool_core& core = *core_of(*pool_);
-      admit(core);
+      arrival const in(core, arriving::unlimited);
       auto* const made = make_in_slab<placed_continuation<job>>(core, true, state_ref(), false,
                                                                 std::decay_t<F>(std::forward<F>(f)));
       made->queued.set_class(p);

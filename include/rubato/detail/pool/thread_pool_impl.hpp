@@ -127,7 +127,7 @@ class bulk_task final : public task {
       for (std::size_t i = first; i != last; ++i) {
         try {
           if constexpr (goes_on_with_index)
-            queue_detached(*b.core, false, bulk_item<F>(b, i));
+            queue_detached(*b.core, nullptr, bulk_item<F>(b, i));
           else
             static_cast<void>(call(me, b.f, i));
         } catch (...) {
@@ -177,16 +177,10 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
     using type = std::decay_t<F>;
     using shared_type = detail::bulk<type>;
     if (n == 0) return;
-    detail::pool_core& c = core();
-    detail::acquire_capacity(c);
-    try {
-      auto& first = detail::make_in_slab<shared_type>(std::forward<F>(f), n, c)->first;
-      first.holds_capacity = true;
-      detail::queue(c, &first);
-    } catch (...) {
-      detail::release_capacity(c);
-      throw;
-    }
+    detail::arrival in(core());
+    auto& first = detail::make_in_slab<shared_type>(std::forward<F>(f), n, in.core())->first;
+    first.holds_capacity = in.give_capacity();
+    detail::queue(in.core(), &first);
   }
 }
 
@@ -197,18 +191,21 @@ auto pool::spawn(F&& f, Args&&... args) {
 
 template<class F, class... Args>
 auto pool::spawn(priority p, F&& f, Args&&... args) {
-  if constexpr (detail::can_be_spawned<F, Args...>())
-    return detail::spawn_on_core(core(), detail::future_state::any_seat, p, std::forward<F>(f),
+  if constexpr (detail::can_be_spawned<F, Args...>()) {
+    detail::arrival in(core());
+    return detail::spawn_arrived(in, detail::future_state::any_seat, p, std::forward<F>(f),
                                  std::forward<Args>(args)...);
-  else
+  } else {
     return detail::refused();
+  }
 }
 
 template<class F>
 auto pool::spawn_on(unsigned seat, F&& f) {
   if constexpr (detail::can_be_spawned<F>()) {
-    detail::pool_core& c = core();
-    return detail::spawn_on_core(c, detail::checked_seat(c, seat), priority::normal, std::forward<F>(f));
+    std::uint16_t const where = detail::checked_seat(core(), seat);
+    detail::arrival in(core());
+    return detail::spawn_arrived(in, where, priority::normal, std::forward<F>(f));
   } else {
     return detail::refused();
   }
@@ -219,13 +216,14 @@ auto pool::submit(F&& f, Args&&... args) {
   if constexpr (!detail::can_be_spawned<F, Args...>()) {
     return detail::refused();
   } else {
+    detail::arrival in(core()); // before f is moved
     detail::bound_call<std::decay_t<F>, std::decay_t<Args>...> call(std::forward<F>(f),
                                                                     std::forward<Args>(args)...);
     using call_type = decltype(call);
     using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
     std::promise<result> kept;
     std::future<result> out = kept.get_future();
-    spawn(std::move(call))
+    detail::spawn_arrived(in, detail::future_state::any_seat, priority::normal, std::move(call))
         .then([p = std::move(kept)](future<result> made) mutable {
           try {
             if constexpr (std::is_void_v<result>) {
@@ -248,7 +246,9 @@ timer_handle pool::enqueue_at(std::chrono::steady_clock::time_point t, F&& f) {
   if constexpr (!detail::can_be_queued<F>()) {
     return {};
   } else {
-    timer_handle handle(detail::make_in_slab<detail::timed_job<std::decay_t<F>>>(core(), std::forward<F>(f)));
+    detail::arrival const in(core(), detail::arriving::timed);
+    timer_handle handle(
+        detail::make_in_slab<detail::timed_job<std::decay_t<F>>>(in.core(), std::forward<F>(f)));
     handle.task_->begin(t);
     return handle;
   }

@@ -62,7 +62,7 @@ class timed_job final : public timed_task {
     if (may_run(runner)) {
       try {
         if constexpr (goes_on<F>)
-          queue_detached(*runner->core, false, std::move(self.f_.get()));
+          queue_detached(*runner->core, nullptr, std::move(self.f_.get()));
         else
           static_cast<void>(call(*runner, std::move(self.f_.get())));
       } catch (...) {

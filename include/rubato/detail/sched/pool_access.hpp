@@ -9,14 +9,10 @@
 
 namespace rubato::detail {
 
-/// Throws cancelled if the pool ends and threads outside it have queued their last 1,024 tasks.
-void admit(pool_core& c);
-/// The same, and acquires capacity in a pool with max_queued: waits for it, or refuses.
-void acquire_capacity(pool_core& c);
-[[nodiscard]] bool try_acquire_capacity(pool_core& c) noexcept;
+/// Of a task that was taken out of a queue.
 void release_capacity(pool_core& c) noexcept;
 
-/// Queues a task and wakes a worker if needed. Takes ownership.
+/// Queues a task and wakes a worker if needed. Takes ownership. New work makes an `arrival` first.
 void queue(pool_core& c, task* t, priority p = priority::normal) noexcept;
 
 /// Leaves the caller's seat to another thread until come_back(). Null: the caller has no seat.

@@ -1,0 +1,9 @@
+// The number of workers that a program asks for.
+#pragma once
+
+namespace rubato::detail {
+
+/// The same number. Throws std::invalid_argument if it is 0.
+[[nodiscard]] unsigned at_least_one_worker(unsigned n);
+
+} // namespace rubato::detail
