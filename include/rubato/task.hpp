@@ -61,6 +61,8 @@ namespace rubato {
 /// If the task is asked to stop, its waits end early: with a value that says so if the result has one
 /// (optional, bool), otherwise by cancelled. A wait of another library ends only by itself.
 ///
+/// A body that flows off its end owes its result, unless T is void: the program ends with a message.
+///
 /// Movable; awaited or spawned once. One thread at a time may use a task object. A task that has not begun
 /// costs only its frame; dropping the task destroys the frame. Awaiting a task allocates only that frame,
 /// from a per-thread cache, and uses no stack. Thread-local variables and current_worker() may change at each

@@ -1,6 +1,8 @@
 // Storage for a callable's result or exception.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
+
 #include <exception>
 #include <memory>
 #include <tuple>
@@ -60,7 +62,17 @@ class result_access {
   [[nodiscard]] Self& self() noexcept { return static_cast<Self&>(*this); }
   [[nodiscard]] Self const& self() const noexcept { return static_cast<Self const&>(*this); }
   [[nodiscard]] bool failed() const noexcept { return self().holds() == outcome::error; }
-  [[noreturn]] void rethrow() { std::rethrow_exception(take_error()); }
+  /// The value that a reader wants. One test finds an exception and a missing result.
+  [[nodiscard]] bool has_value() const noexcept { return self().holds() == outcome::value; }
+  void expect_error() const noexcept {
+    if (!failed())
+      misuse(
+          "a coroutine has ended without a result: its body flowed off its end, and a co_return is missing");
+  }
+  [[noreturn]] void rethrow() {
+    expect_error();
+    std::rethrow_exception(take_error());
+  }
 
 protected:
   result_access() noexcept = default; // NOLINT(bugprone-crtp-constructor-accessibility): protected is enough
@@ -144,7 +156,10 @@ public:
   /// A reference to the stored value; throws a stored exception. Any number of times, by any thread, after
   /// fill().
   std::add_lvalue_reference_t<std::add_const_t<value_type>> look() const {
-    if (failed()) std::rethrow_exception(self().storage().error);
+    if (!has_value()) {
+      expect_error();
+      std::rethrow_exception(self().storage().error);
+    }
     if constexpr (is_reference)
       return static_cast<std::remove_reference_t<value_type>&>(*self().storage().value);
     else
@@ -153,7 +168,7 @@ public:
 
   /// An rvalue reference to the stored value; throws a stored exception.
   std::add_rvalue_reference_t<value_type> lend() {
-    if (failed()) rethrow();
+    if (!has_value()) rethrow();
     if constexpr (is_reference)
       return static_cast<std::add_rvalue_reference_t<value_type>>(*self().storage().value);
     else
@@ -163,7 +178,7 @@ public:
   /// The value, moved out; throws a stored exception. Called once, after fill(). The content is destroyed, on
   /// which a thread that has got the result may rely, though the storage lives on.
   value_type take() {
-    if (failed()) rethrow();
+    if (!has_value()) rethrow();
     if constexpr (is_reference) {
       return static_cast<value_type>(*self().storage().value);
     } else {
