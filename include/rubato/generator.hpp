@@ -60,8 +60,12 @@ public:
   }
 
   /// co_await next(): runs the coroutine until its next co_yield, and yields that value, or nullopt when the
-  /// coroutine has ended. If the coroutine throws, next() throws that exception once; later calls yield
-  /// nullopt. Throws std::future_error(no_state) if the generator is empty, and std::logic_error if another
+  /// coroutine has ended with co_return. If the coroutine throws, next() throws that exception once; later
+  /// calls yield nullopt. If the exception is `cancelled`, this and every later next() throws it.
+  ///
+  /// So with_deadline(g.next(), d) ends the generator for good if d ends a wait of its body, and the body
+  /// lets `cancelled` out. If the body catches it, the generator goes on, and so it does if the stop meets no
+  /// wait. Throws std::future_error(no_state) if the generator is empty, and std::logic_error if another
   /// next() is awaited.
   auto next() {
     if (!valid()) detail::throw_no_state("rubato: next() of an empty async_generator");

@@ -1,6 +1,7 @@
-// Generators whose pool ends while a coroutine awaits them.
+// Generators that a stop or the end of their pool has cut.
 #include <gtest/gtest.h>
 
+#include "support/never_ready.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 #include "support/values.hpp"
@@ -8,7 +9,10 @@
 #include <rubato/rubato.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <future>
+#include <optional>
+#include <stop_token>
 
 using namespace rubato_test;
 
@@ -69,6 +73,115 @@ TEST_P(generators_at_the_end, say_so_to_an_owner_that_outlives_it) {
   EXPECT_EQ(alive, 0);
   EXPECT_FALSE(kept.valid());
   EXPECT_THROW(static_cast<void>(kept.next()), std::future_error);
+}
+
+class stopped_generators : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(stopped_generators, all_counts);
+
+using namespace std::chrono_literals;
+
+/// Yields 1, and then waits for ever.
+generator one_and_no_more(never_ready& w) {
+  co_yield 1;
+  co_yield co_await w.future;
+}
+generator passes_on(never_ready& w) {
+  generator inner = one_and_no_more(w);
+  for (;;) {
+    auto const value = co_await inner.next();
+    if (!value) co_return;
+    co_yield *value;
+  }
+}
+/// Yields -1 in place of a value that was too late.
+generator goes_on(never_ready& w) {
+  for (int i = 0; i != 3; ++i) {
+    int value = -1;
+    try {
+      value = co_await w.future;
+    } catch (rubato::cancelled const&) { // NOLINT(bugprone-empty-catch): that is the value
+    }
+    co_yield value;
+  }
+}
+
+/// next() throws cancelled, and does so each time.
+rubato::task<void> expect_cut(generator g) {
+  auto const first = co_await g.next();
+  EXPECT_EQ(first, std::optional<int>(1));
+  auto const late = co_await rubato::with_deadline(g.next(), 1ms);
+  EXPECT_FALSE(late.has_value());
+  for (int i = 0; i != 3; ++i) {
+    bool cut = false;
+    try {
+      auto const value = co_await g.next();
+      EXPECT_FALSE(value) << "a value after the end";
+    } catch (rubato::cancelled const&) {
+      cut = true;
+    }
+    EXPECT_TRUE(cut);
+  }
+}
+
+TEST_P(stopped_generators, regression_throw_cancelled_from_then_on) {
+  never_ready w;
+  pool.block_on(expect_cut(one_and_no_more(w)));
+  pool.block_on(expect_cut(passes_on(w)));
+}
+
+TEST_P(stopped_generators, regression_throw_cancelled_after_a_lost_race) {
+  never_ready w;
+  auto const test = [&]() -> rubato::task<void> {
+    generator g = one_and_no_more(w);
+    static_cast<void>(co_await g.next());
+    auto const won = co_await rubato::when_any(g.next(), rubato::yield());
+    EXPECT_EQ(won.index, 1U);
+    bool cut = false;
+    try {
+      static_cast<void>(co_await g.next());
+    } catch (rubato::cancelled const&) {
+      cut = true;
+    }
+    EXPECT_TRUE(cut);
+  };
+  pool.block_on(test());
+}
+
+TEST_P(stopped_generators, go_on_if_they_catch_the_stop) {
+  never_ready w;
+  auto const test = [&]() -> rubato::task<void> {
+    generator g = goes_on(w);
+    for (int i = 0; i != 2; ++i) {
+      auto const value = co_await rubato::with_deadline(g.next(), 1ms);
+      EXPECT_EQ(value, std::optional(std::optional(-1)));
+    }
+    w.promise.set_value(7);
+    auto const value = co_await g.next();
+    EXPECT_EQ(value, std::optional(7));
+    auto const end = co_await g.next();
+    EXPECT_EQ(end, std::nullopt);
+  };
+  pool.block_on(test());
+}
+
+TEST_P(stopped_generators, go_on_if_the_stop_meets_no_wait) {
+  auto const test = []() -> rubato::task<void> {
+    auto const three = []() -> generator {
+      for (int i = 0; i != 3; ++i) {
+        std::stop_token const stop = rubato::this_task_stop_token();
+        while (!stop.stop_requested()) co_await rubato::yield(); // no wait that a stop ends
+        co_yield i;
+      }
+    };
+    generator g = three();
+    for (int i = 0; i != 3; ++i) {
+      auto const value = co_await rubato::with_deadline(g.next(), 1ms);
+      EXPECT_EQ(value, std::optional(std::optional(i)));
+    }
+    auto const end = co_await g.next();
+    EXPECT_EQ(end, std::nullopt);
+  };
+  pool.block_on(test());
 }
 
 } // namespace

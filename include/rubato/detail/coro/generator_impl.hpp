@@ -64,7 +64,11 @@ public:
   }
   [[nodiscard]] std::optional<stored_type> await_resume() const {
     promise_type& p = frame_.promise();
-    if (p.error_ != nullptr) std::rethrow_exception(std::exchange(p.error_, nullptr));
+    if (p.error_ != nullptr) {
+      // It stays: a generator that a stop has cut never looks like one that has come to its end.
+      if (detail::is_cancelled(p.error_)) std::rethrow_exception(p.error_);
+      std::rethrow_exception(std::exchange(p.error_, nullptr));
+    }
     return std::exchange(p.value_, std::nullopt);
   }
 };
