@@ -58,21 +58,40 @@ public:
   void spawn(priority p, F&& f) {
     add_child(core_, p, std::forward<F>(f));
   }
+  /// As spawn(), for a child whose result is wanted: async(f, args...), or async(task), returns a future. f
+  /// and the arguments are decay-copied, the arguments are passed as rvalues, and all of them live until the
+  /// child ends. The scope waits for the child, whether or not its future is kept. If the child fails, its
+  /// exception is the scope's, and is in the future as well; it never goes to on_unhandled. future::cancel(),
+  /// and dropping the future, stop this child alone: then its `cancelled` is no failure, and the scope was
+  /// not cut. In a stopped scope the child does not begin, and its future throws `cancelled`. The future may
+  /// outlive the scope. Throws std::bad_alloc.
+  template<class F, class... Args>
+  auto async(F&& f, Args&&... args) {
+    return add_child_with_future(core_, priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  /// async(f, args...) with a priority.
+  template<class F, class... Args>
+  auto async(priority p, F&& f, Args&&... args) {
+    return add_child_with_future(core_, p, std::forward<F>(f), std::forward<Args>(args)...);
+  }
   /// spawn(f) on one seat only. Throws std::out_of_range unless seat < pool::size().
   template<class F>
   void spawn_on(unsigned seat, F&& f) {
     add_child_on_seat(core_, seat, std::forward<F>(f));
   }
   /// Runs tasks that have not begun and waits until all tasks spawned so far have ended, then throws the
-  /// first exception. More tasks can be spawned afterwards, unless the scope was stopped. A task of this
-  /// scope must not call it. A thread outside the pool becomes a member for the duration of the call. In a
-  /// scope of with_async_scope() it throws std::logic_error: use join().
+  /// first exception. If there is none, and the scope was cut (see with_scope()), it throws `cancelled`, each
+  /// time. More tasks can be spawned afterwards, unless the scope was stopped. A task of this scope must not
+  /// call it. A thread outside the pool becomes a member for the duration of the call. In a scope of
+  /// with_async_scope() it throws std::logic_error: use join().
   void wait() { wait_in_scope(core_); }
   /// co_await join(): as wait(), for a coroutine.
   scope_joiner join() noexcept { return {core_, true}; }
   /// Begins no further task, and asks running tasks and the body of with_scope() to stop; their waits end
-  /// early. A stop request to the task that opened the scope does the same. with_scope() then returns without
-  /// an exception, unless the body throws. To learn whether tasks may have been skipped, test token().
+  /// early. This is the scope's own decision: with_scope() and wait() then return without an exception,
+  /// unless the body throws. After a stop from outside they throw `cancelled` if that stop has cut the scope.
+  /// If both kinds reach the scope, the first decides. To learn whether tasks may have been skipped, test
+  /// token().
   void request_stop() noexcept { core_.request_stop(); }
   /// Shows a stop of the scope or of the task that opened it.
   [[nodiscard]] std::stop_token token() const { return core_.token(); }
@@ -96,8 +115,8 @@ public:
       : task_group(detail::pool_or_current(nullptr)) {}
   explicit task_group(pool& p)
       : scope_base(*detail::core_of(p), *detail::current, detail::scope_core::lifetime::free) {}
-  /// Waits for all tasks. An exception that no wait() has thrown is dropped. A group may outlive the task
-  /// that made it, so a stop of that task does not stop the group.
+  /// Waits for all tasks, and throws nothing: an exception that no wait() has thrown is dropped. A group may
+  /// outlive the task that made it, so a stop of that task does not stop the group.
   ~task_group() { detail::wait_until_ended(core_); }
 };
 
@@ -111,9 +130,15 @@ struct with_scope_fn : pool_forms<with_scope_fn> {
   /// stop, and waits end early, also in f, with `cancelled` or with a value that says so. Waits for borrowed
   /// work (inner scopes, joins, loops, run, blocking, block_on) end with that work. with_scope() throws the
   /// first exception when all tasks have ended. If a task throws `cancelled` because of the stop, that is no
-  /// failure; if f does, with_scope() throws it. A spawn costs one allocation from the thread's cache and one
-  /// or two short critical sections. Source: structured concurrency, as by spawn and sync in Cilk (Frigo et
-  /// al., 1998).
+  /// failure; if f does, with_scope() throws it.
+  ///
+  /// A stop from outside (the task around was cancelled, its deadline has passed, an outer scope was stopped,
+  /// the pool discards, or its drain ended a child's wait for time or I/O) *cuts* the scope if a child did
+  /// not begin because of it, or ended with `cancelled`. A scope that was cut throws `cancelled` at its end,
+  /// as a loop does. An exception of a task or of f goes before that. So with_deadline() of a task that has a
+  /// scope is empty if the deadline cut the scope. A spawn costs one allocation from the thread's cache and
+  /// one or two short critical sections. Source: structured concurrency, as by spawn and sync in Cilk (Frigo
+  /// et al., 1998).
   template<class F>
   static auto on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&>;
 };

@@ -82,7 +82,8 @@ std::exception_ptr future_state::take_error() noexcept {
 void future_state::complete() noexcept {
   completions more;
   for (future_state* s = this; s != nullptr; s = more.pop()) {
-    s->stop.leave_parent(); // a waiter that is told next may end the scope around it
+    s->stop.leave_parent();            // a waiter that is told next may end the scope around it
+    if (s->is_child) s->note_result(); // before a consumer may move the result out
     tell(*s, more);
     s->release();
   }

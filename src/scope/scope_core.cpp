@@ -46,7 +46,10 @@ bool scope_core::expects_cancelled() const noexcept {
 
 /// Under the lock. False: the scope is stopped.
 bool scope_core::add_locked(scope_child& c) noexcept {
-  if (stopped_.get()) return false;
+  if (stopped_.get()) {
+    note_cut();
+    return false;
+  }
   count_child();
   (last_ != nullptr ? last_->next : first_) = &c;
   last_ = &c;
@@ -86,15 +89,21 @@ void scope_core::run(scope_child& c, pool_thread& runner) noexcept {
   token_frame frame{&stop_};
   runner.chain.enter(frame);
   std::exception_ptr error;
+  bool cut = core_->life.is_discarding() || stop_.stop_requested();
   try {
-    c.exec(c, core_->life.is_discarding() ? nullptr : &runner);
+    c.exec(c, cut ? nullptr : &runner);
   } catch (cancelled const&) {
-    if (!expects_cancelled()) error = std::current_exception();
+    cut = expects_cancelled();
+    if (!cut) error = std::current_exception();
   } catch (...) {
     error = std::current_exception();
   }
   runner.chain.leave();
   if (error != nullptr) fail(std::move(error));
+  if (cut) {
+    lock_guard const guard(mutex_);
+    note_cut();
+  }
   end_one();
 }
 
@@ -107,6 +116,10 @@ void scope_core::end_one() noexcept {
     if (--running_ == 0) last = tell_waiters();
   }
   if (last) opener->destroy();
+}
+
+void scope_core::note_cut() noexcept {
+  if (!stopped_from_here_) cut_ = true;
 }
 
 void scope_core::count_child() noexcept {
@@ -127,23 +140,50 @@ bool scope_core::tell_waiters() noexcept {
 
 bool scope_core::admit(scope_member& m) noexcept {
   lock_guard const guard(mutex_);
-  if (stopped_.get()) return false;
+  bool const stopped = stopped_.get();
+  if (stopped)
+    note_cut();
+  else
+    add_member(m);
+  return !stopped;
+}
+
+void scope_core::admit_though_stopped(scope_member& m) noexcept {
+  lock_guard const guard(mutex_);
+  add_member(m);
+}
+
+void scope_core::add_member(scope_member& m) noexcept {
   count_child();
   ++running_;
   members_.push_front(m);
-  return m.job->waiters.add(m);
+  static_cast<void>(m.job->waiters.add(m)); // it has not begun, so it has not ended
 }
 
-void scope_core::member_ended(future_waiter& w, completions& /*more*/) noexcept {
-  auto& m = static_cast<scope_member&>(w);
-  scope_core& s = *m.scope;
-  if (std::exception_ptr e = m.job->take_error(); e != nullptr && !(is_cancelled(e) && s.expects_cancelled()))
-    s.fail(std::move(e));
-  {
-    lock_guard const guard(s.mutex_);
-    s.members_.erase(m);
+/// Runs no code of the user: consumers of the result wait for this.
+void scope_core::member_has_result(scope_member& m) noexcept {
+  std::exception_ptr e = m.job->error();
+  if (e == nullptr) return;
+  bool const was_cancelled = is_cancelled(e);
+  // Its future was cancelled or dropped, and the scope is not stopped: that is the child's own affair.
+  if (was_cancelled && m.job->asked.is_raised() && !stop_.stop_requested()) return;
+  bool const cut = (was_cancelled && expects_cancelled()) || (m.dropped && core_->life.is_discarding());
+  lock_guard const guard(mutex_);
+  if (cut) {
+    note_cut();
+  } else {
+    m.failed = true;
+    if (error_ == nullptr) error_ = std::move(e);
   }
-  s.end_one();
+}
+
+void scope_core::member_ended(scope_member& m) noexcept {
+  if (m.failed) request_stop();
+  {
+    lock_guard const guard(mutex_);
+    members_.erase(m);
+  }
+  end_one();
 }
 
 /// Runs a child that is a job and is ready.
@@ -173,8 +213,7 @@ void scope_joiner::await_resume() {
   { // the thread that ended the wait has released the lock before the scope ends
     lock_guard const guard(scope_.mutex_);
   }
-  if (!throws) return;
-  if (std::exception_ptr e = scope_.take_error()) std::rethrow_exception(std::move(e));
+  if (throws) scope_.rethrow();
 }
 
 void scope_core::fail(std::exception_ptr e) noexcept {
@@ -193,6 +232,16 @@ void scope_core::body_failed(std::exception_ptr const& e) noexcept {
 }
 
 void scope_core::request_stop() noexcept {
+  // The first stop decides: a discard, or a stop of the code around, may have come before this one.
+  bool const first = !stop_.stop_requested() && !core_->life.is_discarding();
+  if (first) {
+    lock_guard const guard(mutex_);
+    if (!stopped_.get()) stopped_from_here_ = true;
+  }
+  stop_from_outside(); // the rest is the same
+}
+
+void scope_core::stop_from_outside() noexcept {
   stopped_.set(true); // read again under the lock
   leave_list();
   if (opener_ == nullptr) {
@@ -216,12 +265,25 @@ std::exception_ptr scope_core::take_error() noexcept {
   return std::exchange(error_, nullptr);
 }
 
+void scope_core::rethrow() {
+  std::exception_ptr first;
+  bool cut = false;
+  {
+    lock_guard const guard(mutex_);
+    first = std::exchange(error_, nullptr);
+    cut = cut_;
+  }
+  if (first != nullptr) std::rethrow_exception(std::move(first));
+  if (cut) throw cancelled();
+}
+
 void scope_core::drop_children() noexcept {
   scope_child* c = nullptr;
   {
     lock_guard const guard(mutex_);
     c = std::exchange(first_, nullptr);
     last_ = nullptr;
+    if (c != nullptr) note_cut();
   }
   while (c != nullptr) {
     scope_child* const next = c->next;
@@ -257,7 +319,7 @@ void scope_core::wait(thread_context& m) noexcept {
   os::ticks spin_until = 0;
   bool stranded = false; // no other thread can run ready tasks
   for (;;) {
-    if (is_discarded()) request_stop();
+    if (is_discarded()) stop_from_outside();
     if (stopped_.get() || stop_.stop_requested()) {
       stopped_.set(true);
       drop_children();
@@ -340,7 +402,7 @@ void wait_in_scope(scope_core& s) {
     throw std::logic_error(
         "rubato: wait() would block a worker in a scope of with_async_scope(); co_await join()");
   wait(s);
-  if (std::exception_ptr e = s.take_error()) std::rethrow_exception(std::move(e));
+  s.rethrow();
 }
 
 } // namespace rubato::detail

@@ -29,6 +29,7 @@ task<> tasks(rubato::scope& s, rubato::pool& p) {
   rubato::resume_on(p); // warning: yield() and resume_on() do nothing unless they are awaited
   rubato::sleep_for(std::chrono::seconds(1)); // warning: a sleep begins only when it is awaited
   s.join();                                   // warning: join() waits only when it is awaited
+  s.async([] { return 1; });                  // warning: a future that is dropped asks its work to stop
   auto g = numbers();
   g.next();  // warning: next() goes on only when it is awaited
   numbers(); // warning: an async_generator begins only with next()

@@ -92,3 +92,12 @@ void child(rubato::task_group& g, rubato::task<int> t) {
   // error: rubato: scope::spawn(f): f is copied unless it is passed as an rvalue: std::move what cannot be
   // copied, such as a task
 }
+void child_with_future(rubato::scope& s, rubato::task<int> t) {
+  auto const a = s.async([](int) { return 1; });
+  // error: rubato: scope::async(f, args...): f must be a task, or callable as f(args...)
+  auto const b = s.async([](int& i) { return i; }, 1);
+  // error: rubato: scope::async(f, args...): f must be a task, or callable as f(args...)
+  auto const c = s.async(t);
+  // error: rubato: scope::async(f, args...): f and the arguments are copied unless they are passed as
+  // rvalues: std::move what cannot be copied, such as a task
+}

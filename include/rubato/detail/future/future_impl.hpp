@@ -95,8 +95,7 @@ auto attach(state_ref source, pool* where, F&& f) {
 
 template<class F, class... Args>
 auto spawn_arrived(arrival& in, std::uint16_t seat, priority p, F&& f, Args&&... args) {
-  using call_type = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
-                                       bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
+  using call_type = spawned_call<F, Args...>;
   using type = typename job_for<call_type>::type;
   using result = typename flattened<call_result_t<call_type>>::type;
   type* const made = make_in_slab<type>(2U, nullptr, std::forward<F>(f), std::forward<Args>(args)...);

@@ -61,6 +61,11 @@ template<class F, class... Args>
     return false;
 }
 
+/// The call that spawn(f, args...) makes.
+template<class F, class... Args>
+using spawned_call = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
+                                        bound_call<std::decay_t<F>, std::decay_t<Args>...>>;
+
 /// Calls f with the running work's token, or without one.
 template<class F>
 call_result_t<F> call_with_token(thread_context& me, F&& f) {

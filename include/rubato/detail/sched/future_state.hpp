@@ -21,6 +21,7 @@
 //     and the pool may be gone (guard_if_there()).
 //   - `displaced`: the runner that moves the coroutine to another pool writes it; the next thread that offers
 //     the work reads it and may clear it.
+//   - `is_child`: written before the state is queued for the first time.
 //   - `begun_by`: the runner writes it; any thread may read it, for reports.
 //   - `holders_`: any thread that has a reference may add one. The last release() destroys the state.
 #pragma once
@@ -122,6 +123,7 @@ public:
   relaxed<std::uint32_t> begun_by;       ///< 1 + the number of the thread that began it
   relaxed<std::uint16_t> seat{any_seat}; ///< the only seat that may run it
   bool broken_off = false;               ///< by its pool's end, before it completes
+  bool is_child = false;                 ///< of a scope: note_result() is called
   completion waiters;
   [[no_unique_address]] stop_scope stop; // later fields use its padding
   outcome holds = outcome::none;         ///< what the result storage holds
@@ -148,6 +150,8 @@ public:
   [[nodiscard]] virtual bool is_ready_elsewhere() const noexcept { return false; }
   /// Claims it; the requeue entry stays queued. False: it is not ready, or another thread runs it.
   [[nodiscard]] virtual bool claim_elsewhere() noexcept { return false; }
+  /// For a child, by the thread that completes it: it has its result, which no consumer sees yet.
+  virtual void note_result() noexcept {}
   /// Completes it unrun: its waiters get a broken promise.
   virtual void drop() noexcept;
   /// The same without touching the work, which was running in the parent process at fork().

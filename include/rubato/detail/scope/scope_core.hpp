@@ -28,15 +28,20 @@ namespace rubato::detail {
 class scope_core; // NOLINT(cppcoreguidelines-virtual-class-destructor): final
 struct pool_thread;
 
-/// A child with a job of its own, in which this is: a coroutine, or a child bound to a seat.
+/// A child with a job of its own, in which this is: a coroutine, a child with a future, or one that is bound
+/// to a seat.
 struct scope_member : future_waiter, list_node<scope_member> {
-  scope_core* scope;
+  scope_core* within;
   future_state* job;
+  bool dropped = false; ///< it never ran to its end
+  bool failed = false;  ///< the scope has its exception
 
   scope_member(scope_core& s, future_state& j, void (*ended)(future_waiter&, completions&) noexcept) noexcept
       : future_waiter(ended)
-      , scope(&s)
-      , job(&j) {}
+      , within(&s)
+      , job(&j) {
+    j.is_child = true;
+  }
 };
 
 /// The wait of a coroutine for all children.
@@ -60,13 +65,13 @@ public:
       : scope_joiner(other.scope_, other.throws) {}
   scope_joiner& operator=(scope_joiner&&) = delete;
   ~scope_joiner() = default;
-  /// Throws the first exception, if it was made to.
+  /// If it was made to: throws the first exception, else cancelled if the scope was cut.
   void await_resume();
 };
 
 class scope_core final : public child_source {
   friend class scope_joiner;
-  template<class F>
+  template<class F, bool HasFuture>
   friend class member_job;
   struct waiter { // in the frame of the waiting thread
     pool_thread* thread;
@@ -83,7 +88,10 @@ class scope_core final : public child_source {
   stop_scope stop_{&around_};
   pool_core* core_;
   coroutine_task* opener_ = nullptr; // null: a thread opened the scope
-  bool counted_ = false;             // guarded by mutex_: the opener counts the scope among its children
+  // Guarded by mutex_.
+  bool counted_ = false;           // the opener counts the scope among its children
+  bool stopped_from_here_ = false; // the first stop was not one from outside
+  bool cut_ = false; // a stop from outside has kept a child from beginning, or ended one as cancelled
 
 public:
   /// enclosed: the scope ends before the code around it does, and stops with it.
@@ -99,6 +107,8 @@ public:
   void spawn(scope_child* c) noexcept;
   /// The same for a job, and counts it. False: the scope is stopped.
   [[nodiscard]] bool admit(scope_member& m) noexcept;
+  /// The same for a job that ends as cancelled if the scope is stopped.
+  void admit_though_stopped(scope_member& m) noexcept;
   [[nodiscard]] stop_scope& stop() noexcept { return stop_; }
   /// True if a coroutine, which must not block, opened it.
   [[nodiscard]] bool is_async() const noexcept { return opener_ != nullptr; }
@@ -107,10 +117,14 @@ public:
   /// No child runs, and none is left to begin.
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] std::exception_ptr take_error() noexcept;
+  /// Throws the first exception, else cancelled if a stop from outside has cut the scope.
+  void rethrow();
   void fail(std::exception_ptr e) noexcept;
   /// The body has thrown this exception.
   void body_failed(std::exception_ptr const& e) noexcept;
   void request_stop() noexcept;
+  /// The same for a stop from outside, of which the scope tells if it cuts a child.
+  void stop_from_outside() noexcept;
   [[nodiscard]] std::stop_token token() const;
   [[nodiscard]] pool_core& core() const noexcept { return *core_; }
 
@@ -120,8 +134,12 @@ public:
 private:
   /// True if a `cancelled` of a child or of the body is no failure.
   [[nodiscard]] bool expects_cancelled() const noexcept;
-  static void member_ended(future_waiter& w, completions& more) noexcept;
-  // Both under the lock.
+  void member_has_result(scope_member& m) noexcept;
+  void member_ended(scope_member& m) noexcept;
+  // Under the lock.
+  void add_member(scope_member& m) noexcept RUBATO_REQUIRES(mutex_);
+  /// A stop has kept a child from beginning, or ended one as cancelled.
+  void note_cut() noexcept RUBATO_REQUIRES(mutex_);
   /// Counts a new child.
   void count_child() noexcept RUBATO_REQUIRES(mutex_);
   /// No child runs any more: wakes the waiters. True: the caller destroys the opener, without the lock.
@@ -142,34 +160,39 @@ private:
 class scope_stopper final : stop_listener {
   scope_core& scope_;
   stop_scope& around_;
-  void stop_requested() noexcept override { scope_.request_stop(); }
+  void stop_requested() noexcept override { scope_.stop_from_outside(); }
 
 public:
   scope_stopper(scope_core& s, stop_scope& around) noexcept
       : scope_(s)
       , around_(around) {
-    if (!around_.add(*this)) scope_.request_stop();
+    if (!around_.add(*this)) scope_.stop_from_outside();
   }
   ~scope_stopper() { around_.remove(*this); }
 };
 
-/// A job as a child.
-template<class F>
+/// A job as a child, with a future or without one.
+template<class F, bool HasFuture = false>
 class member_job final : link_holder, public job_for<F>::type, scope_member {
   using job_type = typename job_for<F>::type;
 
-  /// The result ends before the scope: its destructor may refer to what the scope encloses.
-  static void ended(future_waiter& w, completions& more) noexcept {
+  void note_result() noexcept override { this->within->member_has_result(*this); }
+  void drop() noexcept override {
+    this->dropped = true;
+    job_type::drop();
+  }
+  /// Without a future, the result ends before the scope: its destructor may refer to what the scope encloses.
+  static void ended(future_waiter& w, completions& /*more*/) noexcept {
     auto& self = static_cast<member_job&>(w);
-    if (!self.has_failed()) self.slot().reset();
-    scope_core::member_ended(w, more);
+    if constexpr (!HasFuture) self.slot().reset();
+    self.within->member_ended(self);
   }
 
 public:
-  template<class G>
-  member_job(scope_core& s, G&& g)
+  template<class... As>
+  explicit member_job(scope_core& s, As&&... as)
       : link_holder(&s.stop())
-      , job_type(1U, &link, std::forward<G>(g))
+      , job_type(HasFuture ? 2U : 1U, &link, std::forward<As>(as)...)
       , scope_member(s, *this, &ended) {}
 
   static void start(scope_core& s, std::uint16_t seat, auto&& g, priority p = priority::normal) {
@@ -179,6 +202,14 @@ public:
       spawn_state(s.core(), *made, p);
     else
       made->dispose();
+  }
+  template<class... As>
+  [[nodiscard]] static auto start_with_future(scope_core& s, priority p, As&&... as) {
+    auto* const made = make_in_slab<member_job>(s, std::forward<As>(as)...);
+    auto out = future_access::make<typename flattened<call_result_t<F>>::type>(state_ref(made));
+    s.admit_though_stopped(*made);
+    spawn_state(s.core(), *made, p);
+    return out;
   }
 };
 
@@ -216,7 +247,7 @@ public:
       , f_(std::forward<G>(g)) {}
 };
 
-/// Waits on the calling thread as a thread of the scope's pool, then throws the first exception.
+/// Waits on the calling thread as a thread of the scope's pool, then throws as scope_core::rethrow().
 void wait_in_scope(scope_core& s);
 /// The same, but throws nothing and cannot fail.
 void wait_until_ended(scope_core& s) noexcept;
@@ -239,6 +270,31 @@ void add_child(scope_core& to, priority p, F&& f) {
     add_child(to, std::forward<F>(f));
   else
     member_job<std::decay_t<F>>::start(to, future_state::any_seat, std::forward<F>(f), p);
+}
+
+/// The same for async().
+template<class F, class... Args>
+[[nodiscard]] consteval bool can_be_child_with_future() {
+  constexpr bool kept = can_be_kept<F, Args...>, called = fits<std::decay_t<F>, std::decay_t<Args>...>;
+  static_assert(kept, "rubato: scope::async(f, args...): f and the arguments are copied unless they are "
+                      "passed as rvalues: std::move what cannot be copied, such as a task");
+  if constexpr (kept)
+    static_assert(called, "rubato: scope::async(f, args...): f must be a task, or callable as f(args...), "
+                          "with copies of the arguments as rvalues; std::ref passes a reference on");
+  if constexpr (kept && called)
+    return can_be_returned<call_result_t<std::decay_t<F>, std::decay_t<Args>...>>();
+  else
+    return false;
+}
+
+/// Adds a child with a future.
+template<class F, class... Args>
+auto add_child_with_future(scope_core& to, priority p, F&& f, Args&&... args) {
+  if constexpr (can_be_child_with_future<F, Args...>())
+    return member_job<spawned_call<F, Args...>, true>::start_with_future(to, p, std::forward<F>(f),
+                                                                         std::forward<Args>(args)...);
+  else
+    return refused();
 }
 
 template<class F>
