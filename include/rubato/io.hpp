@@ -21,6 +21,7 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/address.hpp"    // IWYU pragma: export
+#include "rubato/buffered.hpp"   // IWYU pragma: export
 #include "rubato/readiness.hpp"  // IWYU pragma: export
 #include "rubato/signal_set.hpp" // IWYU pragma: export
 #include "rubato/socket.hpp"     // IWYU pragma: export

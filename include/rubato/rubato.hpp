@@ -22,6 +22,7 @@
 #include "rubato/thread_pool.hpp" // IWYU pragma: export
 
 #include "rubato/algorithm.hpp"         // IWYU pragma: export
+#include "rubato/buffered.hpp"          // IWYU pragma: export
 #include "rubato/cancelled.hpp"         // IWYU pragma: export
 #include "rubato/channel.hpp"           // IWYU pragma: export
 #include "rubato/foreign_coroutine.hpp" // IWYU pragma: export

@@ -134,6 +134,15 @@ io_result receive(int fd, std::span<std::byte> into) noexcept {
   return call([&] { return receive_bytes(fd, into); });
 }
 
+io_result discard_received(int fd) noexcept {
+  std::byte some[16 * 1024]; // NOLINT: nothing reads it
+  return receive(fd, some);
+}
+
+io_result read_from(int fd, std::span<std::byte> into) noexcept {
+  return call([&] { return ::read(fd, into.data(), into.size()); });
+}
+
 io_result receive_from(int fd, std::span<std::byte> into, socket_address& from) noexcept {
   socklen_t size = socket_address::most;
   io_result const r = call([&] { return ::recvfrom(fd, into.data(), into.size(), 0, raw(from), &size); });

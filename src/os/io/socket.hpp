@@ -37,6 +37,10 @@ enum class transport : unsigned char { stream, datagram };
 [[nodiscard]] io_result connected(int fd) noexcept;
 
 [[nodiscard]] io_result receive(int fd, std::span<std::byte> into) noexcept;
+/// Throws away what has been received; 0: the end.
+[[nodiscard]] io_result discard_received(int fd) noexcept;
+/// From any descriptor; it may wait.
+[[nodiscard]] io_result read_from(int fd, std::span<std::byte> into) noexcept;
 [[nodiscard]] io_result receive_from(int fd, std::span<std::byte> into, socket_address& from) noexcept;
 /// Without SIGPIPE. `to`: null if the socket is connected.
 [[nodiscard]] io_result send(int fd, std::span<std::byte const> what, socket_address const* to) noexcept;
