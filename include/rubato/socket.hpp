@@ -114,6 +114,10 @@ public:
   /// Ends waiting operations with `operation_canceled`, and closes the descriptor as soon as no operation is
   /// left: neither a running one nor the task of one that has not begun. The destructor does the same. No
   /// effect on a closed socket.
+  ///
+  /// **Bytes may be lost.** If the peer has sent bytes that were not read, or sends more later, the kernel
+  /// resets the connection. Then the peer loses bytes that it has not read yet, although write_all() has
+  /// taken them. stream_socket::close_gracefully() avoids that.
   void close() noexcept;
   /// False after close() or a move.
   [[nodiscard]] bool is_open() const noexcept;
@@ -154,6 +158,17 @@ public:
   /// Ends sending or receiving. After the end of sending, the peer's read_some() yields 0 when it has read
   /// the last byte. Throws std::system_error.
   void shutdown(socket_end which = socket_end::sending) const;
+  /// co_await close_gracefully(1s): closes the connection so that the peer gets all bytes that were sent.
+  /// Ends sending, reads until the peer does the same, drops what it reads, and closes. Yields true then. At
+  /// the deadline it closes nevertheless, and yields false: the peer may miss bytes. The deadline limits a
+  /// peer that goes on sending, too.
+  ///
+  /// From its beginning the socket is closed for all others: operations of other tasks end, as after close(),
+  /// and none begins. Whatever comes of it, the socket is closed afterwards: after an error of the
+  /// connection, such as `connection_reset`, and if the task is stopped, as well. If the socket was closed
+  /// before, it fails with `bad_file_descriptor`. The socket may be destroyed meanwhile.
+  [[nodiscard]] task<bool> close_gracefully(detail::deadline deadline);
+  [[nodiscard]] task<bool> close_gracefully(detail::deadline deadline, std::error_code& error);
   /// The peer's address. Throws std::system_error.
   [[nodiscard]] address peer_address() const;
 };

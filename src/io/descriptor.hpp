@@ -100,6 +100,17 @@ public:
 class io_hold {
   descriptor* of_;
   friend class sending_turn;
+  friend class closing_hold;
+
+  void end_waits() const noexcept { detail::end_waits(of_->slot_, of_->fd_); }
+  [[nodiscard]] bool end_others() const noexcept {
+    bool const is_the_first = of_ != nullptr && of_->gate_.close();
+    if (is_the_first) end_waits();
+    return is_the_first;
+  }
+  [[nodiscard]] io_wait wait_for_input(std::chrono::steady_clock::time_point until) const noexcept {
+    return {of_->slot_, of_->fd_, direction::reading, until};
+  }
 
 public:
   /// Of a socket's descriptor; null: the socket is closed.
@@ -158,6 +169,29 @@ public:
     if (!at.of_->slot_.begin_sending()) return false;
     taken_ = &at.of_->slot_;
     return true;
+  }
+};
+
+/// Of the operation that closes the descriptor. The other operations end, and begin no more. What the kernel
+/// tells of the descriptor from then on is for this one alone, as of a descriptor of others.
+class closing_hold {
+  io_hold held_;
+  bool const is_the_first_;
+
+public:
+  explicit closing_hold(io_hold of) noexcept
+      : held_(std::move(of))
+      , is_the_first_(held_.end_others()) {}
+  closing_hold(closing_hold const&) = delete;
+  closing_hold& operator=(closing_hold const&) = delete;
+  ~closing_hold() {
+    if (is_the_first_) held_.end_waits(); // before the number is another descriptor's
+  }
+  /// False: the descriptor was closed before.
+  [[nodiscard]] bool is_the_first() const noexcept { return is_the_first_; }
+  [[nodiscard]] int fd() const noexcept { return held_.fd(); }
+  [[nodiscard]] io_wait wait_for_input(std::chrono::steady_clock::time_point until) const noexcept {
+    return held_.wait_for_input(until);
   }
 };
 

@@ -334,6 +334,36 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
   co_return nullptr;
 }
 
+/// Closes the socket in any case.
+rubato::task<bool> close_at_end(io_hold passed, time_point deadline, std::error_code* error) {
+  io_errors const errors("close_gracefully", error);
+  errors.clear();
+  closing_hold const of(std::move(passed));
+  bool stopped = is_stopped();
+  std::errc e = of.is_the_first() ? std::errc() : std::errc::bad_file_descriptor;
+  // Its error says that the connection has ended before, of which the first read tells.
+  if (!stopped && e == std::errc()) static_cast<void>(os::shut_down(of.fd(), os::ends::sending));
+  while (!stopped && e == std::errc()) {
+    os::io_result const r = os::discard_received(of.fd());
+    if (r.error == 0 && r.value == 0) co_return true;
+    if (r.error != 0 && !r.would_wait()) {
+      e = static_cast<std::errc>(r.error);
+      break;
+    }
+    // A peer that always sends more would hold this task up.
+    if (std::chrono::steady_clock::now() >= deadline) co_return false;
+    io_wait wait = of.wait_for_input(deadline);
+    e = co_await wait;
+    stopped = wait.was_stopped();
+    if (e == std::errc::timed_out) e = std::errc(); // the end may be there
+  }
+  if (stopped)
+    errors.report_stop();
+  else
+    errors.report(e);
+  co_return false;
+}
+
 } // namespace
 
 } // namespace detail
@@ -370,6 +400,12 @@ task<void> stream_socket::write_all(bytes_to_send what, std::error_code& error) 
 task<void> stream_socket::write_all(bytes_to_send what, detail::deadline deadline,
                                     std::error_code& error) const {
   return detail::send_all(state_, what, deadline.at, &error);
+}
+task<bool> stream_socket::close_gracefully(detail::deadline deadline) {
+  return detail::close_at_end(detail::io_hold(state_.get()), deadline.at, nullptr);
+}
+task<bool> stream_socket::close_gracefully(detail::deadline deadline, std::error_code& error) {
+  return detail::close_at_end(detail::io_hold(state_.get()), deadline.at, &error);
 }
 void stream_socket::shutdown(socket_end which) const {
   os::ends const e = which == socket_end::receiving ? os::ends::receiving
