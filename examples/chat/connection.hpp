@@ -16,6 +16,6 @@ struct limits {
 
 /// The first line is the name, each further one is said to all others. Its errors are its own: an exception
 /// that left it would stop the whole scope.
-rubato::task<void> converse(room& r, rubato::tcp_socket client, limits l);
+rubato::task<void> converse(room& r, rubato::tcp_socket socket, limits l);
 
 } // namespace chat

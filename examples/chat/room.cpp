@@ -26,7 +26,7 @@ rubato::task<void> room::say(const member& speaker, std::string text) {
   for (const auto& m : present) {
     if (m.get() == &speaker || m->outbox.try_send(said)) continue;
     const auto sent = co_await rubato::with_deadline(m->outbox.send(said), patience_);
-    if (!sent) m->socket.close();
+    if (!sent) m->client.stream().close();
   }
 }
 

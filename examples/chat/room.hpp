@@ -19,12 +19,12 @@ using line = std::shared_ptr<const std::string>;
 /// A connection that has given its name.
 struct member {
   std::string name;
-  rubato::tcp_socket socket;
+  rubato::buffered<rubato::tcp_socket> client;
   rubato::channel<line> outbox; ///< written to the socket by the member's own writer
 
-  member(std::string n, rubato::tcp_socket s, std::size_t lines)
+  member(std::string n, rubato::buffered<rubato::tcp_socket> c, std::size_t lines)
       : name(std::move(n))
-      , socket(std::move(s))
+      , client(std::move(c))
       , outbox(lines) {}
 };
 

@@ -89,35 +89,20 @@ class service {
 
   /// Refuses what cannot be understood. The client may still be sending: closed now, the connection would be
   /// reset, and the client might not see the answer.
-  task<void> refuse(const socket& client, int status) {
+  task<void> refuse(socket& client, int status) {
     counts_.count_answer(status);
     const char* const text = status == 408   ? "the request did not come in time\n"
                              : status == 503 ? "there are too many connections\n"
                                              : "this is no request, or too large\n";
     const std::string bytes = answer(status, text, false);
     const bool sent = co_await send(client, bytes);
-    if (sent) co_await drop_rest(client);
-  }
-  task<void> drop_rest(const socket& client) {
     std::error_code error;
-    try {
-      client.shutdown(rubato::socket_end::sending);
-    } catch (const std::system_error& e) {
-      error = e.code();
-    }
-    const auto deadline = after(limits_.client_deadline);
-    std::size_t left = 16 * limits_.largest_body;
-    std::array<char, 4096> some;
-    while (!error && left != 0) {
-      const std::size_t n = co_await client.read_some(some, deadline, error);
-      if (n == 0) break;
-      left -= std::min(left, n);
-    }
+    if (sent) co_await client.close_gracefully(after(limits_.client_deadline), error);
   }
 
   /// Serves the request that begins with these bytes, and those behind it that are there. True: the client
   /// may send another one.
-  task<bool> serve_requests(const socket& client, std::string_view first) {
+  task<bool> serve_requests(socket& client, std::string_view first) {
     request_parser parser(limits_.largest_body);
     std::string bytes(first);
     auto deadline = after(limits_.client_deadline);

@@ -1,5 +1,6 @@
 #include "socket.hpp"
 
+#include <array>
 #include <cerrno>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -49,6 +50,19 @@ task<void> socket::write_all(rubato::bytes_to_send what, time_point deadline, st
 
 void socket::shutdown(rubato::socket_end which) const {
   ::shutdown(fd_, which == rubato::socket_end::receiving ? SHUT_RD : SHUT_WR);
+}
+
+task<bool> socket::close_gracefully(time_point deadline, std::error_code& error) {
+  ::shutdown(fd_, SHUT_WR);
+  std::array<char, 4096> some;
+  bool at_end = false;
+  error.clear();
+  while (!at_end && !error && std::chrono::steady_clock::now() < deadline) {
+    const std::size_t n = co_await read_some(some, deadline, error);
+    at_end = !error && n == 0;
+  }
+  ::close(std::exchange(fd_, -1));
+  co_return at_end;
 }
 
 } // namespace savegame::baseline

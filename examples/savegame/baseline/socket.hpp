@@ -28,6 +28,7 @@ public:
   task<std::size_t> read_some(rubato::bytes_to_fill into, time_point deadline, std::error_code& error) const;
   task<void> write_all(rubato::bytes_to_send what, time_point deadline, std::error_code& error) const;
   void shutdown(rubato::socket_end which) const;
+  task<bool> close_gracefully(time_point deadline, std::error_code& error);
 };
 
 } // namespace savegame::baseline
