@@ -429,8 +429,10 @@ TEST_P(regression_closed_pool, runs_or_refuses_what_comes_while_it_closes) {
       for (std::size_t i = t; !over; i += 3) {
         ended const e = kinds[i % std::size(kinds)].queue(pool, strand, ran);
         std::string_view const name = kinds[i % std::size(kinds)].name;
-        bool const has_deadline = name.ends_with("_after") || name.ends_with("_at"); // the end may cancel it
-        if (e == ended::accepted && !has_deadline) ++accepted;
+        // The end cancels what has a deadline, and drops what waits behind a task of its strand.
+        bool const may_be_dropped =
+            name.ends_with("_after") || name.ends_with("_at") || name.starts_with("a strand");
+        if (e == ended::accepted && !may_be_dropped) ++accepted;
         if (e != ended::accepted && e != ended::refused) ++touched;
       }
     });
@@ -454,7 +456,7 @@ TEST_P(regression_closed_pool, runs_or_refuses_what_comes_while_it_closes) {
   pool.shutdown(); // before the join: without workers no other thread runs a coroutine that has come
   producers.clear();
   EXPECT_EQ(touched, 0);
-  EXPECT_GE(ran, accepted) << "what had a deadline comes on top, unless it was cancelled";
+  EXPECT_GE(ran, accepted) << "what may be dropped comes on top";
   EXPECT_EQ(pool.pending(), 0U);
 }
 
