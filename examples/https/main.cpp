@@ -57,7 +57,7 @@ int run(const settings& s) {
   const https::trust trusted(s.certificates);
   rubato::pool pool(rubato::pool_options().workers(s.workers).name("https"));
   rubato::signal_set signals(SIGINT, SIGTERM);
-  auto first = rubato::when_any(report_all(trusted, s), signals.next()); // the loser is stopped
+  auto first = rubato::when_first(report_all(trusted, s), signals.next()); // the loser is stopped
   const auto [which, result] = pool.block_on(std::move(first));
   return which == 0 ? std::get<0>(result) : 128 + std::get<1>(result);
 }

@@ -46,7 +46,7 @@ rubato::task<int> print_all(std::vector<std::string> names, lookup::settings s) 
 int run(std::vector<std::string> names, lookup::settings s) {
   rubato::pool pool(rubato::pool_options().workers(1).name("lookup"));
   rubato::signal_set signals(SIGINT, SIGTERM);
-  auto first = rubato::when_any(print_all(std::move(names), std::move(s)), status_of(signals));
+  auto first = rubato::when_first(print_all(std::move(names), std::move(s)), status_of(signals));
   const auto [which, status] = pool.block_on(std::move(first)); // the loser has been stopped
   return which == 0 ? std::get<0>(status) : std::get<1>(status);
 }

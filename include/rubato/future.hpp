@@ -19,6 +19,7 @@
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/future/job.hpp"
+#include "rubato/detail/future/token_watch.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 
 #include <chrono>
@@ -71,11 +72,32 @@ public:
 
 } // namespace detail
 
+/// Asks the work of a future to stop, as future::cancel() does. Copyable. Any thread may call cancel() at any
+/// time, several at once too, also while another thread waits in get(), and after the future or the pool has
+/// gone. A canceller without a future does nothing. It keeps the memory of the result, and a value that was
+/// never taken, until it is destroyed.
+class canceller {
+  template<class T>
+  friend class future;
+  detail::state_ref state_;
+  explicit canceller(detail::state_ref s) noexcept
+      : state_(std::move(s)) {}
+
+public:
+  canceller() noexcept = default;
+  void cancel() const noexcept {
+    if (state_ && !state_->done()) state_->cancel();
+  }
+};
+
 /// The result of work that may not have ended yet. Movable. One thread at a time may use a future; different
-/// futures are independent. get(), then(), share() and detach() leave it invalid. On an invalid future, every
+/// futures are independent. get(), then(), share(), detach() and
+/// stop_with() leave it invalid. On an invalid future, every
 /// member except valid(), ready(), swap(), assignment and destruction throws std::future_error(no_state).
 ///
-/// A dropped future asks its work to stop, and work that has not begun never begins; detach() avoids that. A
+/// A dropped future asks its work to stop, and work that has not begun never begins; detach() avoids that. If
+/// the work fails nevertheless, or has failed, other than by `cancelled`, the exception goes to
+/// pool_options::on_unhandled() of its pool, if that is set. That of a promise does not. A
 /// continuation never runs inside get(), wait(), cancel() or promise::set_value(): it is queued. Modelled on
 /// std::future and on the continuations of ISO/IEC TS 19571.
 template<class T>
@@ -98,7 +120,7 @@ public:
     return *this;
   }
   ~future() {
-    if (state_ && !state_->done()) state_->cancel();
+    if (state_ && (!state_->done() || state_->has_failed())) detail::drop_result(*state_.get());
   }
   /// Exchanges the results.
   void swap(future& other) noexcept { std::swap(state_, other.state_); }
@@ -135,14 +157,32 @@ public:
 
   /// Returns a shared_future with the result, for several waiters.
   shared_future<T> share();
-  /// Lets the work continue, and drops its result or exception.
-  void detach() { static_cast<void>(take_state()); }
+  /// Lets the work continue, as if enqueue() had begun it: its value is dropped, and its exception goes to
+  /// pool_options::on_unhandled() of its pool, which ends the program if that is not set. A `cancelled` of
+  /// stopped work is no failure, nor is work that its pool drops. If a promise made this future, or the pool
+  /// is gone, nothing is reported.
+  void detach() {
+    detail::detach_result(state());
+    static_cast<void>(take_state());
+  }
   /// Asks the work to stop. If then(), when_all() or when_any() made this future, it also asks the work of
   /// their input futures to stop. Work that has not begun never begins, and its result is `cancelled`. The
   /// result becomes ready once no thread runs the work any more. So get() still waits for running work that
   /// ignores its token, but not for promises or shared futures. If a promise made this future,
   /// promise::token() shows the stop, and the promise sets the result as usual.
   void cancel() { state().cancel(); }
+  /// A handle whose cancel() other threads may call at any time; the future stays valid. The handle refers to
+  /// the work of this future, also after get(), then() or share().
+  [[nodiscard]] rubato::canceller canceller() const {
+    static_cast<void>(state());
+    return rubato::canceller(state_);
+  }
+  /// Returns the future of the same result, which is cancelled when `token` shows a stop. This leaves the
+  /// object invalid. The thread that requests the stop runs cancel(). One allocation.
+  [[nodiscard]] future stop_with(std::stop_token token) {
+    detail::token_watch::begin(state(), std::move(token));
+    return future(take_state());
+  }
 
 private:
   [[nodiscard]] detail::state_ref take_state() {

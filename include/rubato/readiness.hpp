@@ -51,8 +51,8 @@ void forget(int fd) noexcept;
 /// co_await exited(pidfd): waits until a child process has ended, and reaps it. Yields its exit code, or 128
 /// plus the number of the signal that ended it, as a shell does. `pidfd` is from pidfd_open(2) or clone(2);
 /// the caller closes it. Throws cancelled if the task is stopped or its pool ends, and std::system_error if
-/// `pidfd` is no such descriptor. If an exited() that is passed to when_any() loses, it has not reaped the
-/// child. Source: waitid(2) with P_PIDFD.
+/// `pidfd` is no such descriptor. If an exited() that is passed to when_any() or when_first() loses, it has
+/// not reaped the child. Source: waitid(2) with P_PIDFD.
 [[nodiscard]] task<int> exited(int pidfd);
 
 } // namespace rubato

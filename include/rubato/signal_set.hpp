@@ -53,7 +53,7 @@ public:
   ~signal_set();
 
   /// co_await next(): yields the number of the next signal. Throws cancelled if the task is stopped or its
-  /// pool ends. If a next() that is passed to when_any() loses, it has taken no signal.
+  /// pool ends. If a next() that is passed to when_any() or when_first() loses, it has taken no signal.
   [[nodiscard]] task<int> next();
 };
 

@@ -1,4 +1,4 @@
-// Waits for several results: for all of them, or for the first success.
+// Waits for several results: for all of them, for the first success, or for the first that ends.
 //
 //   #include <rubato/spawn.hpp>
 //   #include <rubato/when.hpp>
@@ -11,6 +11,9 @@
 //     std::printf("%d %c\n", one, b); // -> 1 b
 //     auto any = rubato::when_any(rubato::spawn([] { return 7; }), rubato::spawn([] { return 7; }));
 //     std::visit([](int first) { std::printf("%d\n", first); }, any.get().value); // -> 7
+//     rubato::promise<int> never_set;
+//     auto first = rubato::when_first(never_set.get_future(), rubato::spawn([] { return 7; }));
+//     std::printf("input %zu\n", first.get().index); // -> input 1
 //   }
 #pragma once
 
@@ -22,14 +25,13 @@
 #include "rubato/task.hpp"
 
 #include <ranges>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
 namespace rubato {
 
-/// The first success: its `.index`, and its `.value`, which is a variant, or for a range the value itself.
-/// void becomes std::monostate, a reference std::reference_wrapper.
+/// The argument that has decided a when_any() or when_first(): its `.index`, and its `.value`, which is a
+/// variant, or for a range the value itself. void becomes std::monostate, a reference std::reference_wrapper.
 template<class Value>
 using when_any_result = detail::any_result<Value>;
 
@@ -82,6 +84,10 @@ struct when_all_fn {
 };
 
 struct when_any_fn {
+  /// Waits for the first *success*: an argument that fails does not end the wait while another one may still
+  /// succeed. when_first() waits for the first *completion*, value or exception: beside an argument that may
+  /// wait for ever, such as signal_set::next(), it is the one that shows a failure.
+  ///
   /// Yields the first success as a when_any_result, and asks the other arguments to stop. If all fail, it
   /// throws the last exception. Futures and other arguments are treated as by when_all(). Arguments that are
   /// not futures have ended when the result is ready. Callbacks that are registered with the losers' stop
@@ -100,20 +106,49 @@ struct when_any_fn {
   template<class... As>
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
   auto operator()(As&&... awaitables) const {
-    return any_of_awaitables(std::forward<As>(awaitables)...);
+    return any_of_awaitables(decided_by::success, std::forward<As>(awaitables)...);
   }
   /// when_any() of a range of futures or of other awaitables: the result holds the value itself, and no
   /// variant. Throws std::invalid_argument if the range is empty.
   template<future_range Range>
   auto operator()(Range&& range) const {
-    auto in = inputs_of_range(std::forward<Range>(range));
-    if (in.size() == 0) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
-    return gather<when_any_state>(std::move(in));
+    return gather<when_any_state>(some_inputs_of(std::forward<Range>(range)));
   }
   template<std::ranges::input_range Range>
     requires(!future_range<Range>)
   auto operator()(Range&& range) const {
-    return any_of_range(std::forward<Range>(range));
+    return any_of_range(decided_by::success, std::forward<Range>(range));
+  }
+};
+
+struct when_first_fn {
+  /// Waits for the first *completion*: yields a value as a when_any_result, and throws an exception. Asks the
+  /// other arguments to stop. Arguments, losers and results are those of when_any(), which waits for the
+  /// first success.
+  ///
+  /// A `cancelled` that an argument throws is an exception like any other. If the waiting coroutine is
+  /// stopped, or the resulting future cancelled, the arguments are asked to stop, and the wait ends when all
+  /// of them have ended.
+  template<class... As>
+    requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
+  auto operator()(As&&... futures) const {
+    return gather<when_first_state>(inputs_of(std::forward<As>(futures)...));
+  }
+  template<class... As>
+    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
+  auto operator()(As&&... awaitables) const {
+    return any_of_awaitables(decided_by::any_end, std::forward<As>(awaitables)...);
+  }
+  /// when_first() of a range of futures or of other awaitables: the result holds the value itself, and no
+  /// variant. Throws std::invalid_argument if the range is empty.
+  template<future_range Range>
+  auto operator()(Range&& range) const {
+    return gather<when_first_state>(some_inputs_of(std::forward<Range>(range)));
+  }
+  template<std::ranges::input_range Range>
+    requires(!future_range<Range>)
+  auto operator()(Range&& range) const {
+    return any_of_range(decided_by::any_end, std::forward<Range>(range));
   }
 };
 
@@ -121,5 +156,6 @@ struct when_any_fn {
 
 inline constexpr detail::when_all_fn when_all{};
 inline constexpr detail::when_any_fn when_any{};
+inline constexpr detail::when_first_fn when_first{};
 
 } // namespace rubato

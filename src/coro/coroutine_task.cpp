@@ -141,6 +141,7 @@ void coroutine_task::destroy() noexcept {
   // The wait operation may be a part of an object that outlives the task, such as a generator.
   if (wait_operation* const s = waits_on_.clear()) s->retire();
   scope_ = &stop; // the scope in force may be in a frame
+  was_cut = true;
   fail(broken_promise());
   destroy_inner_frames();
   end(false);

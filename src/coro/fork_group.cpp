@@ -199,8 +199,9 @@ bool fork_group::wait_for_rest::insert() noexcept { return !group_.left_.arrive(
 
 void group_race::note(std::uint32_t index, bool success) noexcept {
   if (!success) last_failed_.set(index); // ordered by undecided_
+  bool const decides = success || by_ == decided_by::any_end;
   // A member that was claimed and has failed nevertheless: no other can win any more.
-  if ((success && claim(index)) || is_claimed_by(index)) decide();
+  if ((decides && claim(index)) || is_claimed_by(index)) decide();
   if (undecided_.arrive()) decide();
 }
 

@@ -90,6 +90,7 @@ void future_state::complete() noexcept {
 }
 
 void future_state::give_up() noexcept {
+  was_cut = true;
   fail(broken_promise());
   completions more;
   tell(*this, more);
@@ -97,6 +98,7 @@ void future_state::give_up() noexcept {
 }
 
 void future_state::drop() noexcept {
+  was_cut = !is_promised(); // that is broken by the program itself
   fail(broken_promise());
   complete();
 }

@@ -15,11 +15,12 @@ task<int> number() {
 }
 task<> several(task<int> t, task<int> u, std::vector<int> v) {
   auto [a, b] = co_await rubato::when_all(t, u);
-  // error: rubato: when_all(a, b, ...) and when_any(a, b, ...): each must be a future
+  // error: rubato: when_all(a, b, ...), when_any(a, b, ...) and when_first(a, b, ...): each must be a future
   co_await rubato::when_any(1, std::move(u));
-  // error: rubato: when_all(a, b, ...) and when_any(a, b, ...): each must be a future
+  // error: rubato: when_all(a, b, ...), when_any(a, b, ...) and when_first(a, b, ...): each must be a future
   auto all = co_await rubato::when_all(v);
-  // error: rubato: when_all(range) and when_any(range): its elements must be futures, shared_futures or tasks
+  // error: rubato: when_all(range), when_any(range) and when_first(range): its elements must be futures,
+  // shared_futures or tasks
 }
 task<> in_time(task<int> t) {
   auto n = co_await rubato::with_deadline(t, std::chrono::seconds(1));

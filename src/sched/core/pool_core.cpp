@@ -288,6 +288,7 @@ void pool_core::unhandled(std::exception_ptr e) noexcept {
 }
 
 void unhandled(pool_core& c, std::exception_ptr e) noexcept { c.unhandled(std::move(e)); }
+bool handles_failures(pool_core const& c) noexcept { return c.handles_failures(); }
 void unhandled(thread_context& runner) noexcept { runner.core->unhandled(std::current_exception()); }
 
 void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry, made_ready_by cause) noexcept {

@@ -89,6 +89,7 @@ public:
 
   /// A fire-and-forget task has thrown.
   void unhandled(std::exception_ptr e) noexcept;
+  [[nodiscard]] bool handles_failures() const noexcept { return options_.on_unhandled_ != nullptr; }
 
   [[nodiscard]] unsigned size() const noexcept { return life.size(); }
   [[nodiscard]] os::ticks search_ticks() const noexcept { return search_ticks_; }

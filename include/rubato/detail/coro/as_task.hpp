@@ -16,13 +16,24 @@ template<class T>
 [[nodiscard]] rubato::task<T> as_task(rubato::task<T>&& t) {
   return std::move(t);
 }
+/// The library drops it if it loses or is stopped: its failure is no news then.
+template<class T>
+future<T>&& silenced(future<T>&& f) noexcept {
+  if (f.valid()) future_access::state(f)->silent = true;
+  return std::move(f);
+}
+template<class T>
+[[nodiscard]] rubato::task<T> as_task(future<T>&& f) {
+  return [](future<T> own) -> rubato::task<T> { co_return co_await std::move(own); }(silenced(std::move(f)));
+}
 /// A copy of the value, for futures only: their state may go.
 template<class A>
   requires(is_shared_future<std::remove_cvref_t<A>>::value)
 [[nodiscard]] auto as_task(A&& a) {
   using type = std::remove_cvref_t<A>;
+  using value = typename type::value_type;
   return
-      [](type own) -> rubato::task<typename type::value_type> { co_return co_await own; }(std::forward<A>(a));
+      [](type own) -> rubato::task<value> { co_return static_cast<value>(co_await own); }(std::forward<A>(a));
 }
 /// An awaitable that yields a value when it is stopped.
 template<class A>
@@ -37,7 +48,8 @@ template<says_if_stopped A>
   }(std::move(a));
 }
 template<class A>
-  requires(!is_task<std::remove_cvref_t<A>>::value && !is_shared_future<std::remove_cvref_t<A>>::value)
+  requires(!is_task<std::remove_cvref_t<A>>::value && !is_shared_future<std::remove_cvref_t<A>>::value &&
+           !is_future<std::remove_cvref_t<A>>::value)
 [[nodiscard]] rubato::task<awaited_t<std::decay_t<A>>> as_task(A&& a) {
   return [](std::decay_t<A> own) -> rubato::task<awaited_t<std::decay_t<A>>> {
     co_return co_await std::move(own);
@@ -66,7 +78,7 @@ template<class T>
 /// The work may have begun before the member: the member begins even if it was stopped, and waits for that.
 template<class T>
 [[nodiscard]] rubato::task<T> as_member(future<T> f) {
-  rubato::task<T> member = await_work_of(std::move(f));
+  rubato::task<T> member = await_work_of(silenced(std::move(f)));
   task_access::frame(member).promise().begin_though_stopped();
   return member;
 }

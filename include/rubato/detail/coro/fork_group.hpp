@@ -180,11 +180,12 @@ public:
   [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
 };
 
-/// Decides which member was the first to succeed, or was claimed before it could. The coroutine awaits it:
-/// until that member has ended, or all have failed. docs/design/races.md
+/// Decides which member was the first to succeed, or to end, or was claimed before it could. The coroutine
+/// awaits it: until that member has ended, or all have failed. docs/design/races.md
 class group_race final : public wait_operation, public race {
   enum class state : unsigned char { open, awaited, decided };
   std::atomic<state> state_{state::open};
+  decided_by const by_;
   countdown<std::uint32_t> undecided_; ///< members that may still succeed
   relaxed<std::uint32_t> last_failed_{none};
 
@@ -193,8 +194,9 @@ class group_race final : public wait_operation, public race {
   void decide() noexcept;
 
 public:
-  explicit group_race(std::size_t count) noexcept
+  group_race(std::size_t count, decided_by by) noexcept
       : wait_operation(ends::with_children)
+      , by_(by)
       , undecided_(static_cast<std::uint32_t>(count)) {}
   void note(std::uint32_t index, bool success) noexcept;
 
@@ -238,7 +240,7 @@ public:
     return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
       using function = value_type (*)(group_member&);
       static constexpr function table[] = {[](group_member& s) {
-        return value_type(std::in_place_index<I>, s.template result<Ts>().take());
+        return value_type(std::in_place_index<I>, in_std<Ts>(s.template result<Ts>().take()));
       }...};
       return table[index](all_[index]);
     }(std::index_sequence_for<Ts...>());
@@ -268,7 +270,7 @@ public:
     for (std::size_t i = 0; i != all_.size(); ++i) all.push_back(value(i));
     return all;
   }
-  [[nodiscard]] value_type value(std::size_t i) { return all_[i].template result<T>().take(); }
+  [[nodiscard]] value_type value(std::size_t i) { return in_std<T>(all_[i].template result<T>().take()); }
 };
 
 /// A group of one task, for start_all().

@@ -1,4 +1,5 @@
-// The arguments of when_all() and when_any() beside futures: tasks, operations; and what they return.
+// The arguments of when_all(), when_any() and when_first() beside futures: tasks, operations; and what they
+// return.
 // docs/design/races.md
 #pragma once
 
@@ -12,7 +13,6 @@
 #include <cstddef>
 #include <exception>
 #include <ranges>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -21,29 +21,30 @@ namespace rubato::detail {
 template<class... As>
 concept one_range = sizeof...(As) == 1 && (std::ranges::input_range<As> && ...);
 
-/// True if when_all() and when_any() accept these; otherwise an assertion fails with a message.
+/// True if when_all(), when_any() and when_first() accept these; otherwise an assertion fails with a message.
 template<class... As>
 [[nodiscard]] consteval bool can_be_awaited_together() {
   constexpr bool fit = (becomes_task<As> && ...);
-  static_assert(fit, "rubato: when_all(a, b, ...) and when_any(a, b, ...): each must be a "
-                     "future, a shared_future or something else that co_await takes; "
+  static_assert(fit, "rubato: when_all(a, b, ...), when_any(a, b, ...) and when_first(a, b, ...): each "
+                     "must be a future, a shared_future or something else that co_await takes; "
                      "std::move a task that has a name");
   return fit;
 }
 template<class Range>
 [[nodiscard]] consteval bool can_be_awaited_together_in() {
   constexpr bool fit = becomes_task<std::ranges::range_value_t<Range>>;
-  static_assert(fit,
-                "rubato: when_all(range) and when_any(range): its elements must be futures, shared_futures "
-                "or tasks, or else what co_await takes");
+  static_assert(
+      fit, "rubato: when_all(range), when_any(range) and when_first(range): its elements must be futures, "
+           "shared_futures or tasks, or else what co_await takes");
   return fit;
 }
 
 /// `begin`: makes the tasks, which take part in the race.
 template<class Tasks, class Begin, class Group = fork_group_of<Tasks>>
-rubato::task<any_result<typename Group::value_type>> race_tasks(std::size_t count, Begin begin) {
+rubato::task<any_result<typename Group::value_type>> race_tasks(decided_by by, std::size_t count,
+                                                                Begin begin) {
   nested_scope limit(this_trampoline().running->scope());
-  group_race race(count);
+  group_race race(count, by);
   Group all(limit.own, &race, begin(race));
   all.group.start_all();
   co_await race;
@@ -60,37 +61,39 @@ auto begun(std::tuple<Parts...>& parts, race& among, std::index_sequence<I...> /
   return std::tuple(as_racer(std::move(std::get<I>(parts)), among, I)...);
 }
 template<class... Parts>
-auto any_of_parts(Parts... parts) {
+auto any_of_parts(decided_by by, Parts... parts) {
   using tasks = std::tuple<rubato::task<awaited_t<Parts>>...>;
-  return race_tasks<tasks>(sizeof...(Parts),
+  return race_tasks<tasks>(by, sizeof...(Parts),
                            [all = std::tuple<Parts...>(std::move(parts)...)](race& r) mutable {
                              return tasks(begun(all, r, std::index_sequence_for<Parts...>()));
                            });
 }
 
+// A one-step operation that fails decides its race, too: for these alone, `by` makes no difference.
+
 template<class... As>
-auto any_of_awaitables(As&&... awaitables) {
+auto any_of_awaitables(decided_by by, As&&... awaitables) {
   if constexpr (!can_be_awaited_together<As...>())
     return refused();
   else if constexpr ((one_step<As> && ...))
     return any_step<std::decay_t<As>...>(std::forward<As>(awaitables)...);
   else
-    return any_of_parts(as_part(std::forward<As>(awaitables))...);
+    return any_of_parts(by, as_part(std::forward<As>(awaitables))...);
 }
 
 template<class Range>
-auto any_of_range(Range&& range) {
+auto any_of_range(decided_by by, Range&& range) {
   if constexpr (!can_be_awaited_together_in<Range>()) {
     return refused();
   } else if constexpr (one_step<std::ranges::range_value_t<Range>>) {
     auto steps = steps_of(std::forward<Range>(range));
-    if (steps.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
+    refuse_none_of(steps);
     return any_step_of(std::move(steps));
   } else {
     auto tasks = tasks_of(std::forward<Range>(range));
-    if (tasks.empty()) throw std::invalid_argument("rubato: when_any() of nothing would never be there");
+    refuse_none_of(tasks);
     std::size_t const count = tasks.size();
-    return race_tasks<decltype(tasks)>(count,
+    return race_tasks<decltype(tasks)>(by, count,
                                        [all = std::move(tasks)](race&) mutable { return std::move(all); });
   }
 }

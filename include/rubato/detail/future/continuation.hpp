@@ -40,6 +40,7 @@ public:
   promise_state() noexcept
       : state_of<T>(2) {}
   [[nodiscard]] bool is_promised() const noexcept override { return true; }
+  [[nodiscard]] bool may_report() const noexcept override { return false; }
 };
 
 template<class E>
@@ -59,6 +60,12 @@ void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chose
 /// Gives the class of a strand's task to those that it waits for, from the newest on, up to the first that
 /// has it. Moves the one that is queued.
 void raise_before(future_state& c) noexcept;
+/// The future of this result is detached. Throws std::bad_alloc.
+void detach_result(future_state& s);
+/// The future of this result, which is not ready or has failed, was dropped: asks the work to stop.
+void drop_result(future_state& s) noexcept;
+/// Its future was dropped, and a continuation that has been stopped hides its exception.
+void report_hidden(future_state& source) noexcept;
 /// Adds it to the owned tasks, which the pool's end destroys.
 void join_owned_tasks(pool_core& core, owned_task& r) noexcept;
 
@@ -191,6 +198,13 @@ private:
 
   /// Only before it begins.
   [[nodiscard]] future_state& source() const noexcept { return *source_.get(); }
+  /// What the result of its source tells about its own.
+  void inherit(future_state& source) noexcept {
+    if (!source.has_failed()) [[likely]]
+      return;
+    this->was_cut = source.is_cut();
+    if (this->unwanted.get() && this->stop.stop_requested()) report_hidden(source);
+  }
   /// By any thread. Empty: the source was taken.
   [[nodiscard]] state_ref held_source() noexcept {
     return source_.use([](future_state& s) {
@@ -245,7 +259,10 @@ public:
   }
 
   void resume(thread_context& runner) noexcept override {
-    if (!std::exchange(begun_, true)) this->callable().source = take_source();
+    if (!std::exchange(begun_, true)) {
+      this->callable().source = take_source();
+      if (owns_) inherit(*this->callable().source.get());
+    }
     Job::resume(runner);
   }
   [[nodiscard]] bool runs_to_end() const noexcept override { return false; } // it may never be queued
@@ -265,6 +282,9 @@ public:
     Job::cancel_inputs(all);
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
+  [[nodiscard]] future_state* owned_source() noexcept override {
+    return owns_ ? held_source().let_go() : nullptr;
+  }
   [[nodiscard]] future_state* pending_input(std::size_t& index) noexcept override {
     if (index++ != 0) return nullptr;
     state_ref input = held_source();

@@ -14,9 +14,9 @@
 namespace rubato::detail {
 
 /// Reports an exception to a pool in a task of its own, because the thread that completes the work may hold
-/// locks.
-class failure_report final : task, public future_waiter {
-  future_state& job_;
+/// locks. docs/design/futures.md
+class failure_report : task, public future_waiter {
+  future_state& job_;          // owns a reference
   pool_core* where_ = nullptr; // the pool may be gone
   std::uint64_t serial_ = 0;
   std::exception_ptr error_;
@@ -24,15 +24,28 @@ class failure_report final : task, public future_waiter {
   static void ended(future_waiter& base, completions& more) noexcept;
   static void tell(task& base, thread_context* runner) noexcept;
   /// Called once. Reports to the pool `where_`; if that is gone, to the pool that the job has moved to, if
-  /// any. Releases a reference to the job.
+  /// any.
   void send(std::exception_ptr e) noexcept;
+  /// It has done its duty: releases the job, of which it may be a part.
+  void finish() noexcept;
 
 public:
-  bool dropped = false; ///< it never runs to its end, which is no failure of its own
+  /// `always`: a program that handles no failures ends. `if_handled`: it goes on, and a `cancelled` is none.
+  enum class when : unsigned char { always, if_handled };
 
-  explicit failure_report(future_state& j) noexcept;
+  /// What it is a part of: the job, or an allocation of its own.
+  enum class part_of : unsigned char { job, none };
+  /// Owns a reference to the job.
+  explicit failure_report(future_state& j, when w = when::always, part_of p = part_of::job) noexcept;
   /// Reports to that pool if the job ends with an exception. Called once, before the job can begin.
   void watch(pool_core& c) noexcept;
+  /// The job's future is detached or dropped: reports to the job's pool if it fails, or has failed.
+  /// False: nothing is reported. Throws std::bad_alloc.
+  static bool begin(future_state& job, when w);
+
+private:
+  when const when_;
+  part_of const part_of_;
 };
 
 /// A job that reports its own failure.
@@ -44,10 +57,6 @@ class detached_job : public job_for<F>::type {
 public:
   using base::base;
   void watch(pool_core& c) noexcept { report_.watch(c); }
-  void drop() noexcept override {
-    report_.dropped = true;
-    base::drop();
-  }
 };
 
 /// True if pool::enqueue() accepts it; otherwise an assertion fails with a message.

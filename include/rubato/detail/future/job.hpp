@@ -197,6 +197,7 @@ class future_job : public closure_job<F>, stop_listener {
       lock_guard const guard(mutex_);
       inner = std::move(inner_);
     }
+    this->was_cut = inner->is_cut();
     this->slot().take_over(result_of<result>(*inner.get()));
     f_.reset();
   }

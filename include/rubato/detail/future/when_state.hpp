@@ -1,16 +1,19 @@
-// The arguments of when_all() and when_any(), if all are futures, and their states. docs/design/futures.md
+// The arguments of when_all(), when_any() and when_first(), if all are futures, and their states.
+// docs/design/futures.md
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/future/continuation.hpp"
+#include "rubato/detail/memory/slab_array.hpp"
 #include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/sync/race.hpp"
 #include "rubato/future.hpp"
 
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <ranges>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -59,7 +62,7 @@ struct tuple_inputs {
     return [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
       using function = any_type (*)(when_input&);
       static constexpr function table[] = {
-          [](when_input& g) { return any_type(std::in_place_index<I>, value_from<Ts>(g)); }...};
+          [](when_input& g) { return any_type(std::in_place_index<I>, in_std<Ts>(value_from<Ts>(g))); }...};
       return table[i](all[i]);
     }(std::index_sequence_for<Ts...>());
   }
@@ -71,19 +74,21 @@ struct range_inputs {
   using all_type = std::vector<value_in_std<T>>;
   using any_type = value_in_std<T>;
 
-  std::unique_ptr<when_input[]> all;
-  std::size_t count = 0;
+  slab_array<when_input> all;
 
-  [[nodiscard]] std::size_t size() const noexcept { return count; }
+  explicit range_inputs(std::size_t n)
+      : all(n) {}
+  [[nodiscard]] std::size_t size() const noexcept { return all.size(); }
   [[nodiscard]] when_input& operator[](std::size_t i) noexcept { return all[i]; }
 
   [[nodiscard]] all_type values() {
+    if constexpr (std::is_void_v<T>) return all_type(size());
     all_type made;
-    made.reserve(count);
-    for (std::size_t i = 0; i != count; ++i) made.push_back(value_from<T>(all[i]));
+    made.reserve(size());
+    for (std::size_t i = 0; i != size(); ++i) made.push_back(value(i));
     return made;
   }
-  [[nodiscard]] any_type value(std::size_t i) { return value_from<T>(all[i]); }
+  [[nodiscard]] any_type value(std::size_t i) { return in_std<T>(value_from<T>(all[i])); }
 };
 
 /// The common handling of inputs.
@@ -115,6 +120,11 @@ protected:
   virtual void arrived(when_input& g, completions& more) noexcept = 0;
   /// It was cancelled, and stops waiting for one of its inputs, as if that input had failed.
   virtual void forsake() noexcept = 0;
+
+  void fail_as(when_input& g) noexcept {
+    this->was_cut = g.source->is_cut();
+    this->fail(g.error());
+  }
 
   /// Calls ask(input) for each owned input but one, then leave(input): is the state to leave it? And left(),
   /// if the state waited for it.
@@ -177,10 +187,12 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
     if (count_down()) this->complete();
   }
 
-  [[nodiscard]] bool count_down() noexcept {
-    if (!left_.arrive()) return false;
-    if (std::size_t const i = failed_.get(); i != none)
-      this->fail(i == forsaken ? cancelled_error() : this->inputs_[i].error());
+  [[nodiscard]] bool count_down(std::size_t ended = 1) noexcept {
+    if (!left_.arrive(ended)) return false;
+    if (std::size_t const i = failed_.get(); i == forsaken)
+      this->fail(cancelled_error());
+    else if (i != none)
+      this->fail_as(this->inputs_[i]);
     else
       this->slot().fill([this] { return this->inputs_.values(); });
     return true;
@@ -188,15 +200,13 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
 
   /// False: the state does not wait for this input.
   [[nodiscard]] bool await_input(when_input& g) noexcept {
-    // A failure that this misses is found below, or finds this input.
+    // A failure that this misses is found by begin(), or finds this input.
     if (may_leave(g) && failed_.get() != none) return false;
     if (!g.source->waiters.add(g)) {
       note(g);
       return false;
     }
-    // Either stop_inputs() finds the input, or this thread the failure. The thread that removes the input
-    // counts it down.
-    return !may_leave(g) || !failed_.is_claimed_now() || !g.source->waiters.remove(g);
+    return true;
   }
 
 public:
@@ -206,9 +216,14 @@ public:
 
   /// Called once: from now on it may complete. The caller has a reference.
   void begin() noexcept {
-    for (std::size_t i = 0; i != this->inputs_.size(); ++i)
-      if (!await_input(this->inputs_[i])) static_cast<void>(count_down()); // not the last
-    if (count_down()) this->complete();
+    std::size_t ended = 1; // this call's own part
+    for (std::size_t i = 0; i != this->inputs_.size(); ++i) ended += await_input(this->inputs_[i]) ? 0U : 1U;
+    // Either stop_inputs() finds an input that was added above, or this thread the failure. The thread that
+    // removes the input counts it down.
+    if (failed_.is_claimed_now()) [[unlikely]]
+      for (std::size_t i = 0; i != this->inputs_.size(); ++i)
+        if (when_input& g = this->inputs_[i]; may_leave(g) && g.source->waiters.remove(g)) ++ended;
+    if (count_down(ended)) this->complete();
   }
 };
 
@@ -219,10 +234,10 @@ struct any_result {
   Value value;
 };
 
-/// The first success, or, if all fail, the last failure. The thread that completes the winner asks the losers
-/// to stop; the state does not wait for them.
-template<class Inputs>
-class when_any_state final : public when_state<any_result<typename Inputs::any_type>, Inputs> {
+/// The first input that decides it; of when_any(), if all fail, the last failure. The thread that completes
+/// the winner asks the losers to stop; the state does not wait for them.
+template<class Inputs, decided_by By>
+class when_one_state final : public when_state<any_result<typename Inputs::any_type>, Inputs> {
   using result = any_result<typename Inputs::any_type>;
   static constexpr std::size_t none = first_of<std::size_t>::none;
   first_of<std::size_t> winner_;
@@ -233,17 +248,24 @@ class when_any_state final : public when_state<any_result<typename Inputs::any_t
     this->release(); // this input's hold
   }
 
+  /// Once it is asked to stop, it waits for all work of its inputs: a failure does not decide it any more.
+  [[nodiscard]] bool may_decide(when_input& g) const noexcept {
+    return !g.source->has_failed() || (By == decided_by::any_end && !this->asked.is_raised());
+  }
   /// True: the state has its result.
   [[nodiscard]] bool note(when_input& g) noexcept {
-    bool const wins = !g.source->has_failed() && winner_.claim(g.index);
+    bool const wins = may_decide(g) && winner_.claim(g.index);
     if (wins) {
-      this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
+      if (By == decided_by::any_end && g.source->has_failed())
+        this->fail_as(g);
+      else
+        this->slot().fill([&] { return result{g.index, this->inputs_.value(g.index)}; });
       this->stop_inputs(
           g.index, [](future_state& s) { s.cancel(); }, [](when_input const&) { return true; },
           [this] { this->release(); }); // its hold
     }
     bool const was_last = count_down();
-    if (was_last) this->fail(g.error());
+    if (was_last) this->fail_as(g);
     return wins || was_last;
   }
   /// True: all inputs have ended, and none has won.
@@ -257,7 +279,7 @@ class when_any_state final : public when_state<any_result<typename Inputs::any_t
   }
 
 public:
-  explicit when_any_state(Inputs&& in) noexcept
+  explicit when_one_state(Inputs&& in) noexcept
       : when_state<result, Inputs>(std::move(in))
       , left_(this->inputs_.size()) {
     // Each input has a reference to the state until it has fired or is taken out.
@@ -282,6 +304,17 @@ public:
   }
 };
 
+template<class Inputs>
+using when_any_state = when_one_state<Inputs, decided_by::success>;
+template<class Inputs>
+using when_first_state = when_one_state<Inputs, decided_by::any_end>;
+
+/// For the ranges of when_any() and when_first().
+void refuse_none_of(auto const& all) {
+  if (std::size(all) == 0)
+    throw std::invalid_argument("rubato: when_any() or when_first() of nothing would never be ready");
+}
+
 template<class A>
 inline constexpr bool is_some_future =
     is_future<std::remove_cvref_t<A>>::value || is_shared_future<std::remove_cvref_t<A>>::value;
@@ -289,7 +322,8 @@ inline constexpr bool is_some_future =
 /// Called for all inputs before the first is moved from, and for each again: a future may be passed twice.
 template<class F>
 void check_input(F const& f) {
-  if (!f.valid()) throw_no_state("rubato: when_all() or when_any() of a future that has no state");
+  if (!f.valid())
+    throw_no_state("rubato: when_all(), when_any() or when_first() of a future that has no state");
 }
 
 template<class F>
@@ -299,10 +333,11 @@ void put_input(when_input& g, F&& f) {
   static_assert(
       is_future<type>::value || std::is_void_v<value> || std::is_reference_v<value> ||
           std::is_copy_constructible_v<value>,
-      "rubato: when_all() and when_any() copy the value of a shared_future, and this one cannot be copied");
+      "rubato: when_all(), when_any() and when_first() copy the value of a shared_future, and this one "
+      "cannot be copied");
   check_input(f);
   g.owned = is_future<type>::value;
-  if constexpr (is_future<type>::value)
+  if constexpr (is_future<type>::value || !std::is_lvalue_reference_v<F>)
     g.source = std::move(future_access::state(f));
   else
     g.source = future_access::state(f);
@@ -317,22 +352,45 @@ auto inputs_of(Fs&&... fs) {
   return in;
 }
 
-template<class Range>
-auto inputs_of_range(Range&& range) {
-  using element = std::ranges::range_value_t<Range>;
-  using taken = std::conditional_t<is_shared_future<element>::value, element const&, element&&>;
+/// From an array, whose elements are different objects. `Ours`: its shared futures may be moved from.
+template<bool Ours, class Element>
+auto inputs_of_array(Element* first, std::size_t count) {
+  using element = std::remove_const_t<Element>;
+  constexpr bool moves = is_future<element>::value || (Ours && !std::is_const_v<Element>);
+  using taken = std::conditional_t<moves, element&&, element const&>;
+  for (std::size_t i = 0; i != count; ++i) check_input(first[i]);
+  range_inputs<typename element::value_type> in(count);
+  for (std::size_t i = 0; i != count; ++i) put_input(in[i], static_cast<taken>(first[i]));
+  return in;
+}
+
+/// From any other range.
+template<class Element, class Taken, class Range>
+auto inputs_of_others(Range&& range) {
   // A view whose elements are values may make them as it is read, so it is read once.
   if constexpr (std::ranges::forward_range<Range> &&
                 std::is_lvalue_reference_v<std::ranges::range_reference_t<Range>>)
     for (auto const& f : range) check_input(f);
-  std::vector<element> all; // what throws below drops them, which asks their work to stop
+  std::vector<Element> all; // what throws below drops them, which asks their work to stop
   if constexpr (std::ranges::sized_range<Range>) all.reserve(std::ranges::size(range));
-  for (auto&& f : range) all.push_back(static_cast<taken>(f));
-  for (element const& f : all) check_input(f);
-  range_inputs<typename element::value_type> in;
-  in.count = all.size();
-  in.all = std::make_unique<when_input[]>(in.count);
-  for (std::size_t i = 0; i != in.count; ++i) put_input(in.all[i], std::move(all[i]));
+  for (auto&& f : range) all.push_back(static_cast<Taken>(f));
+  return inputs_of_array<true>(all.data(), all.size());
+}
+
+template<class Range>
+auto inputs_of_range(Range&& range) {
+  using element = std::ranges::range_value_t<Range>;
+  using taken = std::conditional_t<is_shared_future<element>::value, element const&, element&&>;
+  constexpr bool ours = !std::is_lvalue_reference_v<Range> && !std::ranges::borrowed_range<Range>;
+  if constexpr (std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>)
+    return inputs_of_array<ours>(std::ranges::data(range), std::ranges::size(range));
+  else
+    return inputs_of_others<element, taken>(std::forward<Range>(range));
+}
+template<class Range>
+auto some_inputs_of(Range&& range) {
+  auto in = inputs_of_range(std::forward<Range>(range));
+  refuse_none_of(in);
   return in;
 }
 

@@ -221,8 +221,11 @@ auto pool::submit(F&& f, Args&&... args) {
                                                                     std::forward<Args>(args)...);
     using call_type = decltype(call);
     using result = typename detail::flattened<detail::call_result_t<call_type>>::type;
-    std::promise<result> kept;
-    std::future<result> out = kept.get_future();
+    using kept_type =
+        std::conditional_t<std::is_rvalue_reference_v<result>, std::add_lvalue_reference_t<result>,
+                           result>; // std has no future of a T&&
+    std::promise<kept_type> kept;
+    std::future<kept_type> out = kept.get_future();
     detail::spawn_arrived(in, detail::future_state::any_seat, priority::normal, std::move(call))
         .then([p = std::move(kept)](future<result> made) mutable {
           try {
@@ -230,7 +233,8 @@ auto pool::submit(F&& f, Args&&... args) {
               made.get();
               p.set_value();
             } else {
-              p.set_value(made.get());
+              auto&& value = made.get();
+              p.set_value(static_cast<kept_type&&>(value));
             }
           } catch (...) {
             p.set_exception(std::current_exception());
@@ -300,7 +304,7 @@ auto pool::broadcast(F&& f) {
     } else {
       std::vector<detail::value_in_std<result>> all;
       all.reserve(s.n);
-      for (std::size_t i = 0; i != s.n; ++i) all.push_back(s.slots[i].take());
+      for (std::size_t i = 0; i != s.n; ++i) all.push_back(detail::in_std<result>(s.slots[i].take()));
       return all;
     }
   }

@@ -9,9 +9,10 @@
 // Fields in the state:
 //   - The work (in derived classes): only the runner may touch it. The right passes from one runner to the
 //     next through offer() and take() or claim(), which release and acquire.
-//   - The result, `holds` and `broken_off`: only the runner (or the thread that drops the work) may write
-//     them, before complete(). Any consumer may read them after done() has returned true, and only then; a
-//     future's single consumer may also move the result out.
+//   - The result, `holds`, `broken_off` and `was_cut`: only the runner (or the thread that drops the work)
+//     may write them, before complete(). Any consumer may read them after done() has returned true, and only
+//     then; a future's single consumer may also move the result out.
+//   - `silent`: only the future's consumer.
 //   - `waiters`: any thread that has a reference may add or remove a waiter. complete() closes the list, or
 //     give_up() after fork().
 //   - `queued`: any thread may offer or claim; only the thread that took an entry out of a queue may take.
@@ -127,6 +128,10 @@ public:
   completion waiters;
   [[no_unique_address]] stop_scope stop; // later fields use its padding
   outcome holds = outcome::none;         ///< what the result storage holds
+  bool was_cut = false; ///< the end of a pool, or a stop, has reached what it is made from: see is_cut()
+  bool silent = false;  ///< a failure is not reported if the future is dropped
+  relaxed<bool>
+      unwanted; ///< the future of its result was dropped: a source's failure that it hides is reported
 
   /// `around`: the link to the scope that it stops with; null: there is none.
   explicit future_state(std::uint32_t holders, stop_link* around = nullptr) noexcept
@@ -164,6 +169,11 @@ public:
   [[nodiscard]] virtual bool is_work() const noexcept { return true; }
   /// True for a promise: no thread runs work for it.
   [[nodiscard]] virtual bool is_promised() const noexcept { return false; }
+  /// Does a failure go to on_unhandled if the future is detached or dropped? False: another party hears of
+  /// it.
+  [[nodiscard]] virtual bool may_report() const noexcept { return !silent; }
+  /// The source of a continuation that owns it and has not begun, with a reference; null: there is none.
+  [[nodiscard]] virtual future_state* owned_source() noexcept { return nullptr; }
   /// The first pending input of a when_all(), a when_any() or a continuation, from this index on, with a
   /// reference; null: there is none. The index becomes that of the next input.
   [[nodiscard]] virtual future_state* pending_input(std::size_t& /*index*/) noexcept { return nullptr; }
@@ -186,6 +196,8 @@ public:
   void set_home(pool_core* c) noexcept { home_.set(c); }
 
   [[nodiscard]] bool done() const noexcept { return waiters.closed(); }
+  /// After its end: a `cancelled` or a broken promise is no failure of its own.
+  [[nodiscard]] bool is_cut() const noexcept { return was_cut || stop.level() != stop_level::none; }
   [[nodiscard]] bool has_failed() const noexcept { return holds == outcome::error; }
   /// The exception; empty: it has not failed. A result storage of any type begins with it.
   [[nodiscard]] std::exception_ptr error() noexcept {

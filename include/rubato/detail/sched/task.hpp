@@ -25,6 +25,8 @@ struct task : queue_node {
 void unhandled(thread_context& runner) noexcept;
 /// The same for the exception of work that has gone on after its task.
 void unhandled(pool_core& c, std::exception_ptr e) noexcept;
+/// False: unhandled() ends the program.
+[[nodiscard]] bool handles_failures(pool_core const& c) noexcept;
 
 template<class F>
 class closure_task final : public task {

@@ -177,6 +177,7 @@ class member_job final : link_holder, public job_for<F>::type, scope_member {
   using job_type = typename job_for<F>::type;
 
   void note_result() noexcept override { this->within->member_has_result(*this); }
+  [[nodiscard]] bool may_report() const noexcept override { return false; } // its failure is the scope's
   void drop() noexcept override {
     this->dropped = true;
     job_type::drop();

@@ -44,6 +44,9 @@ public:
   [[nodiscard]] std::uint32_t winner() const noexcept { return winner_.get(); }
 };
 
+/// Which end of an argument decides a when_any(): a success; a when_first(): any.
+enum class decided_by : unsigned char { success, any_end };
+
 /// The race that an operation is in, and its index there.
 template<class Policy>
 struct basic_race_entry {

@@ -83,7 +83,7 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   if constexpr (std::is_void_v<T>)
     co_return true;
   else
-    co_return limited<T>(std::in_place, work.take());
+    co_return limited<T>(std::in_place, in_std<T>(work.take()));
 }
 
 /// The awaitable of with_deadline().
