@@ -167,7 +167,9 @@ void scope_core::member_has_result(scope_member& m) noexcept {
   bool const was_cancelled = is_cancelled(e);
   // Its future was cancelled or dropped, and the scope is not stopped: that is the child's own affair.
   if (was_cancelled && m.job->asked.is_raised() && !stop_.stop_requested()) return;
-  bool const cut = (was_cancelled && expects_cancelled()) || (m.dropped && core_->life.is_discarding());
+  // A discard has dropped it, or the end of a closed pool. What a drain has destroyed is broken instead.
+  bool const was_dropped = m.dropped && !m.job->broken_off;
+  bool const cut = was_dropped || (was_cancelled && expects_cancelled());
   lock_guard const guard(mutex_);
   if (cut) {
     note_cut();
