@@ -50,6 +50,13 @@ struct for_index_fn : pool_forms<for_index_fn> {
   static void on(pool* p, I first, J last, F&& f) {
     call_for_each_index(p, first, last, f);
   }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: for_index(first, last, f), for_index(pool, first, last, f): first and last are "
+                  "integers, f comes last, and there is no grain size; for_each() takes ranges");
+    return {};
+  }
 };
 
 struct for_range_fn : pool_forms<for_range_fn> {
@@ -59,6 +66,13 @@ struct for_range_fn : pool_forms<for_range_fn> {
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {
     call_for_chunks(p, first, last, f);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: for_range(first, last, f), for_range(pool, first, last, f): first and last are "
+                  "integers, and f comes last; for_each() takes ranges");
+    return {};
   }
 };
 
@@ -74,6 +88,13 @@ struct for_each_fn : pool_forms<for_each_fn> {
   static void on(pool* p, I first, S last, F&& f) {
     on(p, std::ranges::subrange(std::move(first), std::move(last)), f);
   }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: for_each(range, f), for_each(first, last, f), each also with a pool first: first "
+                  "and last are iterators, and f comes last; for_index() takes integers");
+    return {};
+  }
 };
 
 struct reduce_fn : pool_forms<reduce_fn> {
@@ -83,10 +104,12 @@ struct reduce_fn : pool_forms<reduce_fn> {
   /// once. As in for_index, the range is split when a worker is idle, and an exception is thrown when all
   /// calls have ended. The calling thread alone reduces a range without random access.
   template<std::ranges::input_range R, class T, class Op, class Map = std::identity>
+    requires(!are_swapped<std::ranges::range_reference_t<R>, T, Op, Map>)
   static T on(pool* p, R&& range, T init, Op op, Map map = {}) {
     return reduce_range(p, range, std::move(init), op, map);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class T, class Op, class Map = std::identity>
+    requires(!are_swapped<std::iter_reference_t<I>, T, Op, Map>)
   static T on(pool* p, I first, S last, T init, Op op, Map map = {}) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
     return reduce_range(p, range, std::move(init), op, map);
@@ -105,6 +128,14 @@ struct reduce_fn : pool_forms<reduce_fn> {
   static T on(pool* p, deterministic_t, I first, S last, T init, Op op, Map map = {}) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
     return reduce_tree(p, range, std::move(init), op, map);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(
+        always_false<Other...>,
+        "rubato: reduce(range, init, op, map) or reduce(first, last, init, op, map), map may be left "
+        "out; before these a pool, and then deterministic, if the range has random access and a size");
+    return {};
   }
 };
 

@@ -62,6 +62,9 @@ public:
     static_assert(std::is_void_v<T> || std::is_reference_v<T> || std::is_move_constructible_v<T>,
                   "rubato: channel<T>: T must be movable, a reference or void");
   }
+  channel(channel const&) = delete;
+  channel& operator=(channel const&) = delete;
+  ~channel() = default;
 
   /// co_await send(value): waits while the buffer is full. Yields true when the value is in the buffer or
   /// received. Yields false if the channel is closed or the wait is stopped; then a value that was passed as

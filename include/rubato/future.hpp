@@ -62,10 +62,7 @@ public:
   /// Waits for at most `d`. Returns false if the result is not ready by then, or if the calling task is
   /// stopped. The caller does not run the awaited work itself, except in a pool without workers: there it
   /// runs the pool's queued tasks, and may return late by one task.
-  template<class Rep, class Period>
-  bool wait_for(std::chrono::duration<Rep, Period> d) const {
-    return state().wait_until(deadline_after(d));
-  }
+  bool wait_for(detail::delay d) const { return state().wait_until(deadline_after(d)); }
   /// wait_for(), until `t`.
   bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_until(t); }
 };

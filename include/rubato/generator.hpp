@@ -71,6 +71,15 @@ public:
     if (!valid()) detail::throw_no_state("rubato: next() of an empty async_generator");
     return awaiter(frame_.get());
   }
+  /// Does not compile: next() is awaited, which a range-based for does not do.
+  template<class U = T>
+  detail::refused* begin() const {
+    static_assert(detail::always_false<U>, "rubato: an async_generator is no range: "
+                                           "while (true) { auto x = co_await g.next(); if (!x) break; ... }");
+    return nullptr;
+  }
+  /// Does not compile, as begin().
+  detail::refused* end() const;
 };
 
 } // namespace rubato

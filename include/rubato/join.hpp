@@ -58,6 +58,13 @@ struct join_fn : join_operator<>, join_operator<context> {
   auto operator()(pool& p, F&& f, G&& g) const {
     return join_on(p, std::forward<F>(f), std::forward<G>(g));
   }
+  template<class... Other>
+    requires(sizeof...(Other) != 2 && !is_pool_or_context<Other...>)
+  refused operator()(Other&&... /*arguments*/) const {
+    static_assert(always_false<Other...>, "rubato: join(f, g), join(pool, f, g), join(context, f, g): two "
+                                          "callables, after the pool or the context; invoke() takes more");
+    return {};
+  }
 };
 
 struct with_context_fn : pool_forms<with_context_fn> {

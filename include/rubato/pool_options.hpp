@@ -17,6 +17,7 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/base/set_function.hpp"
 #include "rubato/detail/base/worker_count.hpp"
 
@@ -126,10 +127,11 @@ public:
   pool_options&& stack_size(std::size_t bytes) && { return std::move(stack_size(bytes)); }
   /// How long a worker without work searches before it sleeps. Unset: 40 us, which is about the cost of a
   /// wake.
-  pool_options& search_time(std::chrono::nanoseconds t) & { return search_time_ = t, *this; }
-  pool_options&& search_time(std::chrono::nanoseconds t) && { return std::move(search_time(t)); }
+  pool_options& search_time(detail::delay t) & { return search_time_ = t.in_clock, *this; }
+  pool_options&& search_time(detail::delay t) && { return std::move(search_time(t)); }
   /// The limit on queued tasks. At the limit enqueue() and spawn() wait, and try_enqueue() returns false.
-  /// Unset: no limit. With 0 the pool's constructor throws std::invalid_argument.
+  /// Unset: no limit. With 0, and with a negative number, the pool's constructor throws
+  /// std::invalid_argument.
   pool_options& max_queued(std::size_t n) & { return max_queued_ = n, *this; }
   pool_options&& max_queued(std::size_t n) && { return std::move(max_queued(n)); }
   /// f(std::exception_ptr) is called with the exception of a task that has no future, or whose future was

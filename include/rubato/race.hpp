@@ -58,6 +58,11 @@ struct race_fn : pool_forms<race_fn> {
   static auto on(pool* p, F&& f) -> brought_if_fits_t<std::remove_reference_t<F> const&> {
     return on(p, race_options(), std::forward<F>(f));
   }
+  template<class F>
+  static refused on(pool* /*p*/, F&& /*f*/, race_options const& /*o*/) {
+    static_assert(always_false<F>, "rubato: race(options, f): the options come before f");
+    return {};
+  }
 };
 
 struct hedge_fn : pool_forms<hedge_fn> {
@@ -80,6 +85,11 @@ struct hedge_fn : pool_forms<hedge_fn> {
   template<class F>
   static auto on(pool* p, F&& f) -> brought_if_fits_t<std::decay_t<F> const&> {
     return on(p, race_options(), std::forward<F>(f));
+  }
+  template<class F>
+  static refused on(pool* /*p*/, F&& /*f*/, race_options const& /*o*/) {
+    static_assert(always_false<F>, "rubato: hedge(options, f): the options come before f");
+    return {};
   }
 };
 

@@ -16,6 +16,8 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/base/deadline.hpp"
+
 #include <chrono>
 #include <optional>
 #include <stop_token>
@@ -93,8 +95,8 @@ public:
   /// The second copy begins only when the first has run that long, the third after as long again, and so on.
   /// If all copies that have begun have thrown before that, the call fails and the others do not begin.
   /// Unset, or not positive: all begin at once.
-  race_options& hedge_after(std::chrono::nanoseconds t) & { return after_ = t, *this; }
-  race_options&& hedge_after(std::chrono::nanoseconds t) && { return std::move(hedge_after(t)); }
+  race_options& hedge_after(detail::delay t) & { return after_ = t.in_clock, *this; }
+  race_options&& hedge_after(detail::delay t) && { return std::move(hedge_after(t)); }
   /// The policy decides how long the first copy may run before the second begins, and whether the budget
   /// permits the second. While the policy has seen too few calls, hedge_after() applies instead; without
   /// that, one copy runs. race() does not use the policy after its return. For the other calls the policy

@@ -120,10 +120,7 @@ public:
     post(p);
   }
   /// post_at() a duration from now. A d beyond the clock's range means never.
-  template<class Rep, class Period>
-  void post_after(pool& p, std::chrono::duration<Rep, Period> d) {
-    post_at(p, detail::deadline_after(d));
-  }
+  void post_after(pool& p, detail::delay d) { post_at(p, detail::deadline_after(d)); }
   /// Posts it without a deadline: it runs when it is woken or signalled.
   void post_wait(pool& p) { post_at(p, never); }
 
@@ -133,10 +130,7 @@ public:
     has_deadline_ = true;
   }
   /// set_deadline() a duration from now. A d beyond the clock's range means never.
-  template<class Rep, class Period>
-  void set_delay(std::chrono::duration<Rep, Period> d) noexcept {
-    set_deadline(detail::deadline_after(d));
-  }
+  void set_delay(detail::delay d) noexcept { set_deadline(detail::deadline_after(d)); }
   /// No deadline: the next post runs it when it is woken or signalled.
   void set_wait() noexcept { set_deadline(never); }
   /// Sets the deadline of the next post to t if that is earlier. Without a deadline a post runs at once,
@@ -192,10 +186,7 @@ public:
     return with_deadline(wait(), t);
   }
   /// co_await wait_for(d): wait_until(), for at most `d`.
-  template<class Rep, class Period>
-  [[nodiscard]] task<bool> wait_for(std::chrono::duration<Rep, Period> d) {
-    return wait_until(detail::deadline_after(d));
-  }
+  [[nodiscard]] task<bool> wait_for(detail::delay d) { return wait_until(detail::deadline_after(d)); }
 };
 
 } // namespace rubato

@@ -74,6 +74,12 @@ public:
   auto async(priority p, F&& f, Args&&... args) {
     return add_child_with_future(core_, p, std::forward<F>(f), std::forward<Args>(args)...);
   }
+  /// Does not compile: f takes no arguments here.
+  template<class F, class Arg, class... Args>
+  void spawn(F&& /*f*/, Arg&& /*arg*/, Args&&... /*args*/) {
+    static_assert(always_false<F>, "rubato: scope::spawn(f) passes no arguments: capture them, spawn([=] { "
+                                   "f(arg); }), or write async(f, arg); a priority comes first");
+  }
   /// spawn(f) on one seat only. Throws std::out_of_range unless seat < pool::size().
   template<class F>
   void spawn_on(unsigned seat, F&& f) {

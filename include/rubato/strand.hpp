@@ -69,6 +69,11 @@ public:
   void enqueue(priority p, F&& f) {
     tasks_.add_detached(p, std::forward<F>(f));
   }
+  /// Does not compile: f takes no arguments here.
+  template<class F, class Arg, class... Args>
+  void enqueue(F&& /*f*/, Arg&& /*arg*/, Args&&... /*args*/) {
+    detail::explain_enqueue<F>();
+  }
 };
 
 } // namespace rubato

@@ -90,6 +90,13 @@ public:
   [[nodiscard]] bool valid() const noexcept { return frame_.get() != nullptr; }
   /// Returns the task itself. So functions that take a callable, such as spawn() and enqueue(), take a task.
   [[nodiscard]] task operator()() && noexcept { return std::move(*this); }
+  /// Does not compile: a task has no result before it is awaited or spawned.
+  template<class U = T>
+  detail::refused get() const {
+    static_assert(detail::always_false<U>, "rubato: a task has not begun, so there is nothing to get(): "
+                                           "co_await it, or spawn(std::move(t)).get(), or block_on(t)");
+    return {};
+  }
 };
 
 } // namespace rubato

@@ -105,6 +105,8 @@ public:
   /// (a pool without workers is made with no_workers), and std::system_error if a thread cannot be made.
   explicit pool(unsigned workers);
   explicit pool(pool_options options);
+  pool(pool const&) = delete;
+  pool& operator=(pool const&) = delete;
   /// Shuts the pool down as shutdown(drain) does. A pool without workers discards its tasks. Called from a
   /// task of this pool, it terminates the program with a message.
   ~pool();
@@ -155,8 +157,7 @@ public:
   /// A drain that becomes a discard after `grace`. Returns true if no discard began; even then, waits for
   /// time ended early and suspended coroutines were destroyed. On a pool that was shut down it does nothing
   /// and returns true.
-  template<class Rep, class Period>
-  bool shutdown(drain_t /*how*/, std::chrono::duration<Rep, Period> grace) {
+  bool shutdown(drain_t /*how*/, detail::delay grace) {
     return shutdown_until(detail::deadline_after(grace));
   }
   /// Begins a shutdown and does not wait. Tasks, stop callbacks and on_stall may call it too. A discard may
@@ -181,6 +182,11 @@ public:
       detail::arrival in(core());
       detail::queue_detached(in.core(), &in, std::forward<F>(f), p);
     }
+  }
+  /// Does not compile: f takes no arguments here.
+  template<class F, class Arg, class... Args>
+  void enqueue(F&& /*f*/, Arg&& /*arg*/, Args&&... /*args*/) {
+    detail::explain_enqueue<F>();
   }
   /// enqueue(f), but does not wait: returns false and leaves f untouched if max_queued() tasks are queued, or
   /// if the pool refuses tasks because it ends or was shut down.
@@ -224,8 +230,8 @@ public:
   /// Queues f(), or f(std::stop_token), after `d`, never earlier. The handle can cancel the call, and the end
   /// of the pool cancels it. An exception goes to on_unhandled(). max_queued() does not apply. Throws
   /// cancelled, and leaves f untouched, if the pool was shut down.
-  template<class Rep, class Period, class F>
-  timer_handle enqueue_after(std::chrono::duration<Rep, Period> d, F&& f) {
+  template<class F>
+  timer_handle enqueue_after(detail::delay d, F&& f) {
     return enqueue_at(detail::deadline_after(d), std::forward<F>(f));
   }
   /// enqueue_after(), at `t`, never earlier.
@@ -255,10 +261,7 @@ public:
   /// pool it throws std::system_error(resource_deadlock_would_occur).
   bool wait_idle();
   /// wait_idle() for at most `d`. Returns false if the pool was busy all the time.
-  template<class Rep, class Period>
-  bool wait_idle(std::chrono::duration<Rep, Period> d) {
-    return wait_idle_until(detail::deadline_after(d));
-  }
+  bool wait_idle(detail::delay d) { return wait_idle_until(detail::deadline_after(d)); }
 
   /// The pool's counters, in total and by seat. Takes O(threads that there ever were): for reports.
   [[nodiscard("stats() only reads counters")]] pool_stats stats() const;

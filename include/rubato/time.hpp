@@ -44,10 +44,7 @@ struct sleep_until_fn {
 };
 struct sleep_for_fn {
   /// co_await sleep_for(d): sleep_until(), a duration from now. A d beyond the clock's range means never.
-  template<class Rep, class Period>
-  sleep_awaiter operator()(std::chrono::duration<Rep, Period> d) const {
-    return sleep_awaiter(deadline_after(d));
-  }
+  sleep_awaiter operator()(delay d) const { return sleep_awaiter(deadline_after(d)); }
 };
 
 struct with_deadline_fn {
@@ -90,9 +87,8 @@ class interval {
 public:
   /// Throws std::invalid_argument unless the period is positive. A period beyond the clock's range never
   /// ticks.
-  template<class Rep, class Period>
-  explicit interval(std::chrono::duration<Rep, Period> period)
-      : ticks_(checked(detail::to_clock(period)), std::chrono::steady_clock::now()) {}
+  explicit interval(detail::delay period)
+      : ticks_(checked(period.in_clock), std::chrono::steady_clock::now()) {}
   /// co_await i.tick(): waits for the next multiple of the period. After a delay the next tick() returns at
   /// once, and the other missed ticks are skipped. Throws cancelled when the task is stopped or its pool
   /// ends. The interval must live until the wait has ended.

@@ -89,8 +89,7 @@ void child(rubato::task_group& g, rubato::task<int> t) {
   g.spawn_on(0, other());
   // error: rubato: scope::spawn(f): f must be a task, or callable as f()
   g.spawn(t);
-  // error: rubato: scope::spawn(f): f is copied unless it is passed as an rvalue: std::move what cannot be
-  // copied, such as a task
+  // error: rubato: scope::spawn(t): a task with a name is moved: spawn(std::move(t))
 }
 void child_with_future(rubato::scope& s, rubato::task<int> t) {
   auto const a = s.async([](int) { return 1; });

@@ -31,13 +31,13 @@ void on_seat(rubato::task<int> t) {
   // error: rubato: spawn(f, args...): f must be callable as f(args...), with copies of the arguments as
   // rvalues
   p.spawn_on(0, t).get();
-  // error: rubato: spawn(f, args...): f and the arguments are copied unless they are passed as rvalues
+  // error: rubato: spawn(t): a task with a name is moved: spawn(std::move(t))
 }
 void of_a_name(rubato::task<double> t) {
   rubato::spawn(t).get();
-  // error: rubato: spawn(f, args...): f and the arguments are copied unless they are passed as rvalues
+  // error: rubato: spawn(t): a task with a name is moved: spawn(std::move(t))
   p.enqueue(t);
-  // error: rubato: enqueue(f): f is copied unless it is passed as an rvalue
+  // error: rubato: enqueue(t): a task with a name is moved: enqueue(std::move(t))
 }
 int submitted() {
   return rubato::submit(p, [](int, int) { return 1; }, 1).get();

@@ -7,7 +7,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <limits>
 #include <memory>
+#include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -54,6 +58,17 @@ struct adder {
   std::unique_ptr<int> addend;
   void operator()() const { *sum += *addend; }
 };
+
+TEST(max_queued, regression_refuses_a_negative_limit_and_says_what_to_do) {
+  for (long long const limit : {-1LL, std::numeric_limits<long long>::min()}) {
+    try {
+      rubato::pool const pool(limited(1, static_cast<std::size_t>(limit)));
+      ADD_FAILURE() << "a limit of " << limit << " was accepted";
+    } catch (std::invalid_argument const& error) {
+      EXPECT_NE(std::string_view(error.what()).find("leave it unset for no limit"), std::string_view::npos);
+    }
+  }
+}
 
 TEST(max_queued, try_enqueue_refuses_above_the_limit_and_leaves_the_callable_untouched) {
   std::atomic<int> sum = 0;

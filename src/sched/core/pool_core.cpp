@@ -11,6 +11,9 @@
 #include "sched/worker/search.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -33,6 +36,8 @@ void check_limits(std::optional<std::size_t> max_queued, unsigned spares) {
   if (max_queued == std::size_t{0})
     throw std::invalid_argument(
         "rubato: max_queued(0) would let nothing be queued; leave it unset for no limit");
+  if (max_queued > std::size_t{std::numeric_limits<std::ptrdiff_t>::max()})
+    throw std::invalid_argument("rubato: max_queued() of a negative number; leave it unset for no limit");
   if (spares > 1'000'000) throw std::invalid_argument("rubato: at most 1,000,000 spares");
 }
 

@@ -156,6 +156,13 @@ template<class Call, class F, class G>
   return pair(std::forward<typename pair::first_type>(a), job.settle(me));
 }
 
+/// True if a join with these arguments has a pool or a context where it belongs.
+template<class... Arguments>
+inline constexpr bool is_pool_or_context = false;
+template<class First, class F, class G>
+inline constexpr bool is_pool_or_context<First, F, G> = std::is_base_of_v<pool, std::remove_cvref_t<First>> ||
+                                                        std::is_same_v<context, std::remove_cvref_t<First>>;
+
 /// join(f, g), or join(context, f, g).
 template<class... Context>
 struct join_operator {

@@ -12,9 +12,14 @@
 #include <new>
 #include <optional>
 #include <ranges>
+#include <type_traits>
 #include <utility>
 
-namespace rubato::detail {
+namespace rubato {
+
+struct deterministic_t;
+
+namespace detail {
 
 /// The body of a loop that reduces. Each piece has a cell for its partial result. The cells are linked in the
 /// order of the range: the cell of a split-off piece comes right behind that of its origin.
@@ -137,6 +142,12 @@ private:
   }
 };
 
+/// True if init and op have changed places, or a tag is not where it belongs.
+template<class Element, class T, class Op, class Map>
+inline constexpr bool are_swapped =
+    std::is_same_v<T, deterministic_t> || std::is_same_v<Map, deterministic_t> ||
+    (std::is_invocable_v<T&, Element, Element> && !std::is_invocable_v<Op&, T, T>);
+
 /// True if op and map fit a reduction; otherwise an assertion fails with a message.
 template<class R, class T, class Op, class Map>
 [[nodiscard]] consteval bool can_be_reduced() {
@@ -207,4 +218,6 @@ T reduce_tree(pool* p, R& range, T init, Op& op, Map& map) {
   }
 }
 
-} // namespace rubato::detail
+} // namespace detail
+
+} // namespace rubato

@@ -59,11 +59,21 @@ public:
   void watch(pool_core& c) noexcept { report_.watch(c); }
 };
 
+/// Says what to write instead of enqueue(f, arg).
+template<class F>
+consteval void explain_enqueue() {
+  static_assert(always_false<F>,
+                "rubato: enqueue(f) passes no arguments: capture them, enqueue([=] { f(arg); "
+                "}), or use spawn(f, arg).detach(); a priority comes first");
+}
+
 /// True if pool::enqueue() accepts it; otherwise an assertion fails with a message.
 template<class F>
 [[nodiscard]] consteval bool can_be_queued() {
-  static_assert(can_be_kept<F>, "rubato: enqueue(f): f is copied unless it is passed as an rvalue: std::move "
-                                "what cannot be copied");
+  static_assert(!is_named_task<F>, "rubato: enqueue(t): a task with a name is moved: enqueue(std::move(t))");
+  static_assert(can_be_kept<F> || is_named_task<F>,
+                "rubato: enqueue(f): f is copied unless it is passed as an rvalue: std::move what cannot be "
+                "copied");
   constexpr bool called = fits<std::decay_t<F>>;
   if constexpr (can_be_kept<F>) static_assert(called, "rubato: enqueue(f): f must be callable as f()");
   if constexpr (can_be_kept<F> && called)

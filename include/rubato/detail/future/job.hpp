@@ -4,6 +4,7 @@
 #include "rubato/detail/sched/callable.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/priority.hpp"
 
 #include <concepts>
 #include <functional>
@@ -50,9 +51,13 @@ public:
 template<class F, class... Args>
 [[nodiscard]] consteval bool can_be_spawned() {
   constexpr bool kept = can_be_kept<F, Args...>, called = fits<std::decay_t<F>, std::decay_t<Args>...>;
-  static_assert(kept, "rubato: spawn(f, args...): f and the arguments are copied unless they are passed as "
-                      "rvalues: std::move what cannot be copied");
-  if constexpr (kept)
+  constexpr bool late = (std::is_same_v<std::remove_cvref_t<Args>, priority> || ...) && !called;
+  static_assert(!is_named_task<F>, "rubato: spawn(t): a task with a name is moved: spawn(std::move(t))");
+  static_assert(kept || is_named_task<F>,
+                "rubato: spawn(f, args...): f and the arguments are copied unless they are passed as "
+                "rvalues: std::move what cannot be copied");
+  static_assert(!late, "rubato: spawn(priority, f, args...): the priority comes before f");
+  if constexpr (kept && !late)
     static_assert(called, "rubato: spawn(f, args...): f must be callable as f(args...), with copies of the "
                           "arguments as rvalues; std::ref passes a reference on");
   if constexpr (kept && called)

@@ -5,6 +5,7 @@
 // callable: the called function causes no further errors, and returns a `refused`.
 #pragma once
 
+#include "rubato/detail/base/refused.hpp"
 #include "rubato/detail/base/result.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
 
@@ -38,23 +39,6 @@ inline constexpr bool can_be_kept = (std::is_constructible_v<std::decay_t<Fs>, F
 template<class F, class To, class... Args>
 concept gives =
     std::is_invocable_v<F, Args...> && std::is_constructible_v<To, std::invoke_result_t<F, Args...>>;
-
-/// The result of a call that does not compile. It converts to any type, so the compiler reports no further
-/// error.
-struct refused {
-  template<class T>
-  operator T() const;
-  refused get() const;
-  bool await_ready() const;
-  void await_suspend(auto) const;
-  refused await_resume() const;
-};
-/// The same for a call whose result would be a T.
-template<class T>
-struct refused_as : refused {
-  T get() const;
-  T await_resume() const;
-};
 
 /// A callable gets a stop token as its first argument if, and only if, it accepts one there.
 template<class F, class... Args>
@@ -142,6 +126,10 @@ using is_shared_future = is_one<shared_future, A>;
 template<class A>
 using is_task = is_one<rubato::task, A>;
 
+/// True for an argument that is a task with a name, which cannot be copied.
+template<class A>
+inline constexpr bool is_named_task = std::is_lvalue_reference_v<A> && is_task<std::remove_cvref_t<A>>::value;
+
 template<class R>
 struct flattened {
   using type = R;
@@ -215,16 +203,28 @@ template<class F, class... Args>
     return call(me, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
+/// True if a pool is among the arguments of a function object, but not the first, or is passed by its
+/// address.
+template<class First, class... Rest>
+inline constexpr bool has_misplaced_pool =
+    std::is_same_v<std::remove_cv_t<std::remove_pointer_t<std::remove_cvref_t<First>>>, pool> ||
+    (std::is_base_of_v<pool, std::remove_cvref_t<Rest>> || ...);
+
 /// The two forms of a function object: f(args...) on the current pool, and f(pool, args...). Both call
 /// Function::on(), with null for the current pool.
 template<class Function>
 struct pool_forms { // NOLINT(bugprone-crtp-constructor-accessibility): its heirs are aggregates
   template<class First, class... Rest>
   decltype(auto) operator()(First&& first, Rest&&... rest) const {
-    if constexpr (std::derived_from<std::remove_cvref_t<First>, pool>)
+    if constexpr (std::derived_from<std::remove_cvref_t<First>, pool>) {
       return Function::on(&first, std::forward<Rest>(rest)...);
-    else
+    } else if constexpr (has_misplaced_pool<First, Rest...>) {
+      static_assert(!has_misplaced_pool<First, Rest...>,
+                    "rubato: a pool is the first argument of a function, by reference: f(pool, ...)");
+      return refused();
+    } else {
       return Function::on(nullptr, std::forward<First>(first), std::forward<Rest>(rest)...);
+    }
   }
 };
 

@@ -218,8 +218,12 @@ public:
 template<class F>
 [[nodiscard]] consteval bool can_be_child() {
   constexpr bool called = fits<std::decay_t<F>>;
-  static_assert(can_be_kept<F>, "rubato: scope::spawn(f): f is copied unless it is passed as an rvalue: "
-                                "std::move what cannot be copied, such as a task");
+  static_assert(!is_named_task<F>,
+                "rubato: scope::spawn(t): a task with a name is moved: spawn(std::move(t))");
+  static_assert(
+      can_be_kept<F> || is_named_task<F>,
+      "rubato: scope::spawn(f): f is copied unless it is passed as an rvalue: std::move what cannot "
+      "be copied");
   if constexpr (can_be_kept<F>)
     static_assert(called, "rubato: scope::spawn(f): f must be a task, or callable as f()");
   if constexpr (can_be_kept<F> && called)
