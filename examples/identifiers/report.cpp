@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iomanip>
 #include <ostream>
+#include <string>
 
 namespace identifiers {
 namespace {
@@ -14,6 +15,14 @@ constexpr std::size_t problems_printed = 20; // the rest would scroll the table 
 
 double megabytes(const census& result) { return static_cast<double>(result.seen.bytes) / 1e6; }
 double megabytes_per_second(const census& result) { return megabytes(result) / result.seconds; }
+
+/// More than the workers' number is no merit of theirs.
+std::string reason_of(const report& all) {
+  if (all.compared->speedup() <= all.workers) return {};
+  return "             more than " + std::to_string(all.workers) +
+         ", the number of workers: each core has caches of its own, or another program has slowed down the\n"
+         "             counts with one worker; the range shows how quiet the machine was\n";
+}
 
 } // namespace
 
@@ -31,7 +40,8 @@ void print_text(const report& all, std::ostream& out) {
   if (all.compared)
     out << "speed-up     " << all.compared->speedup() << " (" << all.compared->lowest << " to "
         << all.compared->highest << ") over one worker: " << all.compared->seconds << " s, not "
-        << all.compared->one_worker_seconds << " s, with the files in memory\n";
+        << all.compared->one_worker_seconds << " s, with the files in memory\n"
+        << reason_of(all);
   else if (!all.why_not_compared.empty())
     out << "speed-up     not measured: " << all.why_not_compared << '\n';
 
@@ -43,6 +53,9 @@ void print_text(const report& all, std::ostream& out) {
     out << std::setw(12) << i << std::setw(12) << counts.run << std::setw(12) << counts.handed
         << std::setw(12) << counts.taken << '\n';
   }
+  out << "run: the tasks that the worker ran\n"
+         "handed: halves of its work that it gave to another worker that asked for some\n"
+         "taken: halves of work that it took from another worker that did not answer in time\n";
 }
 
 void print_json(const report& all, std::ostream& out) {

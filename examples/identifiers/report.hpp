@@ -25,7 +25,7 @@ struct comparison {
   double seconds = 0;
   double lowest = 0;
   double highest = 0;
-  double speedup() const { return one_worker_seconds / seconds; }
+  [[nodiscard]] double speedup() const { return one_worker_seconds / seconds; }
 };
 
 struct report {

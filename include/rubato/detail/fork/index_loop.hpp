@@ -80,7 +80,10 @@ void call_for_each_index(pool* p, I first, J last, F& f) {
   if constexpr (f_fits)
     for_chunks(p, distance_of(from, bound_as<index>(last)),
                [&f, from](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
-                 for (; lo != hi; ++lo) static_cast<void>(call_and_wait(me, f, advance_by(from, lo)));
+                 // Counts in the index's own type: g++ vectorises no loop whose index is truncated each time.
+                 index const end = advance_by(from, hi);
+                 for (index i = advance_by(from, lo); i != end; i = static_cast<index>(i + 1))
+                   static_cast<void>(call_and_wait(me, f, index(i)));
                });
 }
 
