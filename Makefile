@@ -84,9 +84,12 @@ tidy: ## read all C++ files with clang-tidy
 	@scripts/setup build lint
 	scripts/tidy
 
-install: configure ## build, install under PREFIX=/usr/local
-	cmake --build --preset $(PRESET) --target rubato -j $(JOBS)
-	cmake --install $(build) --prefix $(PREFIX)
+# In a build of its own, for which nothing is needed that only tests and examples use.
+install: ## build, install under PREFIX=/usr/local
+	@scripts/setup library $(filter-out build,$(groups))
+	cmake --preset $(PRESET) -B $(build)-install -DRUBATO_BUILD_TESTS=OFF -DRUBATO_BUILD_EXAMPLES=OFF $(CONFIGURE)
+	cmake --build $(build)-install -j $(JOBS)
+	cmake --install $(build)-install --prefix $(PREFIX)
 
 clean: ## remove everything that was built
 	rm -rf build

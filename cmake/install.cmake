@@ -9,8 +9,20 @@ install(
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/rubato)
-install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb/rubato_gdb.py DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/rubato/gdb)
+# The pages lie to each other as in the sources, so that their links lead on. The headers name them docs/...
+set(rubato_doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/rubato)
+foreach(page LICENSE README.md CHANGELOG.md CONTRIBUTING.md)
+  install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${rubato_doc_dir})
+endforeach()
+install(
+  DIRECTORY ${PROJECT_SOURCE_DIR}/docs
+  DESTINATION ${rubato_doc_dir}
+  FILES_MATCHING
+  PATTERN *.md
+  PATTERN *.svg)
+set(rubato_script_dir ${CMAKE_INSTALL_DATAROOTDIR}/rubato)
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb/rubato_gdb.py DESTINATION ${rubato_script_dir}/gdb)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/check-coroutines DESTINATION ${rubato_script_dir})
 install(
   EXPORT rubatoTargets
   NAMESPACE rubato::
@@ -19,12 +31,14 @@ install(
 configure_package_config_file(
   cmake/rubatoConfig.cmake.in ${PROJECT_BINARY_DIR}/rubatoConfig.cmake
   INSTALL_DESTINATION ${rubato_package_dir}
+  PATH_VARS rubato_script_dir
   NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(
   FILES ${PROJECT_BINARY_DIR}/rubatoConfig.cmake ${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake
+        ${PROJECT_SOURCE_DIR}/cmake/check_coroutines.cmake
   DESTINATION ${rubato_package_dir})
 
 # For builds without CMake. The prefix is known when it is installed; pkg-config's --define-prefix follows a tree that was

@@ -1,4 +1,5 @@
-// Rubato: one thread pool for a whole program. This header includes all public headers.
+// Rubato: one thread pool for a whole program. This header includes all public headers. A page that a header
+// names, such as docs/shutdown.md, is in the sources, and beside an installed library in share/doc/rubato.
 //
 //   #include <rubato/rubato.hpp>
 //

@@ -55,8 +55,8 @@ namespace rubato {
 ///     `await_resume`. Whichever thread that library resumes it on, the task continues on its own pool.
 ///
 /// g++ 12 miscompiles `if (co_await x)`, `while (co_await x)`, and `co_await f([s] {...})` if the capture has
-/// a destructor: name the result, or the lambda, first. docs/gcc12-coroutines.md lists all such forms, and
-/// scripts/check-coroutines finds them.
+/// a destructor: name the result, or the lambda, first. docs/gcc12-coroutines.md lists such forms and tells
+/// how a build finds them.
 ///
 /// If the task is asked to stop, its waits end early: with a value that says so if the result has one
 /// (optional, bool), otherwise by cancelled. A wait of another library ends only by itself.

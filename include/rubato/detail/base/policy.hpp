@@ -1,8 +1,8 @@
 // The policy against which every protocol of the library is written: its atomics, fences and futexes.
 //
 // In production the policy is `std_policy`: the standard library, without overhead. Under the explorer of
-// interleavings (tests/explore) each of these operations is a scheduled step. So a protocol class is a
-// template, `template<class Policy> class basic_x`, and production uses `using x = basic_x<std_policy>`.
+// interleavings (docs/design/explorer.md) each of these operations is a scheduled step. So a protocol class
+// is a template, `template<class Policy> class basic_x`, and production uses `using x = basic_x<std_policy>`.
 #pragma once
 
 #include <atomic>
