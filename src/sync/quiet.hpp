@@ -12,11 +12,7 @@
 //   those that they disarm, by stripes. The asker reads all counts of the disarmed, then all of the
 //   armed. A count of the disarmed that shows the end of a timer makes its beginning visible too, and
 //   that of each timer armed before. So the sums are equal only if no timer was armed between the two
-//   reads. A thread from outside that is about to queue work counts itself as such a timer.
-//
-// Must not occur: work is queued in a pool that has closed. A thread from outside counts itself, then asks
-// whether the pool is closed. The pool says that it is closed, then asks whether it is quiet, and takes that
-// back if it is not. All are seq_cst (Dekker).
+//   reads.
 //
 // Must not occur: a thread sleeps, and all others have gone. It announces itself, reads changed_, asks, and
 // sleeps while changed_ has that value. A thread that ends a run changes the running count, then looks for
@@ -83,10 +79,9 @@ public:
   /// A thread that no other count shows begins to run. release: pairs with holds().
   void began() noexcept { began_.fetch_add(1, std::memory_order_release); }
 
-  /// A timer is running that will make work ready, or a thread from outside is about to queue some. seq_cst:
-  /// pairs with any_armed(), because that thread asks next whether the pool is closed.
+  /// A timer is running that will make work ready. relaxed: by a thread that runs, or before its caller asks.
   void arm(unsigned thread) noexcept {
-    timers_[thread % Stripes].armed.fetch_add(1, std::memory_order_seq_cst);
+    timers_[thread % Stripes].armed.fetch_add(1, std::memory_order_relaxed);
   }
   /// After that work was queued, or the timer was cancelled. seq_cst, as the end of a run: pairs with
   /// announcement, because the caller looks for announcements next, and with any_armed().
@@ -98,8 +93,8 @@ public:
     std::uint64_t left = 0;
     // seq_cst: pairs with disarm(), because what the timer made ready is queued, and its arm() is counted.
     for (timer_counts const& c : timers_) left -= c.disarmed.load(std::memory_order_seq_cst);
-    // seq_cst: pairs with arm(), because the caller may have closed the pool before it asks.
-    for (timer_counts const& c : timers_) left += c.armed.load(std::memory_order_seq_cst);
+    // relaxed: the loads above order these.
+    for (timer_counts const& c : timers_) left += c.armed.load(std::memory_order_relaxed);
     return left != 0;
   }
 

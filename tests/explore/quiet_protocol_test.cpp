@@ -19,17 +19,15 @@ constexpr auto seq_cst = std::memory_order_seq_cst;
 /// What a thread leaves out or swaps.
 enum class mutant {
   none,
-  moves_unseen,    ///< it moves tasks, and says nothing
-  takes_early,     ///< it takes a task, then counts as running
-  disarms_early,   ///< a timer is disarmed, then what it makes ready is queued
-  not_counted,     ///< a run that has begun and ended is not counted
-  asks_early,      ///< a thread asks, then announces that it waits
-  reads_late,      ///< it asks, then reads the number of changes
-  silent_timer,    ///< the last timer tells no thread
-  arms_late,       ///< a timer is disarmed, then the next one is armed
-  timers_first,    ///< a thread asks for the timers before it asks for the runs
-  comes_uncounted, ///< a thread asks whether the pool is closed, then counts as one that queues work
-  asks_unclosed,   ///< the pool asks whether it is quiet, then says that it is closed
+  moves_unseen,  ///< it moves tasks, and says nothing
+  takes_early,   ///< it takes a task, then counts as running
+  disarms_early, ///< a timer is disarmed, then what it makes ready is queued
+  not_counted,   ///< a run that has begun and ended is not counted
+  asks_early,    ///< a thread asks, then announces that it waits
+  reads_late,    ///< it asks, then reads the number of changes
+  silent_timer,  ///< the last timer tells no thread
+  arms_late,     ///< a timer is disarmed, then the next one is armed
+  timers_first,  ///< a thread asks for the timers before it asks for the runs
 };
 
 struct pool {
@@ -209,42 +207,6 @@ void timers_in_turn(execution& e) {
   });
 }
 
-/// A thread from outside queues a task, or is refused, while the pool closes.
-template<mutant Mutant = mutant::none>
-void arrival_at_the_end(execution& e) {
-  struct state : pool {
-    policy::atomic<bool> closed{false};
-    /// As lifecycle::close_pool() does.
-    bool close() {
-      if (Mutant == mutant::asks_unclosed && !holds()) return false;
-      closed.store(true, seq_cst);
-      if (Mutant == mutant::asks_unclosed || holds()) return true;
-      closed.store(false, seq_cst);
-      return false;
-    }
-  };
-  auto const p = std::make_shared<state>();
-  e.thread([p] {
-    bool is_open = Mutant == mutant::comes_uncounted && !p->closed.load(seq_cst);
-    p->idle.arm(0);
-    if (Mutant != mutant::comes_uncounted) is_open = !p->closed.load(seq_cst);
-    if (is_open) p->first.fetch_add(1, seq_cst);
-    p->idle.disarm(0);
-    p->tell_of_timer();
-    if (is_open) p->template run<mutant::none>(p->first, 0); // by the worker that the task has woken
-  });
-  e.thread([p] {
-    quiet::announcement const announced(p->idle);
-    for (;;) {
-      std::uint32_t const changes = p->idle.changes();
-      if (p->close()) break;
-      p->idle.sleep(changes);
-    }
-    EXPLORE_ASSERT(p->first.load(seq_cst) == 0 && p->running.load(seq_cst) == 0);
-  });
-  e.finally([p] { EXPLORE_ASSERT(p->first.load() == 0); });
-}
-
 /// A thread waits for something else that changes, as for the last owned task.
 void waiting_for_a_change(execution& e) {
   struct state : pool {
@@ -265,26 +227,20 @@ void waiting_for_a_change(execution& e) {
   });
 }
 
-explore::tests const all{running<>,
-                         moving<>,
-                         timer<>,
-                         regression_timer_of_a_run<>,
-                         cancelled_timer<>,
-                         two_cancelled_timers,
-                         timers_in_turn<>,
-                         arrival_at_the_end<>,
-                         waiting_for_a_change};
+explore::tests const all{running<>,         moving<>,
+                         timer<>,           regression_timer_of_a_run<>,
+                         cancelled_timer<>, two_cancelled_timers,
+                         timers_in_turn<>,  waiting_for_a_change};
 
 TEST(quiet_protocol, answers_after_everything_has_run_and_wakes) {
   explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
 }
 TEST(quiet_protocol, needs_every_step) {
-  explore::expect_all_fail(
-      {moving<mutant::moves_unseen>, running<mutant::takes_early>, timer<mutant::disarms_early>,
-       running<mutant::not_counted>, running<mutant::asks_early>, running<mutant::reads_late>,
-       cancelled_timer<mutant::silent_timer>, timers_in_turn<mutant::arms_late>,
-       regression_timer_of_a_run<mutant::timers_first>, arrival_at_the_end<mutant::comes_uncounted>,
-       arrival_at_the_end<mutant::asks_unclosed>});
+  explore::expect_all_fail({moving<mutant::moves_unseen>, running<mutant::takes_early>,
+                            timer<mutant::disarms_early>, running<mutant::not_counted>,
+                            running<mutant::asks_early>, running<mutant::reads_late>,
+                            cancelled_timer<mutant::silent_timer>, timers_in_turn<mutant::arms_late>,
+                            regression_timer_of_a_run<mutant::timers_first>});
 }
 TEST(quiet_protocol, needs_every_order) {
   explore::expect_every_weakening_fails(

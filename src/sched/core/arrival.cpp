@@ -37,11 +37,11 @@ bool arrival::enter(arriving what) noexcept {
   auto const is_refused = [&] {
     return what == arriving::begun ? life.is_discarding() || life.stays_closed() : life.refuses_work();
   };
-  // Before it is counted: callers that are refused again and again must not keep a shutdown waiting.
+  // Before it is announced: callers that are refused again and again must not keep a shutdown waiting.
   if (is_refused() || (what == arriving::unlimited && !capacity_of(*core_).admit())) return false;
   if (current->core == core_) return true; // in a task of the pool, which does not close meanwhile
-  quiescence_of(*core_).armed();
-  is_counted_ = true;
+  begin_arrival(*core_);
+  is_announced_ = true;
   // Pairs with close_pool(): the caller sees that the pool is closed, or the pool that work arrives.
   if (!is_refused()) return true;
   leave();
@@ -50,9 +50,13 @@ bool arrival::enter(arriving what) noexcept {
 
 void arrival::leave() noexcept {
   if (std::exchange(holds_capacity_, false)) capacity_of(*core_).release();
-  if (!std::exchange(is_counted_, false)) return;
-  hazard_guard const here(*core_); // it is alive as long as it counts the arrival
-  quiescence_of(*core_).disarmed();
+  if (!std::exchange(is_announced_, false)) return;
+  hazard_guard const here(*core_); // before the end: the pool may close, and go, from then on
+  end_arrival();
+  // Pairs with request_shutdown() and close_pool(): the pool sees the end of the arrival, or is told here.
+  if (!life_of(*core_).has_begun_to_end()) return;
+  quiescence_of(*core_).wake_all(); // of a shutdown that waits for this arrival
+  quiescence_of(*core_).tell_waiters();
 }
 
 } // namespace rubato::detail

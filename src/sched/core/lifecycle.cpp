@@ -7,6 +7,7 @@
 #include "sched/monitor/monitor.hpp"
 #include "sched/monitor/shutdown_report.hpp"
 #include "sched/monitor/timers.hpp"
+#include "sched/process/hazard_guard.hpp"
 #include "sched/process/outside_waiters.hpp"
 #include "sched/process/pool_registry.hpp"
 #include "sched/worker/park.hpp"
@@ -291,12 +292,13 @@ void lifecycle::end_if_quiet() noexcept {
 
 /// Under mutex_, when the pool was quiescent: closes all seats, ends all threads. False: work has arrived.
 bool lifecycle::close_pool() noexcept {
-  // Pairs with `arrival`: its thread is counted before it asks whether the pool is closed. So it sees that,
-  // or this thread finds the pool busy, and that one tells it when it has queued its work.
+  // Pairs with `arrival`: its thread is announced before it asks whether the pool is closed. So it sees that,
+  // or this thread sees the arrival, and is told when the work is queued.
   {
     lock_guard const deciding(deciding_);
     closed_.set(true);
-    if (!core_.quiescence.now() || core_.owned.count() != 0 || core_.routines.any()) {
+    std_policy::heavy_barrier();
+    if (any_arrival(core_) || !core_.quiescence.now() || core_.owned.count() != 0 || core_.routines.any()) {
       closed_.set(false);
       return false;
     }
@@ -307,6 +309,16 @@ bool lifecycle::close_pool() noexcept {
   core_.quiescence.wake_all();
   core_.capacity.wake_all(); // callers that were refused meanwhile have passed no capacity on
   return true;
+}
+
+/// Under mutex_, which it unlocks, because a task that was queued at the last moment may take it. False: work
+/// has arrived.
+bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life) noexcept {
+  bool const closed = closed_.peek() || close_pool();
+  life.unlock();
+  // Pairs with the end of an arrival: ending_ was written before the barrier in close_pool().
+  if (!closed) core_.quiescence.await([this] { return !any_arrival(core_); });
+  return closed;
 }
 
 bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock::time_point discard_at) {
@@ -334,8 +346,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow))) continue;
     life.lock();
     if (restarted()) return drained;
-    if (!closed_.peek() && !close_pool()) continue;
-    life.unlock(); // a task that was queued at the last moment may take it
+    if (!close_or_await_arrivals(life)) continue;
     bool const all_joined = core_.threads.join_all();
     life.lock();
     if (!all_joined || !closed_.peek()) { // resize()

@@ -51,6 +51,7 @@ class lifecycle {
   void wake_waiters() noexcept;
   void wake_guests() noexcept;
   [[nodiscard]] bool close_pool() noexcept;
+  [[nodiscard]] bool close_or_await_arrivals(std::unique_lock<mutex>& life) noexcept;
   void ask_owned_tasks() noexcept;
   [[nodiscard]] bool drop_stuck() noexcept;
   void refuse_members(bool destroying) const;

@@ -63,7 +63,7 @@ public:
     }
   }
 
-  // Timers, and threads from outside that are about to queue work: see `arrival`
+  // Timers
   /// A timer is running whose end makes work ready; until disarmed() the pool is not idle.
   void armed() noexcept { state_.arm(thread_number()); }
   /// After the work that the timer's end made ready was queued. By a thread of the pool, or the one that

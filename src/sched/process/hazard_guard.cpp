@@ -1,10 +1,13 @@
 #include "sched/process/hazard_guard.hpp"
 
 #include "os/die.hpp"
+#include "os/membarrier.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
+#include "sync/arrivals.hpp"
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -16,6 +19,7 @@ struct hazard_record : list_node<hazard_record> {
   static constexpr unsigned deepest = 6;
   std::array<published<pool_core const*>, deepest> guarded{};
   unsigned depth = 0;
+  basic_arrivals<std_policy> arrivals;
   bool listed = false;
   bool ending =
       false; ///< past the end of its thread's thread-local objects: it is listed for each guard alone
@@ -45,17 +49,31 @@ struct at_end_of_thread {
 };
 thread_local at_end_of_thread const here;
 
-void list(hazard_record& record) noexcept {
-  if (!record.ending) here.arm();
+void list_mine() noexcept {
+  if (mine.listed) return;
+  if (!mine.ending) here.arm();
   lock_guard const guard(list_mutex);
-  records.push_front(record);
-  record.listed = true;
+  records.push_front(mine);
+  mine.listed = true;
+}
+
+void unlist_mine_at_end() noexcept {
+  if (mine.ending && mine.depth == 0 && mine.arrivals.is_empty()) unlist(mine);
+}
+
+/// Does it hold for the record of any thread?
+template<class Predicate>
+bool any_record(Predicate holds) noexcept {
+  lock_guard const guard(list_mutex);
+  hazard_record* record = records.front();
+  while (record != nullptr && !holds(*record)) record = records.after(*record);
+  return record != nullptr;
 }
 
 } // namespace
 
 hazard_guard::hazard_guard(pool_core const& core) noexcept {
-  if (!mine.listed) list(mine);
+  list_mine();
   if (mine.depth == hazard_record::deepest) os::die("too many pools end within each other");
   // A thread that waits for this guard has seen something that this thread does under it, and so sees this.
   mine.guarded[mine.depth++].publish(&core);
@@ -63,18 +81,27 @@ hazard_guard::hazard_guard(pool_core const& core) noexcept {
 
 hazard_guard::~hazard_guard() {
   mine.guarded[--mine.depth].publish(nullptr); // after the last touch of the pool, which may be freed now
-  if (mine.ending && mine.depth == 0) unlist(mine);
+  unlist_mine_at_end();
 }
 
 void await_hazards(pool_core const& core) noexcept {
-  auto const is_guarded = [&core] {
-    lock_guard const guard(list_mutex);
-    for (hazard_record* record = records.front(); record != nullptr; record = records.after(*record))
-      for (auto const& where : record->guarded)
-        if (where.get() == &core) return true;
-    return false;
+  auto const guards = [&core](hazard_record const& r) {
+    return std::any_of(r.guarded.begin(), r.guarded.end(), [&](auto const& g) { return g.get() == &core; });
   };
-  while (is_guarded()) std::this_thread::yield(); // for an instant: nothing under a guard waits
+  while (any_record(guards)) std::this_thread::yield(); // for an instant: nothing under a guard waits
+}
+
+void begin_arrival(pool_core const& core) noexcept {
+  list_mine();
+  if (mine.arrivals.is_full()) os::die("copies of callables queue too many others within each other");
+  mine.arrivals.begin(&core, os::membarrier_available());
+}
+void end_arrival() noexcept {
+  mine.arrivals.end(os::membarrier_available());
+  unlist_mine_at_end();
+}
+bool any_arrival(pool_core const& core) noexcept {
+  return any_record([&core](hazard_record const& r) { return r.arrivals.is_at(&core); });
 }
 
 void lock_hazards() noexcept RUBATO_NOT_ANALYSED { list_mutex.lock(); }

@@ -33,6 +33,14 @@ public:
 /// Waits until no thread guards the pool any more.
 void await_hazards(pool_core const& core) noexcept;
 
+// For the arrivals of threads from outside: src/sync/arrivals.hpp
+/// The caller is about to queue work in that pool, and asks next whether the pool is closed.
+void begin_arrival(pool_core const& core) noexcept;
+/// The work is queued. Under a hazard guard the caller asks next whether the pool ends.
+void end_arrival() noexcept;
+/// By the closer, after its store and heavy_barrier(): does a thread arrive at the pool?
+[[nodiscard]] bool any_arrival(pool_core const& core) noexcept;
+
 // Around fork(): the child has none of the other threads.
 void lock_hazards() noexcept;
 void unlock_hazards() noexcept;

@@ -18,7 +18,7 @@ enum class arriving : unsigned char {
 /// work is run. A closed pool refuses the work. Made before anything of the caller's is moved.
 class arrival {
   pool_core* core_;
-  bool is_counted_ = false; // by a thread that the pool does not count as running
+  bool is_announced_ = false; // by a thread that the pool does not count as running
   bool holds_capacity_ = false;
 
   [[nodiscard]] bool enter(arriving what) noexcept;
@@ -33,7 +33,7 @@ public:
   arrival(arrival const&) = delete;
   arrival& operator=(arrival const&) = delete;
   ~arrival() {
-    if (is_counted_ || holds_capacity_) leave();
+    if (is_announced_ || holds_capacity_) leave();
   }
 
   [[nodiscard]] bool is_refused() const noexcept { return core_ == nullptr; }
