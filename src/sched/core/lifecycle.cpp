@@ -272,7 +272,8 @@ void lifecycle::ask_owned_tasks() noexcept {
 /// finds the pool quiescent.
 bool lifecycle::drop_stuck() noexcept {
   ask_owned_tasks();
-  if (!core_.quiescence.now()) return false;
+  // The arrivals first: a task of a strand is not stuck if the one before it is on its way into the pool.
+  if (any_arrival(core_) || !core_.quiescence.now()) return false;
   bool const routines = core_.routines.drop();
   return core_.owned.drop_stuck() || routines;
 }
