@@ -40,7 +40,7 @@ bool arrival::enter(arriving what) noexcept {
   // Before it is announced: callers that are refused again and again must not keep a shutdown waiting.
   if (is_refused() || (what == arriving::unlimited && !capacity_of(*core_).admit())) return false;
   if (current->core == core_) return true; // in a task of the pool, which does not close meanwhile
-  begin_arrival(*core_);
+  own_hazards.begin_arrival(*core_);
   is_announced_ = true;
   // Pairs with close_pool(): the caller sees that the pool is closed, or the pool that work arrives.
   if (!is_refused()) return true;
@@ -52,7 +52,7 @@ void arrival::leave() noexcept {
   if (std::exchange(holds_capacity_, false)) capacity_of(*core_).release();
   if (!std::exchange(is_announced_, false)) return;
   hazard_guard const here(*core_); // before the end: the pool may close, and go, from then on
-  end_arrival();
+  own_hazards.end_arrival();
   // Pairs with request_shutdown() and close_pool(): the pool sees the end of the arrival, or is told here.
   if (!life_of(*core_).has_begun_to_end()) return;
   quiescence_of(*core_).wake_all(); // of a shutdown that waits for this arrival

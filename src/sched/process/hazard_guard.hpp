@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rubato/detail/sched/thread_context.hpp"
+#include "sched/process/hazard_record.hpp"
 
 #include <optional>
 
@@ -13,10 +14,10 @@ namespace rubato::detail {
 class hazard_guard {
 public:
   /// The pool must exist: it waits for something that the caller has not done yet. Else: guard_if_there().
-  explicit hazard_guard(pool_core const& core) noexcept;
+  explicit hazard_guard(pool_core const& core) noexcept { own_hazards.guard(core); }
   hazard_guard(hazard_guard const&) = delete;
   hazard_guard& operator=(hazard_guard const&) = delete;
-  ~hazard_guard();
+  ~hazard_guard() { own_hazards.unguard(); }
 };
 
 /// For a thread of that pool or another: the pool does not end before its own threads.
@@ -33,12 +34,8 @@ public:
 /// Waits until no thread guards the pool any more.
 void await_hazards(pool_core const& core) noexcept;
 
-// For the arrivals of threads from outside: src/sync/arrivals.hpp
-/// The caller is about to queue work in that pool, and asks next whether the pool is closed.
-void begin_arrival(pool_core const& core) noexcept;
-/// The work is queued. Under a hazard guard the caller asks next whether the pool ends.
-void end_arrival() noexcept;
-/// By the closer, after its store and heavy_barrier(): does a thread arrive at the pool?
+/// By the closer, after its store and heavy_barrier(): is a thread about to queue work in the pool? See
+/// sync/arrivals.hpp.
 [[nodiscard]] bool any_arrival(pool_core const& core) noexcept;
 
 // Around fork(): the child has none of the other threads.
