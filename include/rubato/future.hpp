@@ -88,9 +88,9 @@ public:
 };
 
 /// The result of work that may not have ended yet. Movable. One thread at a time may use a future; different
-/// futures are independent. get(), then(), share(), detach() and
-/// stop_with() leave it invalid. On an invalid future, every
-/// member except valid(), ready(), swap(), assignment and destruction throws std::future_error(no_state).
+/// futures are independent. get(), then(), share(), detach() and stop_with() leave it invalid. On an invalid
+/// future, every member except valid(), ready(), swap(), assignment and destruction throws
+/// std::future_error(no_state).
 ///
 /// A dropped future asks its work to stop, and work that has not begun never begins; detach() avoids that. If
 /// the work fails nevertheless, or has failed, other than by `cancelled`, the exception goes to

@@ -75,7 +75,7 @@ struct stall_report {
 ///
 /// No option says how the threads are scheduled. Like a std::thread each thread of the pool starts with the
 /// signal mask, the scheduling class and the nice value of the thread that started the pool: that made it,
-/// used it first, or gave it workers again after a shutdown. Where the kernel does not permit that class or
+/// used it first, or gave it workers when it had none. Where the kernel does not permit that class or
 /// nice value, the thread has those of the thread that makes it, which may be any thread of the program.
 /// on_start() may change them.
 class pool_options {

@@ -64,7 +64,7 @@ public:
   /// exception is the scope's, and is in the future as well; it never goes to on_unhandled. future::cancel(),
   /// and dropping the future, stop this child alone: then its `cancelled` is no failure, and the scope was
   /// not cut. In a stopped scope the child does not begin, and its future throws `cancelled`. The future may
-  /// outlive the scope. Throws std::bad_alloc.
+  /// outlive the scope. What then() or when_all() makes of it is work of its own. Throws std::bad_alloc.
   template<class F, class... Args>
   auto async(F&& f, Args&&... args) {
     return add_child_with_future(core_, priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
@@ -153,7 +153,7 @@ struct with_async_scope_fn : pool_forms<with_async_scope_fn> {
   /// co_await with_async_scope(f, args...): calls f(scope&, args...), with a stop token first if f accepts
   /// one. f returns a task. Awaits that task and then all tasks of the scope, and yields f's result.
   /// Exceptions as in with_scope(). It blocks no worker. f and the arguments are decay-copied and live until
-  /// the end. If a pool is given, the scope's tasks run there; f runs where it is awaited.
+  /// the end. If a pool is given that is not closed, the scope's tasks run there; f runs where it is awaited.
   template<class F, class... Args>
   static auto on(pool* where, F&& f, Args&&... args);
 };

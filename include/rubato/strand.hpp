@@ -35,8 +35,8 @@ namespace rubato {
 /// Thread-safe. Named after the strands of Asio. A strand uses no thread and no lock, and adding a task takes
 /// amortised O(1). It may be destroyed at any time, and its tasks still run; the pool must outlive it. It
 /// keeps the result of its newest task until the next one is added, unless the result was fetched. If the
-/// pool's end destroys a task unfinished, it destroys all later tasks too. In the child after fork() the
-/// futures of unfinished tasks throw broken_promise, and the strand can be used again.
+/// pool's end destroys a task unfinished, it destroys the tasks behind it too. Afterwards, and in the child
+/// after fork(), where the futures of unfinished tasks throw broken_promise, the strand can be used again.
 class strand {
   detail::strand_queue tasks_;
 

@@ -99,7 +99,7 @@ void future_state::give_up() noexcept {
 
 void future_state::drop() noexcept {
   was_cut = !is_promised(); // that is broken by the program itself
-  fail(broken_promise());
+  fail(is_child ? cancelled_error() : broken_promise());
   complete();
 }
 

@@ -387,6 +387,12 @@ void wait(scope_core& s) {
 
 } // namespace
 
+pool_core& core_for_children(pool* wanted, coroutine_task& opener) {
+  if (wanted != nullptr)
+    if (pool_core& core = *core_of(*wanted); !core.life.is_closed()) return core;
+  return *opener.home();
+}
+
 void wait_until_ended(scope_core& s) noexcept {
   for (;;) {
     try {

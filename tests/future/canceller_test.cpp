@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -175,6 +176,26 @@ TEST_P(cancellers, stop_with_while_the_work_ends) {
     EXPECT_TRUE(end == outcome::cancelled || end == outcome::value);
     other.wait();
   }
+}
+
+/// The token's stop runs a callback of the program, which waits for a lock that the setter holds.
+TEST_P(cancellers, regression_a_result_that_is_set_under_a_lock_waits_for_no_callback) {
+  std::mutex m;
+  std::stop_source source;
+  std::atomic<bool> called = false;
+  rubato::promise<int> p;
+  std::stop_callback const locks(p.token(), [&] {
+    called = true;
+    std::lock_guard const guard(m);
+  });
+  auto f = p.get_future().stop_with(source.get_token());
+  std::unique_lock lock(m);
+  std::thread stopper([&source] { source.request_stop(); });
+  while (!called) std::this_thread::yield();
+  p.set_value(1);
+  lock.unlock();
+  stopper.join();
+  EXPECT_EQ(f.get(), 1);
 }
 
 } // namespace

@@ -305,4 +305,22 @@ TEST_P(strand_misuse, is_no_wait_for_another_strand_or_for_the_winner_of_a_race)
   EXPECT_TRUE(both.ready());
 }
 
+TEST(strand, regression_works_again_after_a_drain_has_destroyed_a_task) {
+  rubato::pool mine(1U);
+  rubato::strand in_turn(mine);
+  rubato::event never;
+  auto const waits = [&never]() -> rubato::task<int> {
+    co_await never.wait();
+    co_return 1;
+  };
+  auto stuck = in_turn.spawn(waits);
+  auto behind = in_turn.spawn([] { return 2; });
+  mine.shutdown();
+  EXPECT_EQ(outcome_of_get(stuck), outcome::broken);
+  EXPECT_EQ(outcome_of_get(behind), outcome::broken);
+  mine.resize(1);
+  EXPECT_EQ(in_turn.spawn([] { return 3; }).get(), 3);
+  EXPECT_EQ(in_turn.spawn([] { return 4; }).get(), 4);
+}
+
 } // namespace

@@ -364,4 +364,27 @@ TEST_P(children_with_futures_on_workers, of_a_discarded_group_end) {
   EXPECT_EQ(outcome_of_get(all[0]), outcome::cancelled);
 }
 
+TEST_P(children_with_futures_on_workers, regression_of_a_pool_that_discards_end_as_cancelled) {
+  rubato::pool mine(GetParam());
+  auto const in_discarding_pool = [&mine] {
+    rubato::with_scope(mine, [&mine](rubato::scope& s) {
+      mine.request_shutdown(rubato::discard);
+      EXPECT_EQ(s.async([] { return 1; }).get(), 1);
+    });
+    return 0;
+  };
+  EXPECT_EQ(outcome_of(in_discarding_pool), outcome::cancelled);
+}
+
+TEST_P(children_with_futures_on_workers, regression_of_a_coroutine_in_a_closed_pool_run) {
+  rubato::pool closed(1U);
+  closed.shutdown();
+  auto const body = [](rubato::scope& s) -> rubato::task<int> {
+    auto child = s.async([] { return 1; });
+    co_await s.join();
+    co_return co_await std::move(child);
+  };
+  EXPECT_EQ(pool.block_on(rubato::with_async_scope(closed, body)), 1);
+}
+
 } // namespace

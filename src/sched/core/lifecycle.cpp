@@ -103,6 +103,7 @@ unsigned lifecycle::resize(unsigned workers) {
     lock_guard const stop(stop_mutex_);
     stop_.swap(fresh);
   }
+  if (restarts) core_.quiescence.wake_all(); // a shutdown that waits returns
   if (workers >= before) {
     open_seats(workers);
   } else {
@@ -314,12 +315,18 @@ bool lifecycle::close_pool() noexcept {
 
 /// Under mutex_, which it unlocks, because a task that was queued at the last moment may take it. False: work
 /// has arrived.
-bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life) noexcept {
+bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life,
+                                        std::chrono::steady_clock::time_point& discard_at,
+                                        shutdown_report& slow) {
   bool const closed = closed_.peek() || close_pool();
   life.unlock();
-  // Pairs with the end of an arrival: ending_ was written before the barrier in close_pool().
-  if (!closed) core_.quiescence.await([this] { return !any_arrival(core_); });
-  return closed;
+  if (closed) return true;
+  // Pairs with the end of an arrival: ending_ was written before the barrier in close_pool(). An arrival that
+  // ends when the pool does not end any more tells no thread.
+  core_.quiescence.await([this] { return !has_begun_to_end() || !any_arrival(core_); },
+                         std::min(discard_at, slow.due()));
+  report_or_discard(discard_at, slow);
+  return false;
 }
 
 bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock::time_point discard_at) {
@@ -347,7 +354,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow))) continue;
     life.lock();
     if (restarted()) return drained;
-    if (!close_or_await_arrivals(life)) continue;
+    if (!close_or_await_arrivals(life, discard_at, slow)) continue;
     bool const all_joined = core_.threads.join_all();
     life.lock();
     if (!all_joined || !closed_.peek()) { // resize()
@@ -371,9 +378,10 @@ bool lifecycle::drop_rest(std::unique_lock<mutex>& life, std::chrono::steady_clo
   return core_.owned.drop_stuck() || await_owned_tasks(discard_at, slow);
 }
 
-/// A member would wait for itself.
+/// A member would wait for itself, and so would a thread that is about to queue work, in the copy of a
+/// callable.
 void lifecycle::refuse_members(bool destroying) const {
-  if (!is_member(core_)) return;
+  if (!is_member(core_) && !own_hazards.arrivals.is_at(&core_)) return;
   if (destroying)
     os::die("a pool was destroyed by one of its own tasks, which would wait for itself; call "
             "request_shutdown() there and destroy the pool elsewhere");
@@ -386,6 +394,13 @@ void lifecycle::refuse_members(bool destroying) const {
 void lifecycle::begin_discard(std::chrono::steady_clock::time_point& discard_at) {
   discard_at = std::chrono::steady_clock::time_point::max();
   request_shutdown(ending::discard);
+}
+
+/// After a wait that was limited by both.
+void lifecycle::report_or_discard(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
+  auto const now = std::chrono::steady_clock::now();
+  if (now >= slow.due()) slow.print();
+  if (now >= discard_at) begin_discard(discard_at);
 }
 
 /// Waits until the pool is quiescent or closed. Begins to discard at `discard_at`, if work is left.
@@ -412,9 +427,7 @@ bool lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard
                !core_.idle_threads.no_thread_runs() || core_.queues.any_queued();
       },
       std::min(discard_at, slow.due()));
-  auto const now = std::chrono::steady_clock::now();
-  if (now >= slow.due()) slow.print();
-  if (now >= discard_at) begin_discard(discard_at);
+  report_or_discard(discard_at, slow);
   return true;
 }
 

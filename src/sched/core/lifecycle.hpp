@@ -51,7 +51,10 @@ class lifecycle {
   void wake_waiters() noexcept;
   void wake_guests() noexcept;
   [[nodiscard]] bool close_pool() noexcept;
-  [[nodiscard]] bool close_or_await_arrivals(std::unique_lock<mutex>& life) noexcept;
+  [[nodiscard]] bool close_or_await_arrivals(std::unique_lock<mutex>& life,
+                                             std::chrono::steady_clock::time_point& discard_at,
+                                             shutdown_report& slow);
+  void report_or_discard(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow);
   void ask_owned_tasks() noexcept;
   [[nodiscard]] bool drop_stuck() noexcept;
   void refuse_members(bool destroying) const;

@@ -54,6 +54,8 @@ class strand_queue {
     state_ref before(last_.put(&made));
     if (before && before->home() != &core && was_lost_in_fork(*before.get()))
       static_cast<void>(before.let_go());
+    // A pool's end has destroyed it: what was behind it then has ended too, but not the strand.
+    if (before && before->done() && before->broken_off) before = state_ref();
     made.attach(std::move(before));
   }
 

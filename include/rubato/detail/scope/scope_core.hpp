@@ -252,6 +252,9 @@ public:
       , f_(std::forward<G>(g)) {}
 };
 
+/// The pool for the children of a scope that this coroutine opens: the one that was asked for, but its own if
+/// that one is closed, where no thread would run them.
+[[nodiscard]] pool_core& core_for_children(pool* wanted, coroutine_task& opener);
 /// Waits on the calling thread as a thread of the scope's pool, then throws as scope_core::rethrow().
 void wait_in_scope(scope_core& s);
 /// The same, but throws nothing and cannot fail.

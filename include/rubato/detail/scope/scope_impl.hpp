@@ -48,7 +48,7 @@ struct scope_access {
   template<class F, class... Args>
   static rubato::task<result_t<F, Args...>> run_async(pool* where, F f, Args... args) {
     coroutine_task& self = *this_trampoline().running;
-    scope s(where != nullptr ? *core_of(*where) : *self.home(), self);
+    scope s(core_for_children(where, self), self);
     scope_core& core = s.core_;
     stop_scope& around = self.scope();
     scope_stopper const stopper(core, around);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/race_wait.hpp"
 #include "rubato/detail/coro/waiter.hpp"
 #include "rubato/detail/time/sleep_awaiter.hpp"
@@ -41,12 +42,15 @@ class [[nodiscard("a tick is waited for only when it is awaited: co_await it")]]
   tick_schedule* ticks_;
   pool_core* counted_ = nullptr; ///< the pool that counts this timer as armed
   bool is_raced_ = false;
-  bool is_lost_ = false; ///< taken out by the firer, which found the race decided; under the shard's lock
+  /// Taken out by the firer, which found the race decided. The threads that remove the timer, of which the
+  /// stop's and the coroutine's may be two, look with an exchange: it overwrites no mark of the firer.
+  relaxed<bool> is_lost_;
 
   [[nodiscard]] bool claim() noexcept override {
     race_entry const own = entry();
-    is_lost_ = own.race != nullptr && !own.race->claim(own.index);
-    return !is_lost_;
+    bool const is_lost = own.race != nullptr && !own.race->claim(own.index);
+    if (is_lost) is_lost_.set(true);
+    return !is_lost;
   }
   void fire() noexcept override {
     count_fired(*counted_);
@@ -71,7 +75,7 @@ class [[nodiscard("a tick is waited for only when it is awaited: co_await it")]]
     arm(*this);
     return true;
   }
-  [[nodiscard]] bool remove() noexcept override { return disarm(*this) || std::exchange(is_lost_, false); }
+  [[nodiscard]] bool remove() noexcept override { return disarm(*this) || is_lost_.exchange(false); }
   /// The coroutine runs again. Afterwards no firer is in claim().
   void settle() noexcept {
     retire();
