@@ -186,7 +186,7 @@ TEST_P(cancellers, regression_a_result_that_is_set_under_a_lock_waits_for_no_cal
   rubato::promise<int> p;
   std::stop_callback const locks(p.token(), [&] {
     called = true;
-    std::lock_guard const guard(m);
+    std::lock_guard const waits(m);
   });
   auto f = p.get_future().stop_with(source.get_token());
   std::unique_lock lock(m);

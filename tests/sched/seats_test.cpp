@@ -6,9 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <dlfcn.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cstddef>
@@ -247,8 +246,10 @@ TEST(seats, regression_a_pool_that_ends_waits_for_a_spare_that_is_being_made) {
 
 } // namespace
 
-/// Takes the library's call, by which a thread that needs a spare finds out how it is itself scheduled.
-extern "C" int sched_getscheduler(pid_t thread) noexcept {
+/// Takes the library's call, with which the making of a thread begins.
+extern "C" int pthread_attr_init(pthread_attr_t* attributes) noexcept {
   if (before_a_thread_is_made) std::exchange(before_a_thread_is_made, nullptr)();
-  return static_cast<int>(::syscall(SYS_sched_getscheduler, thread));
+  static auto const made =
+      reinterpret_cast<int (*)(pthread_attr_t*)>(::dlsym(RTLD_NEXT, "pthread_attr_init"));
+  return made(attributes);
 }

@@ -321,11 +321,12 @@ bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life,
   bool const closed = closed_.peek() || close_pool();
   life.unlock();
   if (closed) return true;
+  if (!any_arrival(core_)) return false;
   // Pairs with the end of an arrival: ending_ was written before the barrier in close_pool(). An arrival that
   // ends when the pool does not end any more tells no thread.
   core_.quiescence.await([this] { return !has_begun_to_end() || !any_arrival(core_); },
                          std::min(discard_at, slow.due()));
-  report_or_discard(discard_at, slow);
+  if (any_arrival(core_)) report_or_discard(discard_at, slow);
   return false;
 }
 
