@@ -22,7 +22,8 @@ public:
   byte_queue() noexcept = default;
   byte_queue(byte_queue&& other) noexcept { swap(other); }
   byte_queue& operator=(byte_queue&& other) noexcept {
-    byte_queue(std::move(other)).swap(*this);
+    byte_queue moved(std::move(other));
+    moved.swap(*this);
     return *this;
   }
   ~byte_queue() = default;
