@@ -3,6 +3,7 @@
 #include "options.hpp"
 #include "report.hpp"
 #include "shared/system.hpp"
+#include "shared/workers.hpp"
 
 #include <rubato/pool.hpp>
 
@@ -68,7 +69,7 @@ void compare(rubato::pool& pool, const options& asked, report& all) {
 
 exit_status run(const options& asked) {
   example::raise_open_file_limit();
-  rubato::pool pool(rubato::pool_options().workers(asked.workers).name("identifiers"));
+  rubato::pool pool(example::with_workers(asked.workers).name("identifiers"));
   report all;
   all.paths = asked.paths;
   all.workers = asked.workers;

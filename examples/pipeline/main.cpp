@@ -4,6 +4,7 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "shared/path.hpp"
+#include "shared/workers.hpp"
 #include "stages.hpp"
 
 #include <rubato/pool.hpp>
@@ -45,7 +46,7 @@ void print_summary(const catalogue& all, double seconds) {
 
 int run(const options& asked) {
   const interrupts caught;
-  rubato::pool pool(rubato::pool_options().workers(asked.workers).name("pipeline"));
+  rubato::pool pool(example::with_workers(asked.workers).name("pipeline"));
   const auto begin = std::chrono::steady_clock::now();
   catalogue all;
   {

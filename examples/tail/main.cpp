@@ -6,6 +6,7 @@
 #include "options.hpp"
 #include "replicas.hpp"
 #include "report.hpp"
+#include "shared/workers.hpp"
 #include "work.hpp"
 
 #include <rubato/pool.hpp>
@@ -34,7 +35,7 @@ std::unique_ptr<tail::target> make_target(const tail::options& asked) {
 
 void run(const tail::options& asked) {
   const std::unique_ptr<tail::target> called = make_target(asked);
-  rubato::pool pool(rubato::pool_options().workers(asked.workers).name("tail")); // its end waits for losers
+  rubato::pool pool(example::with_workers(asked.workers).name("tail")); // its end waits for losers
   const auto results = tail::measure(pool, *called, asked.strategies, asked.when);
   std::printf("%s\n%s", tail::table(results).c_str(), tail::histogram(results).c_str());
   write(asked.csv, tail::csv(results));

@@ -18,7 +18,7 @@
 namespace rubato::detail {
 
 /// Of one thread. Other threads only call is_at().
-template<class Policy, unsigned Deepest = 8>
+template<class Policy, unsigned Deepest = 6>
 class basic_arrivals {
   std::array<typename Policy::template atomic<void const*>, Deepest> pools_{};
   unsigned depth_ = 0;
