@@ -153,6 +153,7 @@ public:
   [[nodiscard]] decltype(auto) stream() noexcept { return stream_.get(); }
 };
 
+/// An lvalue is referred to, and must outlive it; an rvalue is moved into it.
 template<class S>
   requires detail::bufferable<S>
 buffered(S&&) -> buffered<detail::held_for<S>>;

@@ -82,6 +82,7 @@ class canceller {
 
 public:
   canceller() noexcept = default;
+  /// As future::cancel(). Does nothing once the result is ready.
   void cancel() const noexcept {
     if (state_ && !state_->done()) state_->cancel();
   }

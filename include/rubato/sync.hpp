@@ -55,8 +55,10 @@ class [[nodiscard("rubato: a lock without a name is unlocked at once: auto lock 
 
 public:
   async_lock() noexcept = default;
+  /// Takes the lock over: the other one owns nothing then.
   async_lock(async_lock&& other) noexcept
       : held_(std::exchange(other.held_, nullptr)) {}
+  /// Unlocks first what it owns.
   async_lock& operator=(async_lock&& other) noexcept {
     async_lock moved(std::move(other));
     moved.swap(*this);
@@ -65,8 +67,10 @@ public:
   ~async_lock() {
     if (held_ != nullptr) unlock();
   }
+  /// Exchanges what they own.
   void swap(async_lock& other) noexcept { std::swap(held_, other.held_); }
 
+  /// False: it owns nothing.
   [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
   /// Unlocks early. Terminates with a message if it owns no lock.
   void unlock() noexcept;
@@ -126,15 +130,18 @@ class [[nodiscard("rubato: permits without a name are released at once: auto per
 
 public:
   async_permits() noexcept = default;
+  /// Takes the permits over: the other one owns none then.
   async_permits(async_permits&& other) noexcept
       : from_(other.from_)
       , count_(std::exchange(other.count_, 0)) {}
+  /// Releases first what it owns.
   async_permits& operator=(async_permits&& other) noexcept {
     async_permits moved(std::move(other));
     moved.swap(*this);
     return *this;
   }
   ~async_permits() { release(); }
+  /// Exchanges what they own.
   void swap(async_permits& other) noexcept {
     std::swap(from_, other.from_);
     std::swap(count_, other.count_);

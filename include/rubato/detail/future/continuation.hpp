@@ -198,9 +198,9 @@ private:
 
   /// Only before it begins.
   [[nodiscard]] future_state& source() const noexcept { return *source_.get(); }
-  /// What the result of its source tells about its own.
+  /// What the result of its source tells about its own. A stopped one may not have waited for its source.
   void inherit(future_state& source) noexcept {
-    if (!source.has_failed()) [[likely]]
+    if (!source.done() || !source.has_failed()) [[likely]]
       return;
     this->was_cut = source.is_cut();
     if (this->unwanted.get() && this->stop.stop_requested()) report_hidden(source);
