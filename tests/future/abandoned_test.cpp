@@ -24,8 +24,7 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
+using namespace async_test;
 using pool_test::eventually;
 using pool_test::gate;
 

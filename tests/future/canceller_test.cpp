@@ -23,11 +23,7 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
+using namespace async_test;
 
 class cancellers : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(cancellers, all_counts);

@@ -26,14 +26,7 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::fails;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::number;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using async_test::until_stopped;
+using namespace async_test;
 
 class when_first : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(when_first, all_counts);

@@ -66,6 +66,18 @@ inline connected<rubato::unix_socket> connect_local(rubato::pool& pool) {
   return connect_to<rubato::unix_socket>(pool, listener);
 }
 
+/// What the peer sends, to its end.
+template<class Socket>
+rubato::task<std::string> read_all(Socket const& s) {
+  std::string all;
+  std::array<char, 10'000> some{};
+  for (;;) {
+    std::size_t const n = co_await s.read_some(some);
+    if (n == 0) co_return all;
+    all.append(some.data(), n);
+  }
+}
+
 /// Writes all, and waits for room in its own thread.
 inline void put_all(int to, std::string_view text) {
   while (!text.empty()) {

@@ -52,17 +52,6 @@ protected:
 };
 RUBATO_TEST_WITH_WORKERS(graceful_closes, all_counts);
 
-template<class Socket>
-rubato::task<std::string> read_all(Socket const& s) {
-  std::string all;
-  std::array<char, 10'000> some{};
-  for (;;) {
-    std::size_t const n = co_await s.read_some(some);
-    if (n == 0) co_return all;
-    all.append(some.data(), n);
-  }
-}
-
 /// With close() the peer would lose the answer: see the test after this one.
 TEST_P(graceful_closes, regression_deliver_all_bytes_although_input_is_unread) {
   of_each_kind([&](auto c) {

@@ -21,13 +21,14 @@
 #include <variant>
 #include <vector>
 
-#include "io/descriptors.hpp"
+#include "io/byte_streams.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 
 namespace {
 
 using namespace rubato_test;
+using namespace io_test;
 using namespace std::chrono_literals;
 using rubato::address;
 using rubato::unix_listener;
@@ -40,25 +41,7 @@ protected:
 };
 RUBATO_TEST_WITH_WORKERS(io_races, all_counts);
 
-/// The address of a Unix socket without a file.
-address fresh_address() {
-  static std::atomic<int> number{0};
-  using namespace std::string_literals;
-  return address::local("\0rubato-io-race-"s + std::to_string(::getpid()) + "-" + std::to_string(++number));
-}
-
-struct connection {
-  unix_socket client, server;
-};
-connection connect(rubato::pool& pool) {
-  unix_listener const listener(fresh_address());
-  auto accepted = pool.spawn(listener.accept());
-  auto made = pool.spawn(unix_socket::connect(listener.local_address()));
-  connection c;
-  c.client = made.get();
-  c.server = accepted.get();
-  return c;
-}
+using connection = connected<unix_socket>;
 
 /// A race of an operation with a receive(). Both are ready, so the loser must leave what it would have taken.
 /// True: the operation has won.
@@ -92,7 +75,7 @@ bool ends(rubato::pool& pool, Operation o) {
 }
 
 TEST_P(io_races, regression_a_losing_read_takes_no_bytes) {
-  connection c = connect(pool);
+  connection c = connect_local(pool);
   std::array<char, 8> bytes{};
   for (bool const is_first : {true, false, true, false}) {
     pool.block_on(c.client.write_all("x"));
@@ -102,7 +85,7 @@ TEST_P(io_races, regression_a_losing_read_takes_no_bytes) {
   }
 }
 TEST_P(io_races, regression_a_losing_read_with_an_error_code_takes_no_bytes) {
-  connection c = connect(pool);
+  connection c = connect_local(pool);
   std::array<char, 8> bytes{};
   for (bool const is_first : {true, false, true, false}) {
     pool.block_on(c.client.write_all("x"));
@@ -115,7 +98,7 @@ TEST_P(io_races, regression_a_losing_read_with_an_error_code_takes_no_bytes) {
   }
 }
 TEST_P(io_races, regression_a_losing_accept_takes_no_connection) {
-  unix_listener const listener(fresh_address());
+  unix_listener const listener(fresh_local_address());
   for (bool const is_first : {true, false, true, false}) {
     unix_socket const client = pool.block_on(unix_socket::connect(listener.local_address()));
     if (!wins(pool, [&] { return listener.accept(); }, is_first)) {
@@ -124,7 +107,7 @@ TEST_P(io_races, regression_a_losing_accept_takes_no_connection) {
   }
 }
 TEST_P(io_races, regression_a_losing_send_to_sends_nothing_and_a_losing_receive_from_takes_nothing) {
-  rubato::udp_socket const a(fresh_address()), b(fresh_address());
+  rubato::udp_socket const a(fresh_local_address()), b(fresh_local_address());
   std::array<char, 8> bytes{};
   for (bool const is_first : {true, false, true, false}) {
     bool const sent = wins(pool, [&] { return a.send_to("x", b.local_address()); }, is_first);
@@ -159,7 +142,7 @@ TEST_P(io_races, regression_a_losing_exited_reaps_no_child) {
 }
 TEST_P(io_races, of_a_range_take_one_effect) {
   std::vector<connection> all;
-  for (int i = 0; i != 5; ++i) all.push_back(connect(pool));
+  for (int i = 0; i != 5; ++i) all.push_back(connect_local(pool));
   for (connection const& c : all) pool.block_on(c.client.write_all("x"));
   auto const read = [&]() -> rubato::task<void> {
     std::array<std::array<char, 8>, 5> bytes{};
@@ -175,7 +158,7 @@ TEST_P(io_races, of_a_range_take_one_effect) {
   pool.spawn(read).get();
 }
 TEST_P(io_races, end_with_a_failure_only_if_all_fail) {
-  connection a = connect(pool), b = connect(pool);
+  connection a = connect_local(pool), b = connect_local(pool);
   std::array<char, 8> bytes{};
   a.server.close();
   pool.block_on(b.client.write_all("x"));
@@ -192,7 +175,7 @@ TEST_P(io_races, end_with_a_failure_only_if_all_fail) {
 // Many rounds, in which the operations become ready at any moment.
 
 TEST_P(io_races, regression_accept_each_connection_once) {
-  unix_listener const a(fresh_address()), b(fresh_address());
+  unix_listener const a(fresh_local_address()), b(fresh_local_address());
   rubato::channel<void> quit(0);
   std::atomic<std::size_t> answered{0}, dropped{0}, left{8};
   std::size_t const clients = left;
@@ -247,7 +230,7 @@ class sources {
 public:
   sources(rubato::pool& pool, std::size_t count)
       : count_(count)
-      , sockets_{connect(pool), connect(pool)} {}
+      , sockets_{connect_local(pool), connect_local(pool)} {}
 
   [[nodiscard]] bool all_read() const {
     return std::ranges::all_of(next_, [this](std::size_t n) { return n == count_; });

@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "io/descriptors.hpp"
+#include "io/byte_streams.hpp"
 #include "support/loopback.hpp"
 #include "support/outcome.hpp"
 #include "support/pools.hpp"
@@ -31,12 +31,11 @@
 namespace {
 
 using namespace rubato_test;
+using namespace io_test;
 using namespace std::chrono_literals;
 using async_test::outcome;
 using async_test::outcome_of;
 using async_test::outcome_of_get;
-using io_test::is_awaited;
-using io_test::until_awaited;
 using pool_test::eventually;
 using rubato::address;
 using rubato::tcp_listener;
@@ -50,40 +49,10 @@ class sockets : public on_workers {
 };
 RUBATO_TEST_WITH_WORKERS(sockets, all_counts);
 
-std::error_code error_of(auto&& f) {
-  try {
-    static_cast<void>(f());
-    return {};
-  } catch (std::system_error const& e) {
-    return e.code();
-  }
-}
-
-struct connection {
-  tcp_socket client, server;
-};
-connection connect(rubato::pool& pool) {
-  tcp_listener const listener(address::loopback(0));
-  auto accepted = pool.spawn(listener.accept());
-  auto made = pool.spawn(tcp_socket::connect(listener.local_address()));
-  connection c;
-  c.client = made.get();
-  c.server = accepted.get();
-  return c;
-}
-
-rubato::task<std::string> read_all(tcp_socket const& s) {
-  std::string all;
-  std::array<char, 1'000> some{};
-  for (;;) {
-    std::size_t const n = co_await s.read_some(some);
-    if (n == 0) co_return all;
-    all.append(some.data(), n);
-  }
-}
+using connection = connected<tcp_socket>;
 
 TEST_P(sockets, carry_bytes_in_order_to_the_end) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::string sent;
   for (int i = 0; i != 300'000; ++i) sent += static_cast<char>('a' + i % 23);
   auto received = pool.spawn([&] { return read_all(c.server); });
@@ -96,7 +65,7 @@ TEST_P(sockets, carry_bytes_in_order_to_the_end) {
 }
 
 TEST_P(sockets, carry_bytes_both_ways_at_once) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::string const sent(2'000'000, 'x');
   auto const send = [&](tcp_socket& s) -> rubato::task<void> {
     co_await s.write_all(sent);
@@ -113,7 +82,7 @@ TEST_P(sockets, carry_bytes_both_ways_at_once) {
 }
 
 TEST_P(sockets, know_their_addresses) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   EXPECT_EQ(c.client.local_address(), c.server.peer_address());
   EXPECT_EQ(c.server.local_address(), c.client.peer_address());
   EXPECT_EQ(c.server.local_address().host(), "127.0.0.1");
@@ -187,14 +156,14 @@ TEST_P(sockets, that_are_closed_report_it) {
   std::error_code e;
   EXPECT_EQ(pool.block_on(closed.read_some(bytes, e)), 0u);
   EXPECT_EQ(e, std::errc::bad_file_descriptor);
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   tcp_socket const moved = std::move(c.client);
   EXPECT_FALSE(c.client.is_open()); // NOLINT(bugprone-use-after-move): that is what is tested
   EXPECT_TRUE(moved.is_open());
 }
 
 TEST_P(sockets, end_their_waits_when_they_are_closed) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::array<char, 4> bytes{};
   auto f = pool.spawn([&] { return c.client.read_some(bytes); });
   auto const close = [&]() -> rubato::task<void> {
@@ -209,7 +178,7 @@ TEST_P(sockets, end_their_waits_when_they_are_closed) {
 }
 
 TEST_P(sockets, end_their_waits_when_the_task_is_stopped) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::array<char, 4> bytes{};
   auto f = pool.spawn([&] { return c.client.read_some(bytes); });
   std::error_code e;
@@ -228,7 +197,7 @@ TEST_P(sockets, end_their_waits_when_the_task_is_stopped) {
 }
 
 TEST_P(sockets, end_their_waits_in_a_pool_that_drains) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   tcp_listener listener(address::loopback(0));
   std::array<char, 4> bytes{};
   auto f = pool.spawn([&] { return c.client.read_some(bytes); });
@@ -239,7 +208,7 @@ TEST_P(sockets, end_their_waits_in_a_pool_that_drains) {
 }
 
 TEST_P(sockets, within_a_deadline) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::array<char, 4> bytes{};
   auto const wait = [&](std::chrono::nanoseconds d) -> rubato::task<bool> {
     auto const n = co_await rubato::with_deadline(c.client.read_some(bytes), d);
@@ -251,7 +220,7 @@ TEST_P(sockets, within_a_deadline) {
 }
 
 TEST_P(sockets, fail_at_a_deadline_of_their_own) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::array<char, 4> bytes{};
   EXPECT_EQ(error_of([&] { return pool.block_on(c.client.read_some(bytes, steady_clock::now() + 2ms)); }),
             std::errc::timed_out);
@@ -264,7 +233,7 @@ TEST_P(sockets, fail_at_a_deadline_of_their_own) {
 }
 
 TEST_P(sockets, regression_close_beside_the_task_of_an_operation_that_has_ended) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   pool.block_on(c.server.write_all("x"));
   bool const ended = pool.block_on([](connection& both) -> rubato::task<bool> {
     std::array<char, 4> bytes{};
@@ -290,7 +259,7 @@ TEST_P(sockets, take_durations_for_deadlines) {
 }
 
 TEST_P(sockets, stop_sending_to_a_reader_that_never_reads_at_a_deadline) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::string const much(64 * 1024 * 1024, 'x'); // more than the kernel keeps
   std::error_code error;
   pool.block_on(c.client.write_all(much, steady_clock::now() + 20ms, error));
@@ -342,7 +311,7 @@ TEST_P(sockets, refuse_an_address_in_use) {
 TEST_P(sockets, may_be_closed_while_other_threads_use_them) {
   std::size_t const rounds = scaled(400);
   for (std::size_t i = 0; i != rounds; ++i) {
-    connection c = connect(pool);
+    connection c = connect_tcp(pool);
     std::array<char, 4> bytes{}, other{};
     auto const reads = [&]() -> rubato::task<void> {
       for (;;) {
@@ -372,7 +341,7 @@ TEST_P(sockets, may_be_closed_while_other_threads_use_them) {
 
 // The peer reads on, so that the writer may find room at each of its steps.
 TEST_P(sockets, regression_write_all_notices_a_close_between_its_steps) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::string const much(std::size_t{64} << 20U, 'x'); // more than the kernel keeps
   std::thread reader([&] {
     std::vector<char> bytes(std::size_t{1} << 20U);
@@ -403,7 +372,7 @@ TEST_P(sockets, accept_again_after_the_process_had_no_descriptor_left) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   tcp_listener listener(address::loopback(0));
-  connection c = connect(pool); // the reactor has its descriptors
+  connection c = connect_tcp(pool); // the reactor has its descriptors
   auto f = pool.spawn([&] { return listener.accept(); });
   rlimit few = before;
   few.rlim_cur = std::min<rlim_t>(1'000, before.rlim_max);
@@ -429,7 +398,7 @@ bool is_end(std::error_code e) {
 
 TEST_P(sockets, regression_end_their_waits_when_they_are_destroyed_or_overwritten) {
   for (bool const destroyed : {true, false}) {
-    connection c = connect(pool);
+    connection c = connect_tcp(pool);
     auto one = std::make_unique<tcp_socket>(std::move(c.client));
     std::array<char, 4> bytes{};
     auto f = pool.spawn(one->read_some(bytes));
@@ -453,7 +422,7 @@ TEST_P(sockets, regression_an_accept_may_begin_after_its_listener_has_gone) {
 }
 
 TEST_P(sockets, begin_no_operation_after_they_were_closed) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   pool.block_on(c.server.write_all("there"));
   std::array<char, 8> bytes{};
   auto reading = c.client.read_some(bytes);
@@ -467,7 +436,7 @@ TEST_P(sockets, begin_no_operation_after_they_were_closed) {
 }
 
 TEST_P(sockets, regression_may_be_awaited_by_their_descriptor_too) {
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   std::array<char, 4> bytes{};
   EXPECT_EQ(pool.block_on(rubato::readable(c.client.native_handle(), steady_clock::now() + 1ms)),
             std::errc::timed_out);
@@ -504,7 +473,7 @@ TEST_P(sockets, regression_connect_while_the_backlog_of_a_unix_listener_is_full)
 
 TEST_P(sockets, regression_that_never_wait_end_with_their_pool) {
   if (pool.size() == 0) return;
-  connection c = connect(pool);
+  connection c = connect_tcp(pool);
   int const fd = ::dup(c.server.native_handle());
   std::atomic<bool> over = false;
   std::thread flood([&] {

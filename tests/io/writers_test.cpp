@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/descriptors.hpp"
+#include "io/byte_streams.hpp"
 #include "support/loopback.hpp"
 #include "support/outcome.hpp"
 #include "support/pools.hpp"
@@ -23,10 +23,10 @@
 namespace {
 
 using namespace rubato_test;
+using namespace io_test;
 using namespace std::chrono_literals;
 using async_test::outcome;
 using async_test::outcome_of_get;
-using io_test::is_awaited;
 using pool_test::eventually;
 using rubato::address;
 using rubato::tcp_listener;
@@ -38,28 +38,6 @@ class two_writers : public on_workers {
   }
 };
 RUBATO_TEST_WITH_WORKERS(two_writers, all_counts);
-
-std::error_code error_of(auto&& f) {
-  try {
-    static_cast<void>(f());
-    return {};
-  } catch (std::system_error const& e) {
-    return e.code();
-  }
-}
-
-struct connection {
-  tcp_socket client, server;
-};
-connection connect(rubato::pool& pool) {
-  tcp_listener const listener(address::loopback(0));
-  auto accepted = pool.spawn(listener.accept());
-  auto made = pool.spawn(tcp_socket::connect(listener.local_address()));
-  connection c;
-  c.client = made.get();
-  c.server = accepted.get();
-  return c;
-}
 
 /// A writer of much, and a reader that leaves room now and then; a second writer tries to send meanwhile.
 template<class Socket>
@@ -101,7 +79,7 @@ rubato::task<void> write_twice(Socket const& writer, Socket const& reader) {
 }
 
 TEST_P(two_writers, regression_bytes_of_two_writers_are_not_mixed) {
-  connection const c = connect(pool);
+  auto const c = connect_tcp(pool);
   pool.block_on(write_twice(c.client, c.server));
 
   std::string const path = "/tmp/rubato-two-writers-" + std::to_string(::getpid());
@@ -114,7 +92,7 @@ TEST_P(two_writers, regression_bytes_of_two_writers_are_not_mixed) {
 }
 
 TEST_P(two_writers, regression_a_second_writer_is_told_before_it_waits) {
-  connection const c = connect(pool);
+  auto const c = connect_tcp(pool);
   std::string const much(std::size_t{64} << 20U, 'x'); // more than the kernel keeps
   rubato::pool other(1);
   auto const waits = [&] { return is_awaited(c.client.native_handle(), rubato::detail::direction::writing); };

@@ -27,11 +27,7 @@ using namespace rubato_test;
 
 namespace {
 
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
+using namespace async_test;
 using namespace std::chrono_literals;
 
 using task = rubato::task<>;

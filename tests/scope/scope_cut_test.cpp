@@ -18,11 +18,7 @@ using namespace rubato_test;
 
 namespace {
 
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
+using namespace async_test;
 using namespace std::chrono_literals;
 
 using task = rubato::task<>;
@@ -193,6 +189,13 @@ TEST_P(cut_scopes, regression_throw_cancelled) {
       outcome::cancelled);
 }
 
+stop_function stop_both(rubato::scope& first, rubato::scope& second) {
+  return [&] {
+    first.request_stop();
+    second.request_stop();
+  };
+}
+
 TEST_P(cut_scopes, that_have_stopped_themselves_return) {
   expect_all(
       pool,
@@ -202,25 +205,12 @@ TEST_P(cut_scopes, that_have_stopped_themselves_return) {
 
 TEST_P(cut_scopes, that_have_stopped_themselves_before_return) {
   expect_all(
-      pool,
-      [](rubato::scope& own, rubato::scope& outer) -> stop_function {
-        return [&] {
-          own.request_stop();
-          outer.request_stop();
-        };
-      },
-      outcome::value);
+      pool, [](rubato::scope& own, rubato::scope& outer) { return stop_both(own, outer); }, outcome::value);
 }
 
 TEST_P(cut_scopes, regression_that_stop_themselves_afterwards_throw_cancelled) {
   expect_all(
-      pool,
-      [](rubato::scope& own, rubato::scope& outer) -> stop_function {
-        return [&] {
-          outer.request_stop();
-          own.request_stop();
-        };
-      },
+      pool, [](rubato::scope& own, rubato::scope& outer) { return stop_both(outer, own); },
       outcome::cancelled);
 }
 
