@@ -96,8 +96,8 @@ public:
     {
       lock const guard(s.guard);
       // seq_cst: pairs with disarm(), because a stop request notes itself before it disarms, and the thread
-      // that arms looks for that note afterwards (Dekker): one of the two finds the timer. A timer that was
-      // armed in this shard before says so already: that store comes before the look, too.
+      // that arms looks for that note afterwards (Dekker, suspension.hpp): one of the two finds the timer. A
+      // timer that was armed in this shard before says so already: that store comes before the look, too.
       if (t.shard_.load(std::memory_order_relaxed) != in_shard)
         t.shard_.store(static_cast<std::uint16_t>(in_shard), std::memory_order_seq_cst);
       s.wheel.insert(t);

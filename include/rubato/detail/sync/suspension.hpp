@@ -9,9 +9,11 @@
 // coroutine. The change is the last access of a thread that does not resume it.
 //
 // Ordering: each releases what its thread wrote, and the later one acquires it. A stop request sets
-// stop_pending_ and then looks into the list; settle() runs after the insertion. The list orders the two: a
-// lock, or one word whose changes acquire and release. So the request finds the operation, or settle() sees
-// stop_pending_.
+// stop_pending_ and then looks into the list; settle() reads stop_pending_ after the insertion. So the
+// request finds the operation, or settle() sees stop_pending_. Two kinds of lists order this. A lock, or one
+// word whose changes acquire and release, does so by itself. A list that remove() leaves untouched if the
+// operation was never inserted (a timer's shard) stores that mark and reads it seq_cst, as the flag is here
+// (Dekker).
 #pragma once
 
 #include "rubato/detail/base/policy.hpp"
@@ -35,8 +37,8 @@ public:
   /// have resumed it already. False: the wait is over, and the caller goes on with the coroutine.
   template<class Remove>
   [[nodiscard]] bool settle(Remove remove) noexcept {
-    // relaxed: the list orders it, see above.
-    if (stop_pending_.load(std::memory_order_relaxed) && remove()) {
+    // seq_cst: pairs with stop(), because the insertion comes before this load, see above.
+    if (stop_pending_.load(std::memory_order_seq_cst) && remove()) {
       stopped_.set(true);
       return false;
     }
@@ -56,7 +58,8 @@ public:
   /// By a stop request. True: the caller resumes the coroutine.
   template<class Remove>
   [[nodiscard]] bool stop(Remove remove) noexcept {
-    stop_pending_.store(true, std::memory_order_relaxed); // relaxed: the list orders it, see above
+    // seq_cst: pairs with settle(), because this store comes before the look into the list, see above.
+    stop_pending_.store(true, std::memory_order_seq_cst);
     if (!remove()) return false;
     stopped_.set(true);
     return end();
