@@ -26,7 +26,7 @@ class failure_report : task, public future_waiter {
   /// Called once. Reports to the pool `where_`; if that is gone, to the pool that the job has moved to, if
   /// any.
   void send(std::exception_ptr e) noexcept;
-  /// It has done its duty: releases the job, of which it may be a part.
+  /// Releases the job, of which it may be a part.
   void finish() noexcept;
 
 public:
