@@ -536,7 +536,7 @@ TEST_P(regression_closed_pool, is_closed_by_the_last_caller_on_its_way) {
 TEST(regression_last_instant_of_a_pool, leaves_no_continuation_behind) {
   hang_guard const guard;
   census held;
-  for (std::size_t round = 0; round != scaled(2'000); ++round) {
+  for (std::size_t round = 0; round != scaled(500); ++round) {
     auto mortal = std::make_unique<rubato::pool>(1);
     auto s = mortal->spawn([] { return 5; }).share();
     s.wait();
