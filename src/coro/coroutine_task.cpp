@@ -238,6 +238,16 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   queue_task(there, where, p, *node, made_ready_by::call);
 }
 
+bool coroutine_task::let_others_run(std::coroutine_handle<> h, bool is_ours) noexcept {
+  try {
+    requeue(h, is_ours, nullptr);
+    return true;
+  } catch (cancelled const&) {
+    settle_in(); // a task that has never waited learns here that its pool discards it
+    return false;
+  }
+}
+
 bool wait_operation::suspend(std::coroutine_handle<> h, bool is_ours) {
   coroutine_task& a = *own_trampoline.running;
   coroutine_ = &a;

@@ -108,6 +108,7 @@ buffered_base& buffered_base::operator=(buffered_base&& other) noexcept {
 task<std::size_t> buffered_base::fill(bytes_to_fill into, std::size_t least, time_point deadline,
                                       std::error_code* error) {
   detail::race_entry const among = co_await detail::own_race();
+  co_await detail::ready_wait(); // all of it may be in the buffer
   operation own(*this, error, deadline, into);
   if (!own.begins()) co_return 0;
   std::size_t there = bytes_.size();
@@ -133,6 +134,7 @@ task<std::optional<std::string>> buffered_base::until(std::string delimiter, boo
                                                       time_point deadline, std::error_code* error) {
   using found = detail::text_end::found;
   detail::race_entry const among = co_await detail::own_race();
+  co_await detail::ready_wait(); // all of it may be in the buffer
   operation own(*this, error, deadline, {});
   if (!own.begins()) co_return std::nullopt;
   detail::text_end end(std::move(delimiter), is_line, limit);

@@ -16,6 +16,7 @@ using detail::direction;
 
 task<std::errc> ready(int fd, direction d, std::chrono::steady_clock::time_point deadline) {
   if (fd < 0) co_return std::errc::bad_file_descriptor;
+  co_await detail::ready_wait();
   if (detail::is_stopped()) co_return std::errc::operation_canceled;
   // What is ready now needs no other thread to say so.
   if (os::is_ready_now(fd, d == direction::reading)) co_return std::errc();
@@ -44,6 +45,7 @@ void forget(int fd) noexcept {
 
 task<int> exited(int pidfd) {
   detail::race_entry const among = co_await detail::own_race();
+  co_await detail::ready_wait();
   for (;;) {
     std::optional<int> status;
     bool const has_tried =

@@ -143,6 +143,7 @@ signal_set::~signal_set() = default;
 task<int> signal_set::next() {
   detail::signal_subscription& own = *state_;
   detail::race_entry const among = co_await detail::own_race();
+  co_await detail::ready_wait();
   for (;;) {
     int signal = 0;
     bool const has_tried = detail::try_in_race(among, [&] { return (signal = own.take()) != 0; });

@@ -49,13 +49,6 @@ descriptor_ref own(int fd, io_errors const& errors) {
   }
 }
 
-/// Counts the tries of a task whose operations never wait. True, now and then: others want its worker.
-[[gnu::noinline]] bool count_try() noexcept {
-  constexpr unsigned most = 64;
-  static thread_local unsigned tries = 0;
-  return ++tries % most == 0;
-}
-
 descriptor_ref bound(address const& at, os::transport t) {
   os::socket_address const a = raw(at);
   descriptor_ref d = own(checked(os::make_socket(a, t), "a socket cannot be made"));
@@ -187,15 +180,8 @@ rubato::task<typename Operation::result> carry_out(io_hold passed, Operation wha
   bool may_skip = reads_stream && among.race == nullptr;
   for (;;) {
     if (std::exchange(begins, false)) {
-      bool stopped = is_stopped();
-      if (!stopped && count_try()) {
-        try {
-          co_await yield();
-        } catch (cancelled const&) {
-          stopped = true;
-        }
-      }
-      if (stopped) {
+      co_await ready_wait();
+      if (is_stopped()) {
         errors.report_stop();
         co_return result();
       }

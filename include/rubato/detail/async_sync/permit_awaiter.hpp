@@ -86,6 +86,9 @@ public:
   permit_awaiter& operator=(permit_awaiter&&) = delete;
   ~permit_awaiter() = default;
 
+  /// It has its permits, and the coroutine is queued before it goes on: if it is destroyed there, they go
+  /// back.
+  void keep_while_queued() noexcept { wait_.emplace(from_, needed_).take(); }
   /// Its part in a race, before it is awaited there.
   [[nodiscard]] waiter& racer() noexcept { return wait_.emplace(from_, needed_); }
   [[nodiscard]] bool await_ready() noexcept { return from_.try_take(needed_); }

@@ -35,6 +35,7 @@ template<class... As, class... Fs>
 
 template<class Result, class... As, class... Fs>
 rubato::task<Result> select_one(selected<As, Fs>... of) {
+  co_await ready_wait(); // before one of them takes effect
   racers<As...> all(std::move(of.step)...);
   std::size_t const first = next_turn() % all.count;
   std::size_t winner = all.find_ready(first);

@@ -400,17 +400,40 @@ public:
   result_type await_resume() { return static_cast<result_type>(result_.take()); }
 };
 
-/// An awaiter of Rubato, by reference: g++ 12 copies what await_transform passes through as an rvalue.
+/// An awaiter of Rubato, or a reference to one: g++ 12 copies an awaiter that await_transform passes through
+/// as an rvalue. A coroutine whose waits are all ready at once lets other tasks run now and then.
 template<class A>
-struct awaiter_ref {
-  A* awaiter;
-  [[nodiscard]] bool await_ready() const { return awaiter->await_ready(); }
-  template<class P>
-  auto await_suspend(std::coroutine_handle<P> h) const {
-    return awaiter->await_suspend(h);
+class fair_awaiter {
+  A inner_;
+  bool lets_others_run_ = false; ///< the wait is over
+
+public:
+  template<class From>
+  explicit fair_awaiter(From&& from)
+      : inner_(static_cast<From&&>(from)) {}
+  [[nodiscard]] bool await_ready() {
+    if (!inner_.await_ready()) return false;
+    lets_others_run_ = this_trampoline().running->has_used_its_turn();
+    return !lets_others_run_;
   }
-  decltype(auto) await_resume() const { return awaiter->await_resume(); }
+  template<class P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
+    if (lets_others_run_) {
+      if constexpr (requires { inner_.keep_while_queued(); }) inner_.keep_while_queued();
+      return this_trampoline().running->let_others_run(h, P::template is_found_in<P>);
+    }
+    if constexpr (std::is_void_v<decltype(inner_.await_suspend(h))>) {
+      inner_.await_suspend(h); // the coroutine may run elsewhere by now
+      return true;
+    } else {
+      return inner_.await_suspend(h);
+    }
+  }
+  decltype(auto) await_resume() { return inner_.await_resume(); }
 };
+
+/// co_await ready_wait(): for an operation that may be ready at once without another co_await.
+struct ready_wait : own_awaitable, std::suspend_never {};
 
 /// Moves the task to the back of a queue.
 struct [[nodiscard(
@@ -432,13 +455,13 @@ auto make_awaiter(A&& a) {
   if constexpr (is_task<type>::value)
     return task_awaiter<typename type::value_type>(a);
   else if constexpr (is_future<type>::value)
-    return future_awaiter<type>(static_cast<type&&>(a)); // an lvalue is consumed too
+    return fair_awaiter<future_awaiter<type>>(static_cast<type&&>(a)); // an lvalue is consumed too
   else if constexpr (is_shared_future<type>::value)
-    return future_awaiter<type>(a);
+    return fair_awaiter<future_awaiter<type>>(a);
   else if constexpr (std::derived_from<type, awaited_in_place>)
     return a.awaiter();
   else if constexpr (std::derived_from<type, own_awaitable>)
-    return awaiter_ref<std::remove_reference_t<A>>{std::addressof(a)};
+    return fair_awaiter<std::remove_reference_t<A>&>(a);
   else
     return foreign_awaiter<A>(static_cast<A&&>(a));
 }

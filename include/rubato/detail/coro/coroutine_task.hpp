@@ -42,7 +42,8 @@ class coroutine_task : public future_state, owned_task {
   friend class requeue_entry;
 
   // Every suspended coroutine has one: small fields first, behind those of the owned task.
-  std::uint32_t flushes_ : 31 = 0;
+  std::uint32_t flushes_ : 25 = 0;
+  std::uint32_t ready_waits_ : 6 = 0;  ///< modulo 64
   std::uint32_t leaf_is_ours_ : 1 = 0; ///< its promise can be found
   child_count children_;               ///< that refer to its frames
   requeue_number requeue_number_;
@@ -93,6 +94,13 @@ public:
   [[nodiscard]] task* make_requeue_entry() noexcept override;
   [[nodiscard]] bool is_ready_elsewhere() const noexcept override { return requeue_number_.is_ready(); }
   [[nodiscard]] bool claim_elsewhere() noexcept override { return requeue_number_.claim(); }
+
+  /// For the thread that runs it, which is about to go on with a wait that need not wait. True, every 64th
+  /// time: others want its worker.
+  [[nodiscard]] bool has_used_its_turn() noexcept { return ++ready_waits_ == 0; }
+  /// From await_suspend of such a wait: moves it behind all other ready tasks. False: its pool discards its
+  /// tasks, and it goes on.
+  [[nodiscard]] bool let_others_run(std::coroutine_handle<> h, bool is_ours) noexcept;
 
   /// From await_suspend of another library's awaitable: the coroutine to resume. A thread calls offer()
   /// later.

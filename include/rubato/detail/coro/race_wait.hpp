@@ -192,6 +192,7 @@ template<class Racer>
 template<one_step... As>
 rubato::task<any_result<std::variant<value_in_std<awaited_t<As>>...>>> any_step(As... steps) {
   using value = std::variant<value_in_std<awaited_t<As>>...>;
+  co_await ready_wait(); // before one of them takes effect
   racers<As...> all(std::move(steps)...);
   std::size_t const first = first_step<As...>(all.count);
   std::size_t winner = all.find_ready(first);
@@ -205,6 +206,7 @@ rubato::task<any_result<std::variant<value_in_std<awaited_t<As>>...>>> any_step(
 }
 template<one_step A>
 rubato::task<any_result<value_in_std<awaited_t<A>>>> any_step_of(std::vector<A> from) {
+  co_await ready_wait();
   std::vector<A> steps = std::move(from); // a parameter would outlive the coroutine task
   std::size_t const count = steps.size();
   std::vector<waiter*> waiters;

@@ -43,6 +43,7 @@ template<class Range>
 template<class Tasks, class Begin, class Group = fork_group_of<Tasks>>
 rubato::task<any_result<typename Group::value_type>> race_tasks(decided_by by, std::size_t count,
                                                                 Begin begin) {
+  co_await ready_wait();
   nested_scope limit(this_trampoline().running->scope());
   group_race race(count, by);
   Group all(limit.own, &race, begin(race));
