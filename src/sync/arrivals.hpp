@@ -28,7 +28,9 @@ public:
   /// executes a fence.
   void begin(void const* pool, bool asymmetric) noexcept {
     RUBATO_ASSERT(depth_ < Deepest, "too many arrivals within each other", depth_);
-    pools_[depth_++].store(pool, std::memory_order_relaxed); // relaxed: the barrier orders it
+    // release: pairs with is_at() of the pool that stood here before. Its closer may find this pool in the
+    // place of the null that end() has stored, and sees the work that was queued all the same.
+    pools_[depth_++].store(pool, std::memory_order_release);
     order(asymmetric);
   }
   /// The thread asks next whether the pool ends.
@@ -43,7 +45,7 @@ public:
   /// By the closer, after its store and heavy_barrier().
   [[nodiscard]] bool is_at(void const* pool) const noexcept {
     for (auto const& p : pools_)
-      if (p.load(std::memory_order_acquire) == pool) return true; // pairs with end()
+      if (p.load(std::memory_order_acquire) == pool) return true; // pairs with begin() and end()
     return false;
   }
 

@@ -2,7 +2,8 @@
 //
 // used_ counts the tasks that hold capacity, late_ those that outside threads have queued since the pool
 // began to end. Invariant: used_ exceeds the limit only by exceed(), late_ stays below its limit but for the
-// moment in which a caller takes back what it added.
+// moment in which a caller takes back what it added. If the count begins anew in that moment it is negative,
+// and as many callers more are admitted.
 //
 // Must not occur: a caller sleeps while capacity is free, and no thread is about to wake it. A caller enters
 // the list, then tries again; a thread that gives capacity back subtracts, then looks for callers. The four
@@ -36,9 +37,9 @@ struct basic_limit_waiter : list_node<basic_limit_waiter<Policy>> {
 template<class Policy>
 class basic_queue_limit {
   std::size_t const most_;
-  unsigned const most_late_;
+  int const most_late_;
   bool const limited_;
-  typename Policy::template atomic<unsigned> late_{0};
+  typename Policy::template atomic<int> late_{0};
   typename Policy::template atomic<std::size_t> used_{0};
   typename Policy::template atomic<unsigned> waiting_{0}; // the length of the list
   basic_mutex<Policy> mutex_;
@@ -55,7 +56,7 @@ class basic_queue_limit {
 public:
   using waiter = basic_limit_waiter<Policy>;
 
-  basic_queue_limit(std::optional<std::size_t> most, unsigned most_late) noexcept
+  basic_queue_limit(std::optional<std::size_t> most, int most_late) noexcept
       : most_(most.value_or(std::numeric_limits<std::size_t>::max()))
       , most_late_(most_late)
       , limited_(most.has_value()) {}

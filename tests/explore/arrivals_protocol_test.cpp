@@ -1,7 +1,9 @@
 // A thread from outside queues a task, or is refused, while the pool closes, under the explorer: no task is
-// left in a closed pool, and the closer does not wait for ever.
+// left in a closed pool, and the closer does not wait for ever. A drain drops nothing that waits for work
+// that has arrived.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
+#include "rubato/detail/base/mutex.hpp"
 #include "sync/arrivals.hpp"
 
 #include <gtest/gtest.h>
@@ -89,8 +91,57 @@ void arrivals_within_each_other(execution& e) {
   e.finally([p] { EXPLORE_ASSERT(p->queued.get() == 0); });
 }
 
-explore::tests const all{arrival_at_the_end<true>, arrival_at_the_end<false>,
-                         arrivals_within_each_other<true>};
+/// The thread goes on to another pool, which it announces in the same place.
+template<bool Asymmetric = true>
+void arrival_after_another(execution& e) {
+  auto const p = std::make_shared<pool<Asymmetric, mutant::none>>();
+  e.thread([p] {
+    p->arrive();
+    p->of_thread.begin(&p->changed, Asymmetric); // an address that is no pool
+    p->of_thread.end(Asymmetric);
+  });
+  e.thread([p] { p->shut_down(); });
+  e.finally([p] { EXPLORE_ASSERT(p->queued.get() == 0); });
+}
+
+/// A thread queues a task, and another behind it, while a drain drops what waits for nothing that runs.
+template<bool Asymmetric, bool KeepsOut>
+struct draining_pool {
+  arrivals of_thread;
+  rubato::detail::basic_mutex<policy> deciding;
+  policy::atomic<bool> is_deciding{false}, runs{false};
+  policy::plain<int> waiting{0}; // the look orders it
+
+  template<class F>
+  void arrive(F queue) {
+    of_thread.begin(this, Asymmetric);
+    if (is_deciding.load(seq_cst)) rubato::detail::lock_guard const decided(deciding);
+    queue();
+    of_thread.end(Asymmetric);
+  }
+  void queue_two() {
+    arrive([this] { runs.store(true, seq_cst); });
+    arrive([this] { waiting.set(1); });
+  }
+  void drop_stuck() {
+    rubato::detail::lock_guard const guard(deciding);
+    is_deciding.store(KeepsOut, seq_cst);
+    policy::heavy_barrier();
+    if (!of_thread.is_at(this) && !runs.load(seq_cst)) EXPLORE_ASSERT(waiting.get() == 0);
+    is_deciding.store(false, seq_cst);
+  }
+};
+
+template<bool Asymmetric = true, bool KeepsOut = true>
+void arrivals_beside_a_drop(execution& e) {
+  auto const p = std::make_shared<draining_pool<Asymmetric, KeepsOut>>();
+  e.thread([p] { p->queue_two(); });
+  e.thread([p] { p->drop_stuck(); });
+}
+
+explore::tests const all{arrival_at_the_end<true>,         arrival_at_the_end<false>,
+                         arrivals_within_each_other<true>, arrival_after_another<true>,
+                         arrivals_beside_a_drop<true>,     arrivals_beside_a_drop<false>};
 
 TEST(arrivals_protocol, leaves_nothing_in_a_closed_pool_and_ends) {
   explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
@@ -99,7 +150,7 @@ TEST(arrivals_protocol, needs_every_step) {
   explore::expect_all_fail(
       {arrival_at_the_end<true, mutant::asks_first>, arrival_at_the_end<true, mutant::looks_first>,
        arrival_at_the_end<true, mutant::closes_unfenced>, arrival_at_the_end<true, mutant::ends_silently>,
-       arrival_at_the_end<true, mutant::tells_early>});
+       arrival_at_the_end<true, mutant::tells_early>, arrivals_beside_a_drop<true, false>});
 }
 TEST(arrivals_protocol, needs_every_order) {
   explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "arrivals.hpp"}, all, {});

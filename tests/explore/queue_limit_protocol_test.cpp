@@ -31,7 +31,7 @@ struct pool {
   policy::atomic<int> granted{0}, refused{0};
   int most;
 
-  explicit pool(int n, unsigned most_late = 0)
+  explicit pool(int n, int most_late = 0)
       : limit(static_cast<std::size_t>(n), most_late)
       , most(n) {}
 
@@ -128,6 +128,14 @@ void late(execution& e) {
     EXPLORE_ASSERT(p->limit.admit_late());
   });
 }
+/// The pool ends anew while a caller takes back its place, which it cannot use: it still takes a task.
+void late_beside_a_restart(execution& e) {
+  auto const p = std::make_shared<pool>(1, 1);
+  static_cast<void>(p->enqueue());
+  e.thread([p] { EXPLORE_ASSERT(p->limit.try_acquire(true) == admission::full); });
+  e.thread([p] { p->limit.restart_late(); });
+  e.finally([p] { EXPLORE_ASSERT(p->limit.admit_late()); });
+}
 /// One that finds the queue full does not use up its place.
 void late_and_full(execution& e) {
   auto const p = std::make_shared<pool>(1, 2);
@@ -137,8 +145,8 @@ void late_and_full(execution& e) {
   e.thread([p] { p->take(); });
 }
 
-explore::tests const all{callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,
-                         exceeded,      refused<>,     late,          late_and_full};
+explore::tests const all{callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,           exceeded,
+                         refused<>,     late,          late_and_full, late_beside_a_restart};
 
 TEST(queue_limit_protocol, keeps_the_limit_and_wakes_each_caller) {
   explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);

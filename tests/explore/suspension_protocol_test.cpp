@@ -207,7 +207,7 @@ struct world {
     else
       stop.state.store(listener::out, std::memory_order_release);
   }
-  /// As owned_tasks::drop_stuck() and coroutine_task::destroy() do.
+  /// As owned_tasks::withdraw_stuck() and coroutine_task::destroy() do.
   void break_off() {
     bool const took = waits_on.use([](wait& w) { return w.state.withdraw(w.remover()); });
     if (!took) return;

@@ -11,7 +11,7 @@ namespace rubato::detail {
 namespace {
 
 /// A flood from outside must not keep a drain from ending.
-constexpr unsigned most_late = 1024;
+constexpr int most_late = 1024;
 
 /// False: max_queued tasks are queued. Throws cancelled if the pool refuses the task.
 bool admitted(admission a) {

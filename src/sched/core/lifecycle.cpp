@@ -92,14 +92,17 @@ void lifecycle::open_seats(unsigned n) {
 unsigned lifecycle::resize(unsigned workers) {
   check_workers(workers);
   lock_guard const guard(mutex_);
-  bool const restarts = closed_.peek() || ending_.peek() != ending::none;
+  bool const restarts = is_closed() || ending_.peek() != ending::none;
   std::stop_source fresh(std::nostopstate);
   if (restarts) fresh = std::stop_source(); // what may find no memory comes before the first change
   add_seats(workers);
   unsigned const before = target_.peek();
   if (restarts) {
-    ending_.set(ending::none);
-    closed_.set(false);
+    {
+      lock_guard const deciding(deciding_); // no thread takes for stuck what comes from here on
+      ending_.set(ending::none);
+      entrance_.set(entrance::open);
+    }
     lock_guard const stop(stop_mutex_);
     stop_.swap(fresh);
   }
@@ -229,7 +232,7 @@ void lifecycle::drop_last() noexcept {
 void lifecycle::request_shutdown(ending how) {
   {
     lock_guard const guard(mutex_);
-    if (closed_.peek()) return;
+    if (is_closed()) return;
     ending const before = ending_.peek();
     if (before == ending::none) {
       core_.capacity.restart_late();
@@ -259,12 +262,45 @@ void lifecycle::request_shutdown(ending how) {
 /// take a task for stuck that this one is about to ask, or close the pool for what the first ones do.
 void lifecycle::ask_owned_tasks() noexcept {
   auto const asking = core_.quiescence.begin_transit();
-  if (is_discarding())
-    core_.owned.request_stop(), static_cast<void>(core_.routines.drop());
-  else
+  if (is_discarding()) {
+    core_.owned.request_stop();
+    withdrawn_work idle;
+    core_.routines.withdraw(idle.routines);
+    drop(idle);
+  } else {
     core_.owned.request_drain();
+  }
   call_off_timers(core_);
   core_.routines.wake_timed(); // when the pool discards: those that were about to wait
+}
+
+/// Under deciding_. True: nothing runs, is queued or arrives; new work waits until the caller opens or closes
+/// the entrance. Pairs with `arrival`: its thread is announced before it looks at the entrance. So it waits
+/// there, or this thread sees the arrival, and is told when the work is queued.
+bool lifecycle::stands_still() noexcept {
+  entrance_.set(entrance::deciding);
+  std_policy::heavy_barrier();
+  return !any_arrival(core_) && core_.quiescence.now();
+}
+
+/// What waits for work that runs is not stuck. So no work may arrive between the look and the last
+/// withdrawal.
+void lifecycle::withdraw_stuck(withdrawn_work& to) noexcept {
+  if (core_.owned.empty() && !core_.routines.any()) return;
+  lock_guard const deciding(deciding_);
+  if (ending_.get() == ending::none || is_closed()) return;
+  if (stands_still()) {
+    core_.routines.withdraw(to.routines);
+    core_.owned.withdraw_stuck(to.tasks);
+    if (!to.empty()) dropping_.add(1);
+  }
+  entrance_.set(entrance::open);
+}
+
+/// Without locks: destructors are user code.
+void lifecycle::drop(withdrawn_work& work) noexcept {
+  waiting_routines::let_go(work.routines);
+  owned_tasks::drop(work.tasks);
 }
 
 /// Call it when the pool was quiescent, and ends. True: at least one task was dropped. The requester may not
@@ -273,10 +309,15 @@ void lifecycle::ask_owned_tasks() noexcept {
 /// finds the pool quiescent.
 bool lifecycle::drop_stuck() noexcept {
   ask_owned_tasks();
-  // The arrivals first: a task of a strand is not stuck if the one before it is on its way into the pool.
-  if (any_arrival(core_) || !core_.quiescence.now()) return false;
-  bool const routines = core_.routines.drop();
-  return core_.owned.drop_stuck() || routines;
+  // A dropped task may release one that could not be withdrawn before, and its destructors may queue work.
+  for (bool any = false;; any = true) {
+    withdrawn_work stuck;
+    withdraw_stuck(stuck);
+    if (stuck.empty()) return any;
+    drop(stuck);
+    dropping_.subtract(1);
+    core_.quiescence.tell_waiters(); // that a thread waits for the end of the drops
+  }
 }
 
 void lifecycle::end_if_quiet() noexcept {
@@ -294,16 +335,11 @@ void lifecycle::end_if_quiet() noexcept {
 
 /// Under mutex_, when the pool was quiescent: closes all seats, ends all threads. False: work has arrived.
 bool lifecycle::close_pool() noexcept {
-  // Pairs with `arrival`: its thread is announced before it asks whether the pool is closed. So it sees that,
-  // or this thread sees the arrival, and is told when the work is queued.
   {
     lock_guard const deciding(deciding_);
-    closed_.set(true);
-    std_policy::heavy_barrier();
-    if (any_arrival(core_) || !core_.quiescence.now() || core_.owned.count() != 0 || core_.routines.any()) {
-      closed_.set(false);
-      return false;
-    }
+    bool const closes = stands_still() && !has_suspended() && !core_.routines.any();
+    entrance_.set(closes ? entrance::closed : entrance::open);
+    if (!closes) return false;
   }
   close_seats(0, set_target(0)); // a task may have come since the pool was seen idle
   core_.threads.wind_up();
@@ -318,7 +354,7 @@ bool lifecycle::close_pool() noexcept {
 bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life,
                                         std::chrono::steady_clock::time_point& discard_at,
                                         shutdown_report& slow) {
-  bool const closed = closed_.peek() || close_pool();
+  bool const closed = is_closed() || close_pool();
   life.unlock();
   if (closed) return true;
   if (!any_arrival(core_)) return false;
@@ -341,13 +377,13 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   seats_left const left; // of other pools
   shutdown_report slow(core_, core_.name(), discard_at);
   auto const restarted = [this, destroying] { // by resize(), which no destructor heeds; under mutex_
-    return !destroying && ending_.peek() == ending::none && !closed_.peek();
+    return !destroying && ending_.peek() == ending::none && !is_closed();
   };
   for (;;) {
     await_quiet(discard_at, slow);
     std::unique_lock life(mutex_);
     bool const drained = !was_discarded_;
-    bool const closed = closed_.peek();
+    bool const closed = is_closed();
     if (restarted()) return drained;
     life.unlock();
     // What is queued in a closed pool is left for its next life, or dropped below. In a pool
@@ -358,7 +394,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     if (!close_or_await_arrivals(life, discard_at, slow)) continue;
     bool const all_joined = core_.threads.join_all();
     life.lock();
-    if (!all_joined || !closed_.peek()) { // resize()
+    if (!all_joined || !is_closed()) { // resize()
       if (destroying) continue;
       return drained;
     }
@@ -376,7 +412,17 @@ bool lifecycle::drop_rest(std::unique_lock<mutex>& life, std::chrono::steady_clo
   if (drop_queued(life)) return true;
   life.unlock();
   core_.owned.request_stop(); // a coroutine that waits for its children ends with them
-  return core_.owned.drop_stuck() || await_owned_tasks(discard_at, slow);
+  return drop_owned() || await_owned_tasks(discard_at, slow);
+}
+
+/// In a closed pool. True: at least one task was dropped.
+bool lifecycle::drop_owned() noexcept {
+  for (bool any = false;; any = true) {
+    withdrawn_work left;
+    core_.owned.withdraw_stuck(left.tasks);
+    if (left.empty()) return any;
+    drop(left);
+  }
 }
 
 /// A member would wait for itself, and so would a thread that is about to queue work, in the copy of a
@@ -420,12 +466,12 @@ void lifecycle::await_quiet(std::chrono::steady_clock::time_point& discard_at, s
 /// Waits for coroutines that await something foreign, or are about to be resumed. The thread that resumes one
 /// runs it, and calls quiescence::tell_waiters(). False: there is none.
 bool lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
-  if (core_.owned.count() == 0) return false;
+  if (!has_suspended()) return false;
   bool woken = false; // once is enough: the caller looks at everything anew
   core_.quiescence.await(
       [&] {
-        return std::exchange(woken, true) || core_.owned.count() == 0 ||
-               !core_.idle_threads.no_thread_runs() || core_.queues.any_queued();
+        return std::exchange(woken, true) || !has_suspended() || !core_.idle_threads.no_thread_runs() ||
+               core_.queues.any_queued();
       },
       std::min(discard_at, slow.due()));
   report_or_discard(discard_at, slow);
@@ -437,17 +483,19 @@ bool lifecycle::turns_guests_away() const noexcept {
 }
 
 bool lifecycle::stays_closed() noexcept {
-  if (!is_closed()) return false;
+  if (entrance_.get() == entrance::open) return false;
   // Not mutex_: a thread that wants to close the pool leaves that to the one that holds it.
   lock_guard const decided(deciding_);
-  return closed_.peek();
+  return is_closed();
 }
+
+/// A task that another thread drops counts until its destructors have run: they may queue work.
+bool lifecycle::has_suspended() const noexcept { return !core_.owned.empty() || dropping_.get() != 0; }
 
 /// Is there work, beside threads that begin or go to rest? A hint: a task that was just taken out of a queue
 /// is seen at the next look.
 bool lifecycle::has_work() const noexcept {
-  if (core_.quiescence.any_armed() || core_.queues.any_queued() || any_latent(core_) ||
-      core_.owned.count() != 0)
+  if (core_.quiescence.any_armed() || core_.queues.any_queued() || any_latent(core_) || has_suspended())
     return true;
   bool runs = false;
   core_.threads.records.for_each(

@@ -3,6 +3,7 @@
 #include "base/thread_number.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -60,33 +61,33 @@ void owned_tasks::request(stop_level level) noexcept {
     }
 }
 
-/// A dropped task may release one that could not be withdrawn before, so the walks go on until one finds
-/// nothing. A walk withdraws all that it can before it drops the first: it passes the tasks that it cannot
-/// withdraw yet, however many, once for all that it drops, not once for each.
-bool owned_tasks::drop_stuck() noexcept {
-  bool any = false;
-  for (bool more = true; more;) {
-    more = false;
-    for (stripe& s : stripes_) {
-      intrusive_list<owned_task> withdrawn; // ours alone
-      {
-        lock_guard const guard(s.guard);
-        s.tasks.for_each([&](owned_task& r)
-                             RUBATO_NOT_ANALYSED { // under s.guard, which a lambda is not known to hold
-                               if (!r.work().withdraw(r)) return;
-                               unlink(s, r);
-                               withdrawn.push_front(r);
-                             });
-      }
-      while (owned_task* const r = withdrawn.pop_front()) {
-        future_state& stuck = r->work();
-        stuck.broken_off = true;
-        stuck.drop();
-        any = more = true;
-      }
-    }
+/// All that can be withdrawn before the first is dropped: a walk passes the tasks that it cannot withdraw
+/// yet, however many, once for all that it withdraws, not once for each.
+void owned_tasks::withdraw_stuck(intrusive_list<owned_task>& to) noexcept {
+  for (stripe& s : stripes_) {
+    lock_guard const guard(s.guard);
+    s.tasks.for_each([&](owned_task& r)
+                         RUBATO_NOT_ANALYSED { // under s.guard, which a lambda is not known to hold
+                           if (!r.work().withdraw(r)) return;
+                           unlink(s, r);
+                           to.push_front(r);
+                         });
   }
-  return any;
+}
+
+void owned_tasks::drop(intrusive_list<owned_task>& withdrawn) noexcept {
+  while (owned_task* const r = withdrawn.pop_front()) {
+    future_state& stuck = r->work();
+    stuck.broken_off = true;
+    stuck.drop();
+  }
+}
+
+bool owned_tasks::empty() const noexcept {
+  return std::all_of(stripes_.begin(), stripes_.end(), [](stripe const& s) {
+    lock_guard const guard(s.guard);
+    return s.tasks.empty();
+  });
 }
 
 std::size_t owned_tasks::count() const noexcept {

@@ -32,10 +32,12 @@ public:
   void request_drain() noexcept { request(stop_level::draining); }
   /// The pool discards: asks the tasks to stop, and ends all their waits.
   void request_stop() noexcept { request(stop_level::stopped); }
-  /// Drops the tasks that can be withdrawn from what they await. True: at least one. Call it when no thread
-  /// runs in the pool.
-  bool drop_stuck() noexcept;
-  /// How many are left.
+  /// Moves the tasks that can be withdrawn from what they await into that list. Call it when no thread runs
+  /// in the pool. The caller passes the list to drop().
+  void withdraw_stuck(intrusive_list<owned_task>& to) noexcept;
+  static void drop(intrusive_list<owned_task>& withdrawn) noexcept;
+  [[nodiscard]] bool empty() const noexcept;
+  /// How many are left. O(that number).
   [[nodiscard]] std::size_t count() const noexcept;
 };
 

@@ -27,36 +27,33 @@ bool waiting_routines::any() const noexcept {
   });
 }
 
-/// move(r) under the lock, and then(r) without it, if the first said yes.
-template<class Move, class Then>
-bool waiting_routines::for_each(Move move, Then then) noexcept {
-  bool found = false;
+/// Those for which move(r), under the lock of the stripe, says yes.
+template<class Move>
+void waiting_routines::take(intrusive_list<waiting_routine>& to, Move move) noexcept {
   for (stripe& s : stripes_) {
-    intrusive_list<waiting_routine> moved; // ours alone
-    {
-      lock_guard const guard(s.guard);
-      s.routines.for_each([&](waiting_routine& r)
-                              RUBATO_NOT_ANALYSED { // under s.guard, which a lambda is not known to hold
-                                if (!move(r)) return;
-                                s.routines.erase(r);
-                                r.listed_ = false;
-                                moved.push_back(r);
-                              });
-    }
-    while (waiting_routine* const r = moved.pop_front()) {
-      then(*r);
-      found = true;
-    }
+    lock_guard const guard(s.guard);
+    s.routines.for_each([&](waiting_routine& r)
+                            RUBATO_NOT_ANALYSED { // under s.guard, which a lambda is not known to hold
+                              if (!move(r)) return;
+                              s.routines.erase(r);
+                              r.listed_ = false;
+                              to.push_back(r);
+                            });
   }
-  return found;
 }
 
 void waiting_routines::wake_timed() noexcept {
-  for_each([](waiting_routine& r) { return r.interrupt(); }, [](waiting_routine& r) { r.go_on(); });
+  intrusive_list<waiting_routine> woken; // ours alone
+  take(woken, [](waiting_routine& r) { return r.interrupt(); });
+  while (waiting_routine* const r = woken.pop_front()) r->go_on();
 }
 
-bool waiting_routines::drop() noexcept {
-  return for_each([](waiting_routine& r) { return r.withdraw(); }, [](waiting_routine& r) { r.let_go(); });
+void waiting_routines::withdraw(intrusive_list<waiting_routine>& to) noexcept {
+  take(to, [](waiting_routine& r) { return r.withdraw(); });
+}
+
+void waiting_routines::let_go(intrusive_list<waiting_routine>& withdrawn) noexcept {
+  while (waiting_routine* const r = withdrawn.pop_front()) r->let_go();
 }
 
 } // namespace rubato::detail

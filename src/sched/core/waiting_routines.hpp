@@ -25,8 +25,8 @@ class waiting_routines {
   [[nodiscard]] stripe& stripe_of(void const* r) noexcept {
     return stripes_[reinterpret_cast<std::uintptr_t>(r) / 128 % stripes_.size()];
   }
-  template<class Move, class Then>
-  bool for_each(Move move, Then then) noexcept;
+  template<class Move>
+  void take(intrusive_list<waiting_routine>& to, Move move) noexcept;
 
 public:
   /// For the thread that has the routine. Until left() the pool does not close.
@@ -41,8 +41,9 @@ public:
 
   /// The pool drains: wakes the routines that wait for time.
   void wake_timed() noexcept;
-  /// Lets go of all that wait. True: there was one.
-  bool drop() noexcept;
+  /// Moves all that wait into that list. The caller passes it to let_go().
+  void withdraw(intrusive_list<waiting_routine>& to) noexcept;
+  static void let_go(intrusive_list<waiting_routine>& withdrawn) noexcept;
 };
 
 /// The part of that pool, for code that needs no other part of it.
