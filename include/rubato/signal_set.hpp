@@ -19,9 +19,10 @@
 
 #include "rubato/task.hpp"
 
+#include <array>
 #include <concepts>
-#include <initializer_list>
 #include <memory>
+#include <span>
 
 namespace rubato {
 
@@ -36,17 +37,19 @@ class signal_subscription;
 /// signal has its earlier action again.
 ///
 /// Thread-safe, except for moves. One task at a time may await next(), and the set must outlive that wait.
-/// After fork() the child receives signals only by sets that it makes itself. Source: sigaction(2) and
+/// After fork() the child receives signals only by sets that it makes itself; until then they have their
+/// earlier actions there. Source: sigaction(2) and
 /// eventfd(2).
 class signal_set {
   std::unique_ptr<detail::signal_subscription> state_;
-  explicit signal_set(std::initializer_list<int> signals);
+  explicit signal_set(std::span<int const> signals);
 
 public:
-  /// Throws std::system_error if there is no such signal, or if it cannot be caught, like SIGKILL.
+  /// Throws std::system_error if there is no such signal, or if it cannot be caught, like SIGKILL. Throws
+  /// std::invalid_argument for SIGSEGV, SIGBUS, SIGFPE and SIGILL: to go on after a fault would repeat it.
   template<std::same_as<int>... More>
   explicit signal_set(int first, More... more)
-      : signal_set({first, more...}) {}
+      : signal_set(std::span<int const>(std::array{first, more...})) {}
   signal_set(signal_set&&) noexcept;
   /// Drops the old set as the destructor does.
   signal_set& operator=(signal_set&&) noexcept;

@@ -64,7 +64,8 @@ struct all_signals {
 };
 constinit undying<all_signals> storage; // sets may be static objects
 
-/// The child receives signals by sets of its own only: it shares the eventfds of the others with its parent.
+/// The child receives signals by sets of its own only: it shares the eventfds of the others with its parent. So
+/// its signals have their earlier actions again.
 void register_fork_handler() {
   static bool const registered =
       (os::register_fork_handlers([]() RUBATO_NOT_ANALYSED { storage.object.guard.lock(); },
@@ -72,6 +73,8 @@ void register_fork_handler() {
                                   []() RUBATO_NOT_ANALYSED {
                                     all_signals& all = storage.object;
                                     all.sets.clear();
+                                    for (int s = 1; s <= os::most_signals; ++s)
+                                      if (all.users[static_cast<std::size_t>(s)] != 0) os::release_signal(s);
                                     all.users.fill(0);
                                     ++all.process;
                                     all.guard.unlock();
@@ -132,7 +135,7 @@ int signal_subscription::take() noexcept {
 
 } // namespace detail
 
-signal_set::signal_set(std::initializer_list<int> signals)
+signal_set::signal_set(std::span<int const> signals)
     : state_(std::make_unique<detail::signal_subscription>()) {
   for (int const s : signals) state_->add(s);
 }

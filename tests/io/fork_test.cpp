@@ -25,6 +25,52 @@ using namespace std::chrono_literals;
 #endif
 
 #ifndef RUBATO_TEST_NO_FORK
+bool is_default(int signal) {
+  struct sigaction now{};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
+}
+
+TEST(io_after_fork, regression_signals_have_their_earlier_action_in_the_child) {
+  rubato_test::hang_guard const guard;
+  rubato::signal_set parents(SIGTERM, SIGUSR1);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    int result = is_default(SIGTERM) && is_default(SIGUSR1) ? 0 : 1;
+    {
+      rubato::signal_set own(SIGTERM);
+      ::raise(SIGTERM);
+      if (rubato::block_on(own.next()) != SIGTERM) result = 2;
+    }
+    if (!is_default(SIGTERM)) result = 3;
+    ::_exit(result);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_FALSE(is_default(SIGTERM));
+  ::raise(SIGTERM);
+  EXPECT_EQ(rubato::block_on(parents.next()), SIGTERM);
+}
+
+TEST(io_after_fork, regression_a_socket_that_the_child_closes_stays_open_in_the_parent) {
+  if (!rubato_test::has_loopback()) GTEST_SKIP() << "no loopback interface is up";
+  rubato_test::hang_guard const guard;
+  rubato::tcp_listener listener(rubato::address::loopback(0));
+  auto unbegun = listener.accept(); // in the child, too, an operation holds the descriptor
+  pid_t const child = ::fork();
+  if (child == 0) {
+    listener.close();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  rubato::pool pool(1);
+  auto connecting = pool.spawn(rubato::tcp_socket::connect(listener.local_address()));
+  EXPECT_TRUE(pool.block_on(std::move(unbegun)).is_open());
+  EXPECT_TRUE(connecting.get().is_open());
+}
+
 TEST(io_after_fork, works_in_parent_and_child) {
   if (!rubato_test::has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   rubato_test::hang_guard const guard;

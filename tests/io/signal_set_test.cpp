@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <optional>
+#include <stdexcept>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
@@ -80,6 +81,24 @@ TEST_P(signals, are_awaited_until_the_pool_drains) {
   auto f = pool.spawn(a.next());
   pool.shutdown();
   EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
+}
+
+TEST(signal_sets, regression_of_faults_are_refused) {
+  for (int const fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    EXPECT_THROW(rubato::signal_set{fault}, std::invalid_argument);
+    EXPECT_THROW((rubato::signal_set{SIGUSR1, fault}), std::invalid_argument);
+  }
+}
+
+struct has_signals {
+  rubato::signal_set one{SIGUSR1};
+  rubato::signal_set two{SIGUSR1, SIGUSR2};
+};
+
+TEST(signal_sets, regression_are_made_with_braces) {
+  has_signals here;
+  ASSERT_EQ(::raise(SIGUSR2), 0);
+  EXPECT_EQ(rubato::block_on(here.two.next()), SIGUSR2);
 }
 
 TEST(signal_sets, of_what_is_no_signal_or_cannot_be_caught_throw) {
