@@ -38,7 +38,8 @@ public:
   /// 127.0.0.1.
   [[nodiscard]] static address loopback(std::uint16_t port);
   /// The address of a Unix socket. A path that begins with a zero byte is a name outside the file system.
-  /// Throws std::invalid_argument if the path is empty or longer than the system allows (107 bytes).
+  /// Throws std::invalid_argument if the path is empty, longer than the system allows (107 bytes), or
+  /// contains a zero byte elsewhere.
   [[nodiscard]] static address local(std::string const& path);
 
   /// The address without its port, or the path.
@@ -60,9 +61,10 @@ public:
 };
 
 /// co_await resolve(host, service): yields the addresses of a host, in the resolver's order of preference.
-/// `service` is a name or a port in digits; empty means port 0. The resolver runs in blocking(), so it
-/// occupies no seat; a stop does not interrupt it. Throws std::system_error with the resolver's message.
-/// Source: getaddrinfo(3).
+/// `service` is a name or a port in digits, from 0 to 65535; empty means port 0. The resolver runs in
+/// blocking(), so it occupies no seat; a stop does not interrupt it. Throws std::system_error with the
+/// resolver's message, also for a port that is none, and std::invalid_argument if a text contains a zero
+/// byte. Source: getaddrinfo(3).
 [[nodiscard]] task<std::vector<address>> resolve(std::string host, std::string service);
 
 } // namespace rubato

@@ -111,9 +111,10 @@ protected:
   ~socket_base() = default;
 
 public:
-  /// Ends waiting operations with `operation_canceled`, and closes the descriptor as soon as no operation is
-  /// left: neither a running one nor the task of one that has not begun. The destructor does the same. No
-  /// effect on a closed socket.
+  /// Ends waiting operations with `operation_canceled`. A connection ends in both directions at once, and a
+  /// listener listens no more: another one may listen at a TCP address. The descriptor is closed as soon as
+  /// no operation is left: neither a running one nor the task of one that has not begun. The destructor does
+  /// the same. No effect on a closed socket. In the child of a fork(), the parent's copy stays as it is.
   ///
   /// **Bytes may be lost.** If the peer has sent bytes that were not read, or sends more later, the kernel
   /// resets the connection. Then the peer loses bytes that it has not read yet, although write_all() has
@@ -155,8 +156,8 @@ public:
   [[nodiscard]] task<void> write_all(bytes_to_send what, std::error_code& error) const;
   [[nodiscard]] task<void> write_all(bytes_to_send what, detail::deadline deadline,
                                      std::error_code& error) const;
-  /// Ends sending or receiving. After the end of sending, the peer's read_some() yields 0 when it has read
-  /// the last byte. Throws std::system_error.
+  /// Ends sending or receiving, and the waits of tasks for that. After the end of sending, the peer's
+  /// read_some() yields 0 when it has read the last byte. Throws std::system_error.
   void shutdown(socket_end which = socket_end::sending) const;
   /// co_await close_gracefully(1s): closes the connection so that the peer gets all bytes that were sent.
   /// Ends sending, reads until the peer does the same, drops what it reads, and closes. Yields true then. At
@@ -183,7 +184,8 @@ public:
   /// Closed.
   tcp_socket() noexcept = default;
   /// co_await connect(server): yields a connection to a server. Errors as of an operation, and `timed_out` at
-  /// the deadline.
+  /// the deadline. A port of this machine where nobody listens refuses it, also if the system has given that
+  /// port to this socket itself.
   [[nodiscard]] static task<tcp_socket> connect(address server, detail::deadline deadline = never);
   [[nodiscard]] static task<tcp_socket> connect(address server, std::error_code& error);
   [[nodiscard]] static task<tcp_socket> connect(address server, detail::deadline deadline,
@@ -199,7 +201,7 @@ public:
   /// std::system_error, for example if the address is in use or does not belong to this machine.
   explicit tcp_listener(address const& at, int backlog = 4096);
   /// co_await accept(): yields the next connection. While the process has no free descriptor, the listener
-  /// refuses connections and accept() waits.
+  /// refuses all connections that wait, and accept() waits.
   [[nodiscard]] task<tcp_socket> accept() const;
   [[nodiscard]] task<tcp_socket> accept(std::error_code& error) const;
 
@@ -215,7 +217,8 @@ class unix_socket : public stream_socket {
 public:
   /// Closed.
   unix_socket() noexcept = default;
-  /// As tcp_socket::connect().
+  /// As tcp_socket::connect(). While the listener's backlog is full it tries again, after pauses of 1 to 64
+  /// ms.
   [[nodiscard]] static task<unix_socket> connect(address server, detail::deadline deadline = never);
   [[nodiscard]] static task<unix_socket> connect(address server, std::error_code& error);
   [[nodiscard]] static task<unix_socket> connect(address server, detail::deadline deadline,

@@ -33,7 +33,7 @@ address address::loopback(std::uint16_t port) { return {"127.0.0.1", port}; }
 address address::local(std::string const& path) {
   os::socket_address r;
   if (!os::make_unix_address(path, r))
-    throw std::invalid_argument("rubato: the path of a Unix socket has 1 to 107 bytes");
+    throw std::invalid_argument("rubato: the path of a Unix socket has 1 to 107 bytes, none of them zero");
   return made(r);
 }
 

@@ -22,6 +22,7 @@ class descriptor {
   int const fd_;
   descriptor_slot& slot_;
   std::uint32_t generation_;
+  unsigned const process_ = process_number();
   bool short_reads_empty_ = false;
   basic_close_gate<std_policy> gate_;
   friend class io_hold;
@@ -55,7 +56,12 @@ public:
   /// Ends the waits for it. The last operation that uses it closes the descriptor.
   void close() noexcept {
     if (!gate_.enter()) return; // the number cannot be used anew before this thread has left
-    if (gate_.close()) end_waits(slot_, fd_);
+    if (gate_.close()) {
+      end_waits(slot_, fd_);
+      // The peer, and the next listener at the address, do not wait until the operations have left. Not in
+      // the child of a fork(): the connection is its parent's, too.
+      if (gate_.has_others() && process_ == process_number()) os::end_stream(fd_);
+    }
     leave();
   }
   /// By its socket, which goes.
@@ -131,6 +137,8 @@ public:
   /// The descriptor was closed after the operation had begun.
   [[nodiscard]] bool is_closing() const noexcept { return of_->is_closed(); }
   [[nodiscard]] int fd() const noexcept { return of_->fd_; }
+  /// After the caller has ended these directions.
+  void end_waits_of(directions ended) const noexcept { raise_events(of_->slot_, of_->generation_, ended); }
   /// For another operation on the same descriptor.
   [[nodiscard]] io_hold another() const noexcept { return io_hold(of_); }
   /// To be called before the operation is tried.

@@ -47,6 +47,7 @@ struct reactor_state {
   void (*signals_arrived)() noexcept = nullptr;
   relaxed<os::ticks> looked_at; // by a worker, at the events
   int reserve = -1;             // a descriptor to give up when there is no other
+  relaxed<unsigned> process;    // the number of forks that lie before this process
   std::array<published<chunk*>, most_chunks> chunks{};
 };
 constinit undying<reactor_state> storage; // the standby runs until the process ends
@@ -198,6 +199,7 @@ void forget_in_child() {
   reactor_state& own = reactor();
   ::new (&own.guard) mutex;
   installed_events.set(nullptr);
+  own.process.set(own.process.get() + 1);
   own.started.lower();
   own.key.reset();
   own.events.close();
@@ -328,6 +330,12 @@ void end_waits(descriptor_slot& slot, int fd) noexcept {
   end_taken(slot.close([fd] { reactor().events.remove(fd); }), std::errc::operation_canceled);
 }
 
+void raise_events(descriptor_slot& slot, std::uint32_t generation, directions ended) noexcept {
+  end_taken(slot.raise(generation, ended), std::errc());
+}
+
+unsigned process_number() noexcept { return reactor().process.get(); }
+
 void count_io_event() noexcept { thread_of(*current).bump(counted::io_events); }
 
 int watch_signals(void (*arrived)() noexcept) {
@@ -345,16 +353,20 @@ int watch_signals(void (*arrived)() noexcept) {
   return fd;
 }
 
-bool refuse_connection(int listener) noexcept {
+void refuse_connections(int listener) noexcept {
+  constexpr int most = 1'024; // of a flood that does not end: others want this thread
   reactor_state& r = reactor();
   lock_guard const guard(r.guard);
   if (r.reserve < 0) r.reserve = os::open_reserve();
-  if (r.reserve < 0) return false;
+  if (r.reserve < 0) return;
   os::close_fd(r.reserve);
-  os::io_result const one = os::accept_from(listener);
-  os::close_fd(static_cast<int>(one.value));
+  for (int n = 0; n != most; ++n) {
+    os::io_result const one = os::accept_from(listener);
+    if (one.error != 0)
+      break; // there is none, or another thread was faster than this one with the descriptor
+    os::close_fd(static_cast<int>(one.value));
+  }
   r.reserve = os::open_reserve();
-  return one.error == 0;
 }
 
 } // namespace rubato::detail

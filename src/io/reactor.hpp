@@ -3,6 +3,7 @@
 
 #include "sync/descriptor_slot.hpp"
 
+#include <cstdint>
 #include <system_error>
 
 namespace rubato::detail {
@@ -28,6 +29,12 @@ using descriptor_slot = basic_descriptor_slot<std_policy, io_wait>;
 /// Ends the waits for the descriptor, which is about to be closed, as operation_canceled.
 void end_waits(descriptor_slot& slot, int fd) noexcept;
 
+/// The owner of the descriptor has ended these directions: their waits end, as after an event.
+void raise_events(descriptor_slot& slot, std::uint32_t generation, directions ended) noexcept;
+
+/// Another one in the child of a fork().
+[[nodiscard]] unsigned process_number() noexcept;
+
 /// For stats(): by the coroutine whose wait an event has ended.
 void count_io_event() noexcept;
 
@@ -35,8 +42,8 @@ void count_io_event() noexcept;
 /// events, after raise_event_fd() of the eventfd that this returns. Throws std::system_error.
 [[nodiscard]] int watch_signals(void (*arrived)() noexcept);
 
-/// For accept(): takes one connection from the listener and closes it, with a descriptor that is kept for
-/// that. False: there is none.
-bool refuse_connection(int listener) noexcept;
+/// For accept(): takes the connections that wait from the listener and closes them, with a descriptor that is
+/// kept for that.
+void refuse_connections(int listener) noexcept;
 
 } // namespace rubato::detail

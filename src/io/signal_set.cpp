@@ -64,8 +64,8 @@ struct all_signals {
 };
 constinit undying<all_signals> storage; // sets may be static objects
 
-/// The child receives signals by sets of its own only: it shares the eventfds of the others with its parent. So
-/// its signals have their earlier actions again.
+/// The child receives signals by sets of its own only: it shares the eventfds of the others with its parent.
+/// So its signals have their earlier actions again.
 void register_fork_handler() {
   static bool const registered =
       (os::register_fork_handlers([]() RUBATO_NOT_ANALYSED { storage.object.guard.lock(); },

@@ -130,7 +130,7 @@ struct accept_one {
     os::io_result const r = os::accept_from(fd);
     bool const no_descriptor = r.error == EMFILE || r.error == ENFILE;
     is_short = no_descriptor || r.error == ENOBUFS || r.error == ENOMEM;
-    if (no_descriptor) static_cast<void>(refuse_connection(fd));
+    if (no_descriptor) refuse_connections(fd);
     return is_short ? os::io_result{.value = -1, .error = 0} : r;
   }
   [[nodiscard]] static bool advance(std::size_t /*n*/) noexcept { return true; }
@@ -194,6 +194,10 @@ rubato::task<typename Operation::result> carry_out(io_hold passed, Operation wha
       skipped = may_skip && of.is_known_empty(before);
       if (skipped) return false;
       r = what.attempt(of.fd());
+      // What close() has ended looks as if the peer had ended it. close() closes the gate first, and the
+      // kernel's lock of the socket orders its call and this one.
+      if (of.is_closing() && (r.error != 0 ? !r.would_wait() : reads_stream && r.value == 0))
+        r = {.value = -1, .error = ECANCELED};
       return r.error == 0 ? r.value >= 0 : errors.are_values() && !r.would_wait();
     });
     if (!may_try) {
@@ -278,12 +282,23 @@ rubato::task<descriptor_ref> accept(io_hold of, std::error_code* error, race_ent
   }
 }
 
-rubato::task<descriptor_ref> connect(address server, time_point deadline, std::error_code* error) {
-  constexpr auto pause = std::chrono::milliseconds(1);
-  io_errors const errors("connect", error);
-  errors.clear();
-  os::socket_address const a = raw(server);
-  os::io_result r = os::make_socket(a, os::transport::stream);
+/// A Unix listener whose backlog is full tells of no event. Throws cancelled.
+rubato::task<os::io_result> connect_when_there_is_room(int fd, os::socket_address const& server,
+                                                       time_point deadline) {
+  constexpr auto longest = std::chrono::milliseconds(64);
+  for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, longest)) {
+    co_await sleep_until(std::min(deadline, deadline_after(pause)));
+    if (std::chrono::steady_clock::now() >= deadline)
+      co_return os::io_result{.value = -1, .error = ETIMEDOUT};
+    os::io_result const r = os::connect_to(fd, server);
+    if (r.error != EAGAIN) co_return r;
+  }
+}
+
+/// Null: it has failed, which was reported.
+rubato::task<descriptor_ref> connect_once(os::socket_address const& server, time_point deadline,
+                                          io_errors errors) {
+  os::io_result r = os::make_socket(server, os::transport::stream);
   if (r.error != 0) {
     errors.report(static_cast<std::errc>(r.error));
     co_return nullptr;
@@ -293,16 +308,13 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
   io_hold const held(d.get());
   bool stopped = is_stopped();
   slot_seen const before = held.before_try(direction::writing);
-  if (!stopped) r = os::connect_to(held.fd(), a);
-  // A Unix listener whose backlog is full tells of no event.
-  while (!stopped && r.error == EAGAIN) {
+  if (!stopped) r = os::connect_to(held.fd(), server);
+  if (!stopped && r.error == EAGAIN) {
     try {
-      co_await sleep_until(std::min(deadline, deadline_after(pause)));
+      r = co_await connect_when_there_is_room(held.fd(), server, deadline);
     } catch (cancelled const&) {
       stopped = true;
     }
-    bool const late = std::chrono::steady_clock::now() >= deadline;
-    r = late ? os::io_result{.value = -1, .error = ETIMEDOUT} : os::connect_to(held.fd(), a);
   }
   if (!stopped && r.error == EINPROGRESS) {
     io_wait wait = held.wait(direction::writing, before, deadline);
@@ -317,6 +329,21 @@ rubato::task<descriptor_ref> connect(address server, time_point deadline, std::e
   }
   if (r.error == 0) co_return std::move(d);
   errors.report(static_cast<std::errc>(r.error));
+  co_return nullptr;
+}
+
+rubato::task<descriptor_ref> connect(address server, time_point deadline, std::error_code* error) {
+  constexpr int most_tries = 3;
+  io_errors const errors("connect", error);
+  errors.clear();
+  os::socket_address const a = raw(server);
+  for (int n = 0; n != most_tries; ++n) {
+    descriptor_ref d = co_await connect_once(a, deadline, errors);
+    if (d == nullptr || os::family_of(a) == os::family::unix || !os::is_connected_to_itself(d->fd()))
+      co_return std::move(d);
+    os::reset_at_close(d->fd()); // a server may want the port
+  }
+  errors.report(std::errc::connection_refused);
   co_return nullptr;
 }
 
@@ -397,7 +424,13 @@ void stream_socket::shutdown(socket_end which) const {
   os::ends const e = which == socket_end::receiving ? os::ends::receiving
                      : which == socket_end::sending ? os::ends::sending
                                                     : os::ends::both;
-  detail::with_fd(state_, "shutdown", [e](int fd) { return os::shut_down(fd, e); });
+  auto const ended = static_cast<detail::directions>(
+      (which != socket_end::sending ? detail::bit(detail::direction::reading) : 0) |
+      (which != socket_end::receiving ? detail::bit(detail::direction::writing) : 0));
+  detail::io_hold const held(state_.get());
+  if (!held.is_open(detail::io_errors("shutdown", nullptr))) return;
+  detail::checked(os::shut_down(held.fd(), e), "shutdown");
+  held.end_waits_of(ended); // the kernel does not tell the waiting writer of a Unix socket
 }
 address stream_socket::peer_address() const {
   os::socket_address a;

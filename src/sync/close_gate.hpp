@@ -33,6 +33,9 @@ public:
   [[nodiscard]] bool close() noexcept {
     return (word_.fetch_or(closed, std::memory_order_relaxed) & closed) == 0;
   }
+  /// For the thread that has closed it and not left: other operations are inside. They may leave at any time,
+  /// and none enters. relaxed: a hint.
+  [[nodiscard]] bool has_others() const noexcept { return word_.load(std::memory_order_relaxed) / one > 1; }
   [[nodiscard]] gate_duty leave() noexcept {
     // acq_rel: pairs with the other operations' leave(), because their system calls come before the close,
     // and with drop(), because their uses of the record come before its end.

@@ -172,6 +172,22 @@ public:
     return all;
   }
 
+  /// The owner has ended these directions, of which the kernel may not tell a waiter. Reading is at its end.
+  [[nodiscard]] taken raise(std::uint32_t generation, directions ended) noexcept {
+    lock_guard const guard(mutex_);
+    taken all;
+    if (generation_.get() != generation) return all;
+    if ((ended & bit(direction::reading)) != 0) {
+      all.reader = take(direction::reading);
+      count_event(direction::reading, true);
+    }
+    if ((ended & bit(direction::writing)) != 0) {
+      all.writer = take(direction::writing);
+      count_event(direction::writing);
+    }
+    return all;
+  }
+
   /// False: an event, close() or a deadline has taken it out.
   [[nodiscard]] bool remove(direction d, Wait& w) noexcept {
     lock_guard const guard(mutex_);

@@ -2,13 +2,16 @@
 
 #include "os/sanitizers.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdexcept>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -75,6 +78,22 @@ std::error_category const& resolver_category() noexcept {
   return all;
 }
 
+bool has_zero_byte(std::string const& text) noexcept { return text.find('\0') != text.npos; }
+
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+/// glibc takes a port modulo 65,536, and after blanks and a sign.
+bool is_no_port(std::string const& service) noexcept {
+  if (service.empty()) return false;
+  bool const begins_a_name = (service.front() >= 'a' && service.front() <= 'z') ||
+                             (service.front() >= 'A' && service.front() <= 'Z') || is_digit(service.front());
+  if (!begins_a_name) return true;
+  if (!std::ranges::all_of(service, is_digit))
+    return false; // a name: the resolver knows whether there is one
+  std::uint16_t port = 0;
+  return std::from_chars(service.data(), service.data() + service.size(), port).ec != std::errc();
+}
+
 } // namespace
 
 bool io_result::would_wait() const noexcept {
@@ -130,6 +149,17 @@ io_result connected(int fd) noexcept {
   return {.value = error == 0 ? 0 : -1, .error = error};
 }
 
+bool is_connected_to_itself(int fd) noexcept {
+  socket_address own, peer;
+  if (local_address(fd, own).error != 0 || peer_address(fd, peer).error != 0) return false;
+  return own.size == peer.size && std::memcmp(own.bytes, peer.bytes, own.size) == 0;
+}
+
+void reset_at_close(int fd) noexcept {
+  ::linger const at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 io_result receive(int fd, std::span<std::byte> into) noexcept {
   return call([&] { return receive_bytes(fd, into); });
 }
@@ -162,6 +192,13 @@ io_result shut_down(int fd, ends e) noexcept {
   return call([&] { return ::shutdown(fd, how); });
 }
 
+void end_stream(int fd) noexcept {
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM)
+    ::shutdown(fd, SHUT_RDWR);
+}
+
 io_result set_no_delay(int fd, bool on) noexcept {
   int const value = on ? 1 : 0;
   return call([&] { return ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value); });
@@ -182,6 +219,7 @@ io_result peer_address(int fd, socket_address& a) noexcept {
 }
 
 bool parse_ip(std::string const& host, std::uint16_t port, socket_address& a) noexcept {
+  if (has_zero_byte(host)) return false;
   sockaddr_in v4{};
   if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
     v4.sin_family = AF_INET;
@@ -200,6 +238,7 @@ bool parse_ip(std::string const& host, std::uint16_t port, socket_address& a) no
 bool make_unix_address(std::string const& path, socket_address& a) noexcept {
   sockaddr_un u{};
   if (path.empty() || path.size() >= sizeof u.sun_path) return false;
+  if (path.front() != '\0' && has_zero_byte(path)) return false;
   u.sun_family = AF_UNIX;
   std::memcpy(u.sun_path, path.data(), path.size());
   // An abstract name begins with a zero byte and ends where the size says; a path ends with a zero byte.
@@ -260,6 +299,10 @@ std::uint16_t port_of(socket_address const& a) noexcept {
 }
 
 std::vector<socket_address> look_up(std::string const& host, std::string const& service) {
+  if (has_zero_byte(host) || has_zero_byte(service))
+    throw std::invalid_argument("rubato: resolve(): a zero byte is no part of a name");
+  if (is_no_port(service))
+    throw std::system_error(EAI_SERVICE, resolver_category(), "rubato: resolve the port " + service);
   ::addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM; // else each address comes once for each transport

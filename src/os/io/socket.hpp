@@ -35,6 +35,11 @@ enum class transport : unsigned char { stream, datagram };
 /// An error that would_wait(): the connection is being made; connected() tells how that ended.
 [[nodiscard]] io_result connect_to(int fd, socket_address const& a) noexcept;
 [[nodiscard]] io_result connected(int fd) noexcept;
+/// The kernel may give a client the very port that it connects to, on this machine: then nobody listens
+/// there, and the connection is one of the socket with itself.
+[[nodiscard]] bool is_connected_to_itself(int fd) noexcept;
+/// close() will reset the connection, so that its port is free at once.
+void reset_at_close(int fd) noexcept;
 
 [[nodiscard]] io_result receive(int fd, std::span<std::byte> into) noexcept;
 /// Throws away what has been received; 0: the end.
@@ -47,11 +52,13 @@ enum class transport : unsigned char { stream, datagram };
 
 enum class ends : unsigned char { receiving, sending, both };
 [[nodiscard]] io_result shut_down(int fd, ends e) noexcept;
+/// Ends both directions of a stream, or the listening; no effect on other sockets.
+void end_stream(int fd) noexcept;
 [[nodiscard]] io_result set_no_delay(int fd, bool on) noexcept;
 [[nodiscard]] io_result local_address(int fd, socket_address& a) noexcept;
 [[nodiscard]] io_result peer_address(int fd, socket_address& a) noexcept;
 
-// Addresses. False: the text is no such address.
+// Addresses. False: the text is no such address. A zero byte is a part of a text, and of no address.
 [[nodiscard]] bool parse_ip(std::string const& host, std::uint16_t port, socket_address& a) noexcept;
 [[nodiscard]] bool make_unix_address(std::string const& path, socket_address& a) noexcept;
 enum class family : unsigned char { none, v4, v6, unix };
@@ -61,7 +68,8 @@ enum class family : unsigned char { none, v4, v6, unix };
 [[nodiscard]] std::uint16_t port_of(socket_address const& a) noexcept;
 
 /// Asks the system's resolver, which may take seconds. Throws std::system_error with the category
-/// `resolver_category()`, or generic_category() if the system failed.
+/// `resolver_category()`, or generic_category() if the system failed; std::invalid_argument if a text
+/// contains a zero byte.
 [[nodiscard]] std::vector<socket_address> look_up(std::string const& host, std::string const& service);
 
 /// A descriptor that serves as a reserve when the process has no other left; -1: there is none.
