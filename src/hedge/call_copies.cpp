@@ -10,6 +10,7 @@
 #include "rubato/thread_pool.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/process/hazard_guard.hpp"
+#include "sched/process/pool_registry.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -200,6 +201,7 @@ call_copies::call_copies(pool_core& core, call_kind k, race_options const& o, bo
     , deadline_(o.deadline_)
     , times_(o.report_ != nullptr || o.policy_ != nullptr)
     , asked_(o.runners_)
+    , serial_(serial_of(core))
     , kind_(k)
     // Without a threshold a policy has seen too few calls, and hedges none.
     , count_(count_of(core, o.runners_, policy_ != nullptr && delay_ == at_once, pins && o.pin_, o.cpus_))
@@ -398,9 +400,8 @@ void call_copies::stop_call() noexcept {
 
 /// After each change of the protocol's word. Whatever thread has decided has a reference.
 void call_copies::finish(copies::change c) noexcept {
-  std::atomic<int>& stragglers = home()->stragglers;
   bool const leaves_losers = !joins(kind_);
-  if (c.late && leaves_losers) stragglers.fetch_sub(1, std::memory_order_relaxed); // relaxed: a count
+  if (c.late && leaves_losers) count_stragglers(-1);
   bool last = c.last;
   if (c.decided) {
     // The pool may end when it counts no clock of the call any more, and the decider be no thread of it.
@@ -415,7 +416,7 @@ void call_copies::finish(copies::change c) noexcept {
       last = last || w.last;
       --inside;
     }
-    if (leaves_losers) stragglers.fetch_add(static_cast<int>(inside), std::memory_order_relaxed);
+    if (leaves_losers && inside != 0) count_stragglers(static_cast<int>(inside));
     here.reset(); // users' callbacks run from here on
     record();
     if (inside != 0) stop_losers();
@@ -428,6 +429,15 @@ void call_copies::finish(copies::change c) noexcept {
     slot().emplace();
     complete();
   }
+}
+
+/// The pool may be gone: a copy that is a coroutine may have moved to another one.
+void call_copies::count_stragglers(int n) noexcept {
+  pool_core* const core = home();
+  std::optional<hazard_guard> there;
+  bool const is_here = core == current->core && serial_of(*core) == serial_;
+  if (is_here || guard_if_there(core, serial_, there))
+    core->stragglers.fetch_add(n, std::memory_order_relaxed); // relaxed: a count
 }
 
 void call_copies::stop_losers() noexcept {

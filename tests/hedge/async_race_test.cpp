@@ -255,6 +255,22 @@ TEST_P(hedged_coroutines, pin_functions_and_no_coroutines) {
     for (auto const& c : report.copies) EXPECT_FALSE(c.pinned);
   });
 }
+/// The callable, its arguments and the results of the losers are gone when the call has ended.
+TEST_P(hedged_coroutines, regression_a_race_leaves_nothing_behind) {
+  auto const p = std::make_shared<int>(1);
+  auto const unchanged = [&p](char const* what) { EXPECT_EQ(p.use_count(), 1) << what; };
+  for (std::size_t round = 0; round != scaled(200); ++round) {
+    pool.block_on(async_race(pool, unpinned(2), [p] { return *p; }));
+    unchanged("a closure");
+    pool.block_on(async_race(pool, unpinned(2), [](std::shared_ptr<int> const& q) { return *q; }, p));
+    unchanged("an argument");
+    EXPECT_NE(pool.block_on(async_race(pool, unpinned(2), [](auto const& q) { return q; }, p)), nullptr);
+    unchanged("a result");
+    pool.block_on(async_race(pool, unpinned(2), [p]() -> task<int> { co_return *p; }));
+    unchanged("a coroutine");
+  }
+}
+
 TEST_P(hedged_coroutines, are_awaited_by_the_thousand) {
   for_both([&](auto const& call) {
     auto const f = [](int a) -> task<int> {

@@ -12,6 +12,7 @@
 #include <rubato/rubato.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -158,6 +159,32 @@ TEST(losers_at_the_end_of_a_pool, are_waited_for) {
     f.released->reach();
     ender.join();
     EXPECT_EQ(f.next.use_count(), 1); // the hedge has destroyed its copy of f
+  }
+}
+
+/// Its end counts it off in the pool of the call, which is gone, or has a new one at its address.
+TEST(losers_at_the_end_of_a_pool, regression_may_have_moved_to_another_pool) {
+  hang_guard const guard;
+  rubato::pool other(2);
+  for (int round = 0; round != 10; ++round) {
+    auto mortal = std::make_unique<rubato::pool>(2);
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    auto const gone = std::make_shared<pool_test::gate>();
+    int const r = mortal->block_on(rubato::async_hedge(unpinned(2), [calls, gone, &other]() -> rubato::task<int> {
+      if ((*calls)++ != 0) {
+        co_await rubato::sleep_for(std::chrono::milliseconds(1));
+        co_return 2;
+      }
+      co_await rubato::resume_on(other);
+      EXPECT_TRUE(gone->wait());
+      co_return 1;
+    }));
+    EXPECT_EQ(r, 2);
+    mortal.reset();
+    rubato::pool const next(1);
+    gone->open();
+    EXPECT_TRUE(other.wait_idle());
+    EXPECT_EQ(next.stats().stragglers, 0U);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/result.hpp"
+#include "rubato/detail/future/job.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/timer.hpp"
 #include "rubato/detail/sync/copies.hpp"
@@ -95,8 +96,9 @@ class call_copies : public state_of<void> {
   std::chrono::nanoseconds const delay_; ///< between the beginnings of two copies; 0: all begin at once
   hedge_policy* const policy_;
   std::chrono::steady_clock::time_point const deadline_;
-  bool const times_;     ///< the copies read the clock
-  unsigned const asked_; ///< race_options::runners()
+  bool const times_;           ///< the copies read the clock
+  unsigned const asked_;       ///< race_options::runners()
+  std::uint64_t const serial_; ///< of its pool, which a copy that has moved to another pool may outlive
 
 protected:
   call_kind const kind_;
@@ -125,6 +127,7 @@ private:
   void await_delay() noexcept;
   void finish(copies::change c) noexcept;
   void stop_losers() noexcept;
+  void count_stragglers(int n) noexcept;
   void record() noexcept;
 
 protected:
@@ -205,6 +208,23 @@ public:
 /// `around`, if there is one, stops the call.
 void conduct(call_copies& c, stop_scope* around, race_options const& o);
 
+/// The function of a call: a copy, which can be destroyed before the call is, or a reference.
+template<class F>
+class function_of_call : public until_called<F> {
+public:
+  using until_called<F>::until_called;
+};
+template<class F>
+class function_of_call<F&> {
+  F& f_;
+
+public:
+  explicit function_of_call(F& f) noexcept
+      : f_(f) {}
+  [[nodiscard]] F& get() noexcept { return f_; }
+  void reset() noexcept {}
+};
+
 /// The call with its function and its results. `F` is a reference in a race: the function is borrowed.
 template<class F>
 class typed_call_copies : public call_copies {
@@ -215,15 +235,16 @@ public:
   using result = brought_t<callable&>;
 
 protected:
-  F f_;
+  function_of_call<F> f_;
   std::unique_ptr<result_slot<result>[]> const slots_;
 
+  [[nodiscard]] callable& function() noexcept { return f_.get(); }
   [[nodiscard]] bool invoke(std::uint32_t copy, thread_context& me) noexcept override {
     slots_[copy].fill([&]() -> decltype(auto) {
       if constexpr (std::is_void_v<result>)
-        static_cast<void>(call_and_wait(me, static_cast<callable&>(f_)));
+        static_cast<void>(call_and_wait(me, function()));
       else
-        return static_cast<result>(call_and_wait(me, static_cast<callable&>(f_)));
+        return static_cast<result>(call_and_wait(me, function()));
     });
     return slots_[copy].holds() == outcome::value;
   }
@@ -244,8 +265,9 @@ public:
     struct cleared {
       typed_call_copies& self;
       ~cleared() { // a race's copies have ended: what is left must not outlive the caller's frame
-        if (joins(self.kind_))
-          for (std::uint32_t i = 0; i != self.count_; ++i) self.clear(i);
+        if (!joins(self.kind_)) return;
+        for (std::uint32_t i = 0; i != self.count_; ++i) self.clear(i);
+        self.f_.reset();
       }
     } const after{*this};
     return static_cast<result>(slots_[winner()].take());

@@ -64,7 +64,7 @@ class coroutine_call_copies final : public typed_call_copies<F> {
     auto& slot = self.slots_[mine.copy().number];
     mine.call().note_begin(mine.copy());
     try {
-      rubato::task<result> made = call(self.f_);
+      rubato::task<result> made = call(self.function());
       if constexpr (std::is_void_v<result>) {
         co_await std::move(made);
         slot.emplace();
