@@ -184,7 +184,7 @@ public:
   /// Closed.
   tcp_socket() noexcept = default;
   /// co_await connect(server): yields a connection to a server. Errors as of an operation, and `timed_out` at
-  /// the deadline. A port of this machine where nobody listens refuses it, also if the system has given that
+  /// the deadline. A port of this machine without a listener refuses it, also if the system has given that
   /// port to this socket itself.
   [[nodiscard]] static task<tcp_socket> connect(address server, detail::deadline deadline = never);
   [[nodiscard]] static task<tcp_socket> connect(address server, std::error_code& error);
@@ -217,8 +217,8 @@ class unix_socket : public stream_socket {
 public:
   /// Closed.
   unix_socket() noexcept = default;
-  /// As tcp_socket::connect(). While the listener's backlog is full it tries again, after pauses of 1 to 64
-  /// ms.
+  /// As tcp_socket::connect(). While the listener's backlog is full it tries again, after pauses that grow
+  /// from 1 to 64 ms, and beyond if more than 256 tasks wait so.
   [[nodiscard]] static task<unix_socket> connect(address server, detail::deadline deadline = never);
   [[nodiscard]] static task<unix_socket> connect(address server, std::error_code& error);
   [[nodiscard]] static task<unix_socket> connect(address server, detail::deadline deadline,

@@ -161,7 +161,7 @@ TEST(connections, regression_of_a_socket_with_itself_are_recognised) {
   EXPECT_FALSE(rubato::os::is_connected_to_itself(other.native_handle()));
 }
 
-TEST(connections, regression_to_a_port_where_nobody_listens_are_refused_always) {
+TEST(connections, regression_to_a_port_without_a_listener_are_refused_always) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   address const at = tcp_listener(address::loopback(0)).local_address();
   auto const client = [&]() -> rubato::task<int> {

@@ -35,8 +35,8 @@ enum class transport : unsigned char { stream, datagram };
 /// An error that would_wait(): the connection is being made; connected() tells how that ended.
 [[nodiscard]] io_result connect_to(int fd, socket_address const& a) noexcept;
 [[nodiscard]] io_result connected(int fd) noexcept;
-/// The kernel may give a client the very port that it connects to, on this machine: then nobody listens
-/// there, and the connection is one of the socket with itself.
+/// The kernel may give a client the very port that it connects to, on this machine: then there is no
+/// listener, and the connection is one of the socket with itself.
 [[nodiscard]] bool is_connected_to_itself(int fd) noexcept;
 /// close() will reset the connection, so that its port is free at once.
 void reset_at_close(int fd) noexcept;
