@@ -120,7 +120,8 @@ public:
   /// returns from its wait, because a waiting thread runs only the work that it waits for. Unset: 1,024.
   pool_options& spares(unsigned n = 1024) & { return spares_ = n, *this; }
   pool_options&& spares(unsigned n = 1024) && { return std::move(spares(n)); }
-  /// The stack size of each thread in bytes; 0: the system's default. A signal handler of the program that
+  /// The stack size of each thread in bytes, beside the program's thread-local memory, which the system puts
+  /// there too; 0: the system's default. A signal handler of the program that
   /// has no stack of its own (sigaltstack(2)) runs on the stack of the thread that the signal interrupts:
   /// leave room for it.
   pool_options& stack_size(std::size_t bytes) & { return stack_size_ = bytes, *this; }

@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <link.h>
 #include <memory>
 #include <optional>
 #include <sched.h>
+#include <span>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -72,11 +74,26 @@ extern "C" void* rubato_thread_start(void* memory) {
   return nullptr;
 }
 
-/// As large as the system asks, in whole pages.
-std::size_t valid_stack_size(std::size_t bytes) noexcept {
+/// The thread-local memory of the program and its libraries, which the C library puts into each thread's
+/// stack.
+std::size_t thread_local_bytes() noexcept {
+  std::size_t all = 0;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t /*size*/, void* sum) {
+        for (auto const& part : std::span(object->dlpi_phdr, object->dlpi_phnum))
+          if (part.p_type == PT_TLS) *static_cast<std::size_t*>(sum) += part.p_memsz + part.p_align;
+        return 0;
+      },
+      &all);
+  return all;
+}
+
+/// With what the system takes of a stack for itself, in whole pages.
+std::size_t whole_stack_size(std::size_t bytes) noexcept {
   auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  auto const least = std::max<std::size_t>(bytes, static_cast<std::size_t>(PTHREAD_STACK_MIN));
-  return least > SIZE_MAX - page ? least : (least + page - 1) / page * page;
+  std::size_t const of_system = thread_local_bytes() + static_cast<std::size_t>(PTHREAD_STACK_MIN);
+  if (bytes > SIZE_MAX - page - of_system) return bytes;
+  return (bytes + of_system + page - 1) / page * page;
 }
 
 /// As long as it lives, the calling thread has the signals blocked that a new one is to have blocked.
@@ -111,7 +128,7 @@ thread::thread(thread_options const& options, void (*entry)(void*), void* arg) {
   attributes attr;
   int error = attr.error();
   if (error == 0 && options.stack_size != 0)
-    error = ::pthread_attr_setstacksize(attr.get(), valid_stack_size(options.stack_size));
+    error = ::pthread_attr_setstacksize(attr.get(), whole_stack_size(options.stack_size));
   if (error == 0) {
     // Until the new thread has the mask that it is to have: the creator may block other signals.
     signals_blocked const blocked(options.blocks_signals || options.like != nullptr);

@@ -14,7 +14,7 @@ class scheduling;
 
 struct thread_options {
   std::string name{};         ///< at most 15 bytes are kept; empty: the creator's
-  std::size_t stack_size = 0; ///< in bytes, rounded up to the system's unit; 0: the system's default
+  std::size_t stack_size = 0; ///< in bytes, beside what the system takes of it; 0: the system's default
   /// All signals but those that a thread causes itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT,
   /// SIGSYS) are blocked there; false: the mask is the creator's.
   bool blocks_signals = false;

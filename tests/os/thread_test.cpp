@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -96,6 +97,26 @@ TEST(thread, stack_size) {
       EXPECT_GE(os::stack_bytes(), size);
       EXPECT_LE(os::stack_bytes(), size + (1U << 20)); // sanitizers ask for more
     });
+}
+
+thread_local std::array<char, 300'000> large_local;
+
+/// The system puts the program's thread-local memory into a thread's stack.
+TEST(thread, regression_has_its_stack_beside_the_thread_local_memory) {
+  constexpr std::size_t size = 128 << 10;
+  std::size_t room = 0;
+  run({.name = {}, .stack_size = size}, [&] {
+    large_local[1] = 1;
+    pthread_attr_t a;
+    void* lowest = nullptr;
+    std::size_t all = 0;
+    ASSERT_EQ(::pthread_getattr_np(::pthread_self(), &a), 0);
+    ASSERT_EQ(::pthread_attr_getstack(&a, &lowest, &all), 0);
+    ::pthread_attr_destroy(&a);
+    char here = 0;
+    room = static_cast<std::size_t>(&here - static_cast<char*>(lowest));
+  });
+  EXPECT_GT(room, size * 3 / 4);
 }
 
 TEST(thread, too_small_astack_is_made_large_enough) {

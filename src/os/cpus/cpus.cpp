@@ -17,8 +17,6 @@ namespace rubato::os {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 enum class version { v1, v2 };
 
 using quota = std::optional<double>;
@@ -102,18 +100,19 @@ std::optional<std::string_view> relative(std::string_view group, std::string_vie
   group.remove_prefix(ancestor.size());
   if (!group.empty() && !group.starts_with('/')) return {};
   group.remove_prefix(std::min(group.find_first_not_of('/'), group.size()));
-  if (std::ranges::any_of(fs::path(group), [](auto const& part) { return part == ".."; })) return {};
+  for (std::string_view rest = group; !rest.empty();)
+    if (cut(rest, '/') == "..") return {};
   return group;
 }
 
 /// The limit that one directory sets on its group.
-quota read_quota(fs::path const& directory, version v) {
+quota read_quota(std::string const& directory, version v) {
   std::optional<long long> time, period;
   if (v == version::v1) {
-    time = read_number<long long>(directory / "cpu.cfs_quota_us");
-    period = read_number<long long>(directory / "cpu.cfs_period_us");
+    time = read_number<long long>(path_in(directory, "cpu.cfs_quota_us"));
+    period = read_number<long long>(path_in(directory, "cpu.cfs_period_us"));
   } else {
-    auto const text = read_file(directory / "cpu.max").value_or("");
+    auto const text = read_file(path_in(directory, "cpu.max")).value_or("");
     std::string_view rest = text;
     time = parse_number<long long>(cut(rest, ' '));
     period = parse_number<long long>(rest);
@@ -125,23 +124,26 @@ quota read_quota(fs::path const& directory, version v) {
 
 /// The least limit from the group up to the mount point. A directory that is not there sets none: inside a
 /// container the group may be named as the host sees it, and then only the mount point is there.
-quota least_upwards(fs::path const& point, std::string_view group, version v) {
+quota least_upwards(std::string const& point, std::string_view group, version v) {
   quota result;
   for (;;) {
-    result = least(result, read_quota(point / group, v));
+    result = least(result, read_quota(path_in(point, group), v));
     if (group.empty()) return result;
     auto const slash = group.rfind('/');
     group = group.substr(0, slash == group.npos ? 0 : slash);
   }
 }
 
-quota least_of(fs::path const& root, version v) {
-  auto const group = own_group(read_file(root / "proc/self/cgroup").value_or(""), v);
-  auto const below_root = [&](std::string_view point) { return root / fs::path(point).relative_path(); };
+quota least_of(std::string const& root, version v) {
+  auto const group = own_group(read_file(path_in(root, "proc/self/cgroup")).value_or(""), v);
+  auto const below_root = [&](std::string_view point) {
+    return path_in(root, point.substr(std::min(point.find_first_not_of('/'), point.size())));
+  };
 
   quota result;
   bool known = false;
-  for (auto const& [mount_root, point] : mounts(read_file(root / "proc/self/mountinfo").value_or(""), v))
+  for (auto const& [mount_root, point] :
+       mounts(read_file(path_in(root, "proc/self/mountinfo")).value_or(""), v))
     if (auto const below = relative(group, mount_root)) {
       known = true;
       result = least(result, least_upwards(below_root(point), *below, v));
@@ -155,7 +157,7 @@ quota least_of(fs::path const& root, version v) {
 
 } // namespace
 
-std::optional<double> cgroup_quota(std::filesystem::path const& root) {
+std::optional<double> cgroup_quota(std::string const& root) {
   // Both versions may be mounted; the CPU controller belongs to one of them, and the other has no such files.
   return least(least_of(root, version::v1), least_of(root, version::v2));
 }
@@ -165,7 +167,7 @@ unsigned usable_cpus(std::size_t cpus, std::optional<double> quota) noexcept {
   return static_cast<unsigned>(std::clamp(std::ceil(quota.value_or(most)), 1.0, most));
 }
 
-unsigned usable_cpus(std::filesystem::path const& root) {
+unsigned usable_cpus(std::string const& root) {
   return usable_cpus(affinity_cpus().size(), cgroup_quota(root));
 }
 

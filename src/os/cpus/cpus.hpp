@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
+#include <string>
 
 namespace rubato::os {
 
@@ -14,11 +14,11 @@ namespace rubato::os {
 unsigned usable_cpus(std::size_t cpus, std::optional<double> quota) noexcept;
 
 /// The above for this process. Never 0.
-unsigned usable_cpus(std::filesystem::path const& root = "/");
+unsigned usable_cpus(std::string const& root = "/");
 
 /// The CPU time per second of wall clock that the control groups grant, in CPUs: the least of cpu.max (v2)
 /// and cpu.cfs_quota_us / cpu.cfs_period_us (v1) over the process's own group and all its visible ancestors.
 /// Nothing if there is no limit. Whatever is missing or makes no sense counts as no limit.
-std::optional<double> cgroup_quota(std::filesystem::path const& root = "/");
+std::optional<double> cgroup_quota(std::string const& root = "/");
 
 } // namespace rubato::os

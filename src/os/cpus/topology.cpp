@@ -15,8 +15,6 @@ namespace rubato::os {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A list like "0-3,8", ascending; nothing if it is not one.
 std::vector<int> parse_cpu_list(std::string_view list) {
   constexpr int most = 1 << 20;
@@ -33,39 +31,39 @@ std::vector<int> parse_cpu_list(std::string_view list) {
   return result;
 }
 
-std::vector<int> read_cpu_list(fs::path const& path) { return parse_cpu_list(read_file(path).value_or("")); }
+std::vector<int> read_cpu_list(std::string const& path) {
+  return parse_cpu_list(read_file(path).value_or(""));
+}
 
 bool contains(std::vector<int> const& sorted, int i) { return std::ranges::binary_search(sorted, i); }
 
 /// The lowest CPU of the core that `id` is part of, if the kernel lists a core's CPUs. The second name is the
 /// one that kernels before 5.3 have.
-std::optional<int> lowest_sibling(fs::path const& directory, int id) {
+std::optional<int> lowest_sibling(std::string const& directory, int id) {
   for (auto const* name : {"core_cpus_list", "thread_siblings_list"})
-    if (auto const siblings = read_cpu_list(directory / name); contains(siblings, id))
+    if (auto const siblings = read_cpu_list(path_in(directory, name)); contains(siblings, id))
       return siblings.front();
   return {};
 }
 
 /// From CPU to memory node.
-std::map<int, int> read_nodes(fs::path const& directory) {
+std::map<int, int> read_nodes(std::string const& directory) {
   constexpr std::string_view prefix = "node";
   std::map<int, int> result;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    auto const name = entry->path().filename().string();
+  for (std::string const& name : names_in(directory)) {
     if (!name.starts_with(prefix)) continue;
     if (auto const node = parse_number<int>(std::string_view(name).substr(prefix.size())))
-      for (int const id : read_cpu_list(entry->path() / "cpulist")) result[id] = *node;
+      for (int const id : read_cpu_list(path_in(path_in(directory, name), "cpulist"))) result[id] = *node;
   }
   return result;
 }
 
 } // namespace
 
-std::vector<cpu> topology(std::filesystem::path const& root, std::vector<int> const& cpus) {
-  auto const system = root / "sys/devices/system";
-  auto const online = read_cpu_list(system / "cpu/online");
-  auto const nodes = read_nodes(system / "node");
+std::vector<cpu> topology(std::string const& root, std::vector<int> const& cpus) {
+  auto const system = path_in(root, "sys/devices/system");
+  auto const online = read_cpu_list(path_in(system, "cpu/online"));
+  auto const nodes = read_nodes(path_in(system, "node"));
 
   auto ids = cpus;
   std::ranges::sort(ids);
@@ -75,12 +73,12 @@ std::vector<cpu> topology(std::filesystem::path const& root, std::vector<int> co
   std::vector<cpu> result;
   std::map<std::pair<int, int>, int> lowest; // from package and core_id, where a core's CPUs are not listed
   for (int const id : ids) {
-    auto const directory = system / "cpu" / ("cpu" + std::to_string(id)) / "topology";
+    auto const directory = path_in(system, "cpu/cpu" + std::to_string(id) + "/topology");
     // Virtual machines without such a thing say -1.
-    int const package = std::max(0, read_number<int>(directory / "physical_package_id").value_or(0));
+    int const package = std::max(0, read_number<int>(path_in(directory, "physical_package_id")).value_or(0));
     auto core = lowest_sibling(directory, id);
     if (!core) {
-      auto const core_id = read_number<int>(directory / "core_id");
+      auto const core_id = read_number<int>(path_in(directory, "core_id"));
       core = core_id ? lowest.try_emplace({package, *core_id}, id).first->second : id;
     }
     auto const node = nodes.find(id);

@@ -3,7 +3,7 @@
 
 #include "os/cpus/affinity.hpp"
 
-#include <filesystem>
+#include <string>
 #include <vector>
 
 namespace rubato::os {
@@ -20,8 +20,7 @@ struct cpu {
 
 /// The CPUs of `cpus` that are online, ascending by id, as sysfs below `root` describes them. Where it says
 /// nothing, each CPU is a core of its own in package 0 of node 0.
-std::vector<cpu> topology(std::filesystem::path const& root = "/",
-                          std::vector<int> const& cpus = affinity_cpus());
+std::vector<cpu> topology(std::string const& root = "/", std::vector<int> const& cpus = affinity_cpus());
 
 enum class placement_policy {
   cores, ///< the nodes are filled one after the other

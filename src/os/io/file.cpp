@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ std::string_view read_start(char const* path, std::span<char> buffer) noexcept {
   return {buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
 }
 
-std::optional<std::string> read_file(std::filesystem::path const& path) {
+std::optional<std::string> read_file(std::string const& path) {
   descriptor const file(path.c_str());
   std::string text;
   std::array<char, 4096> buffer;
@@ -54,6 +55,25 @@ std::optional<std::string> read_file(std::filesystem::path const& path) {
     if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
+}
+
+std::vector<std::string> names_in(std::string const& directory) {
+  struct closed {
+    ::DIR* all;
+    explicit closed(::DIR* d) noexcept
+        : all(d) {}
+    closed(closed const&) = delete;
+    closed& operator=(closed const&) = delete;
+    ~closed() {
+      if (all != nullptr) ::closedir(all);
+    }
+  } const open(::opendir(directory.c_str()));
+  std::vector<std::string> names;
+  if (open.all == nullptr) return names;
+  while (::dirent const* const one =
+             ::readdir(open.all)) // NOLINT(concurrency-mt-unsafe): a stream of its own
+    names.emplace_back(one->d_name);
+  return names;
 }
 
 } // namespace rubato::os

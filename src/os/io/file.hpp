@@ -2,12 +2,12 @@
 #pragma once
 
 #include <charconv>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace rubato::os {
 
@@ -15,7 +15,19 @@ namespace rubato::os {
 [[nodiscard]] std::string_view read_start(char const* path, std::span<char> buffer) noexcept;
 
 /// All of a file; nothing if it cannot be read.
-[[nodiscard]] std::optional<std::string> read_file(std::filesystem::path const& path);
+[[nodiscard]] std::optional<std::string> read_file(std::string const& path);
+
+// Paths are strings: where memory is short, some functions of std::filesystem end the program.
+
+/// The path of that name in a directory.
+[[nodiscard]] inline std::string path_in(std::string_view directory, std::string_view name) {
+  std::string path(directory);
+  if (!path.ends_with('/') && !name.empty() && !name.starts_with('/')) path += '/';
+  return path.append(name);
+}
+
+/// The names in a directory; none if it cannot be read. Throws std::bad_alloc.
+[[nodiscard]] std::vector<std::string> names_in(std::string const& directory);
 
 /// Cuts off and returns the text before the next `separator`, and drops the separator: all of `text` if there
 /// is none.
@@ -41,7 +53,7 @@ std::optional<T> parse_number(std::string_view text) noexcept {
 
 /// The whole number that is all of a file.
 template<class T>
-std::optional<T> read_number(std::filesystem::path const& path) {
+std::optional<T> read_number(std::string const& path) {
   auto const text = read_file(path);
   return text ? parse_number<T>(*text) : std::nullopt;
 }

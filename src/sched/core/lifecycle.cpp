@@ -85,8 +85,7 @@ void lifecycle::open_seats(unsigned n) {
   close_seats(0, set_target(0));
   wake_waiters(); // those that came in between drive again
   tell_workers_lost();
-  throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                          "rubato: not a single thread could be started");
+  core_.threads.throw_refusal();
 }
 
 unsigned lifecycle::resize(unsigned workers) {

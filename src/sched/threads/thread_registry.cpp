@@ -8,6 +8,9 @@
 #include "sched/worker/worker.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -19,6 +22,17 @@ namespace {
 // A fork uses at least this much stack: a chain with more cells would never be full.
 constexpr std::size_t least_frame = 64;
 constexpr std::size_t most_slots = std::size_t{1} << 20U;
+
+/// Why no thread was made: the system's error, or no_memory.
+[[nodiscard]] int reason_of(std::exception_ptr const& e) noexcept {
+  try {
+    std::rethrow_exception(e);
+  } catch (std::system_error const& refused) {
+    return refused.code().value();
+  } catch (std::exception const&) {
+    return thread_registry::no_memory;
+  }
+}
 
 /// The pool's name and the thread's number, in 15 bytes: the name is shortened, never the number.
 std::string thread_name(std::string const& pool, unsigned number) {
@@ -146,6 +160,13 @@ void thread_registry::free_number(pool_thread& t) noexcept {
   give_back(t);
 }
 
+void thread_registry::throw_refusal() const {
+  int const why = refused_.get();
+  if (why == no_memory) throw std::bad_alloc();
+  throw std::system_error(why != 0 ? why : EAGAIN, std::generic_category(),
+                          "rubato: not a single thread could be started");
+}
+
 /// Makes a thread for a call, or without a seat one for the task `aside`, or else for relief. It is active
 /// from now on. False: none can be made.
 bool thread_registry::launch(idle_set::call const& c, pool_thread* blocked, task* aside) noexcept {
@@ -154,7 +175,7 @@ bool thread_registry::launch(idle_set::call const& c, pool_thread* blocked, task
     join_ended();
     t = take_record(false, static_cast<bool>(c));
   } catch (std::exception const&) { // no memory, no thread either
-    refused_.set(true);
+    refused_.set(reason_of(std::current_exception()));
   }
   if (t == nullptr) return false;
   if (aside != nullptr)
@@ -179,10 +200,10 @@ bool thread_registry::create(pool_thread& t) noexcept {
     os::thread_options const wanted{
         .name = name, .stack_size = core_.options().stack_size_, .like = &scheduling_, .cpus = &cpus_};
     t.handle = os::thread(wanted, &thread_registry::thread_main, &t);
-    refused_.set(false);
+    refused_.set(0);
     return true;
   } catch (std::exception const&) {
-    refused_.set(true);
+    refused_.set(reason_of(std::current_exception()));
     return false;
   }
 }
@@ -325,7 +346,7 @@ void thread_registry::leave(pool_thread& t) noexcept {
 }
 
 bool thread_registry::no_thread_to_call() noexcept {
-  bool const none_made = made_.get() >= core_.size() + core_.options().spares_ || refused_.get();
+  bool const none_made = made_.get() >= core_.size() + core_.options().spares_ || refused_.get() != 0;
   return none_made && !core_.idle_threads.has_idle();
 }
 

@@ -37,7 +37,7 @@ class thread_registry {
   unsigned unjoined_ RUBATO_GUARDED_BY(mutex_) = 0;   // the pool's own threads, with those that end
   unsigned guests_ RUBATO_GUARDED_BY(mutex_) = 0;     // guests that are in
   bool winding_up_ RUBATO_GUARDED_BY(mutex_) = false; // no thread is made any more
-  relaxed<bool> refused_;                             // the system refused the last one
+  relaxed<int> refused_;                              // why the last one was not made; 0: it was
   countdown<unsigned> inside_;                        // guests that still touch this object
 
   [[nodiscard]] bool may_make(bool for_seat) noexcept RUBATO_REQUIRES(mutex_);
@@ -56,6 +56,7 @@ class thread_registry {
   void reclaim(pool_thread& t) noexcept;
 
 public:
+  static constexpr int no_memory = -1; ///< of reasons, beside the system's errors
   record_table records;
 
   thread_registry(pool_core& core, unsigned slots);
@@ -80,6 +81,8 @@ public:
   void start_relief(pool_thread* blocked) noexcept;
   /// Makes a thread that runs the task without a seat. False: none can be made.
   [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, nullptr, &k); }
+  /// Throws why the last one was not made: std::bad_alloc or std::system_error.
+  [[noreturn]] void throw_refusal() const;
   /// No thread is left that could sit down on a vacant seat, and none can be made.
   [[nodiscard]] bool no_thread_to_call() noexcept;
 
