@@ -170,15 +170,16 @@ TEST(losers_at_the_end_of_a_pool, regression_may_have_moved_to_another_pool) {
     auto mortal = std::make_unique<rubato::pool>(2);
     auto const calls = std::make_shared<std::atomic<int>>(0);
     auto const gone = std::make_shared<pool_test::gate>();
-    int const r = mortal->block_on(rubato::async_hedge(unpinned(2), [calls, gone, &other]() -> rubato::task<int> {
-      if ((*calls)++ != 0) {
-        co_await rubato::sleep_for(std::chrono::milliseconds(1));
-        co_return 2;
-      }
-      co_await rubato::resume_on(other);
-      EXPECT_TRUE(gone->wait());
-      co_return 1;
-    }));
+    int const r =
+        mortal->block_on(rubato::async_hedge(unpinned(2), [calls, gone, &other]() -> rubato::task<int> {
+          if ((*calls)++ != 0) {
+            co_await rubato::sleep_for(std::chrono::milliseconds(1));
+            co_return 2;
+          }
+          co_await rubato::resume_on(other);
+          EXPECT_TRUE(gone->wait());
+          co_return 1;
+        }));
     EXPECT_EQ(r, 2);
     mortal.reset();
     rubato::pool const next(1);
