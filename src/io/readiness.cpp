@@ -18,16 +18,21 @@ task<std::errc> ready(int fd, direction d, std::chrono::steady_clock::time_point
   if (fd < 0) co_return std::errc::bad_file_descriptor;
   co_await detail::ready_wait();
   if (detail::is_stopped()) co_return std::errc::operation_canceled;
-  // What is ready now needs no other thread to say so.
-  if (os::is_ready_now(fd, d == direction::reading)) co_return std::errc();
-  detail::descriptor_slot* slot = nullptr;
-  try {
-    slot = &detail::slot_of(fd);
-  } catch (std::system_error const& e) { // it is no number of a descriptor, or the reactor cannot be started
-    co_return static_cast<std::errc>(e.code().value());
+  // What is ready now needs no other thread to say so. And an event may be of an earlier wait, and be
+  // delivered when what it told of has been read: a caller that reads then would block its thread.
+  while (!os::is_ready_now(fd, d == direction::reading)) {
+    detail::descriptor_slot* slot = nullptr;
+    try {
+      slot = &detail::slot_of(fd);
+    } catch (
+        std::system_error const& e) { // it is no number of a descriptor, or the reactor cannot be started
+      co_return static_cast<std::errc>(e.code().value());
+    }
+    detail::io_wait wait(*slot, fd, d, deadline);
+    std::errc const e = co_await wait;
+    if (e != std::errc()) co_return e;
   }
-  detail::io_wait wait(*slot, fd, d, deadline);
-  co_return co_await wait;
+  co_return std::errc();
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "io/descriptors.hpp"
+#include "io/io_wait.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 
@@ -67,6 +68,31 @@ TEST_P(readiness, is_a_level_what_is_left_unread_ends_the_next_wait) {
   auto f = pool.spawn(reader);
   io_test::put(p.b, "abc");
   EXPECT_EQ(f.get(), 3);
+  rubato::forget(p.a.get());
+}
+
+/// As from a thread that took the event of an earlier wait, and delivers it only now.
+bool deliver_late(rubato::detail::descriptor_slot& slot) {
+  using namespace rubato::detail;
+  auto const never = [](descriptor_slot::registration&) { return true; }; // no other direction is awaited
+  auto const taken = slot.deliver(slot.generation(), bit(direction::reading), never);
+  return taken.reader != nullptr && taken.reader->end(std::errc());
+}
+
+TEST_P(readiness, regression_is_not_told_by_the_event_of_an_earlier_wait) {
+  ends const p = make_pipe();
+  auto f = pool.spawn(rubato::readable(p.a.get()));
+  auto const late = [&]() -> rubato::task<void> {
+    for (int i = 0; i != 3; ++i) {
+      co_await until_awaited(p.a.get());
+      static_cast<void>(deliver_late(*rubato::detail::find_slot(p.a.get())));
+    }
+    co_await until_awaited(p.a.get());
+  };
+  pool.spawn(late).get();
+  EXPECT_FALSE(f.ready());
+  io_test::put(p.b, "x");
+  EXPECT_EQ(f.get(), std::errc());
   rubato::forget(p.a.get());
 }
 
