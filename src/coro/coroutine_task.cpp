@@ -100,10 +100,12 @@ void coroutine_task::resume(thread_context& runner) noexcept {
   {
     token_in_force const token(runner.chain, scope_);
     if (leaf_ == nullptr) {
-      if (stop.stop_requested())
+      if (stop.stop_requested()) {
+        skipped();
         fail(cancelled_error());
-      else
+      } else {
         leaf_ = begin(runner);
+      }
     }
     if (std::coroutine_handle<> h = std::exchange(leaf_, nullptr)) {
       waits_on_.clear(); // before the wait operation, a part of its frame, is destroyed

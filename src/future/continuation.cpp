@@ -15,6 +15,19 @@
 
 namespace rubato::detail {
 
+namespace {
+
+/// Null: there are no threads for it, or no memory.
+[[nodiscard]] pool_core* some_core_if_any() noexcept {
+  try {
+    return some_core();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+} // namespace
+
 void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept {
   pool_core* const made_at = source.home();
   std::optional<hazard_guard> there;
@@ -22,9 +35,13 @@ void queue_continuation(future_state& c, future_state& source, bool just_made) n
   if (home == nullptr || (!just_made && home != made_at)) {
     home = made_at;
     if (!guard_if_there(made_at, there)) {
-      home = some_core();
-      if (home != current->core) there.emplace(*home);
+      home = some_core_if_any();
+      if (home != nullptr && home != current->core) there.emplace(*home);
     }
+  }
+  if (home == nullptr) { // a fire() and an attach() have no caller to throw to
+    c.drop();
+    return;
   }
   c.set_home(home);
   std::uint16_t const seat = c.seat.get();

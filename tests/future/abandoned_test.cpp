@@ -335,6 +335,26 @@ TEST_P(abandoned, a_failure_that_races_with_its_detach_is_told_once) {
   EXPECT_EQ(told, static_cast<int>(rounds));
 }
 
+/// The drop may come between the two looks of a continuation that begins.
+TEST_P(abandoned, regression_a_failure_that_races_with_the_drop_of_a_chain_is_told_once) {
+  if (!has_workers()) return; // the drop comes before all others
+  for (std::size_t round = 0; round != scaled(500); ++round) {
+    std::atomic<bool> begun = false;
+    auto chain = pool.spawn([&]() -> int {
+                       begun = true;
+                       throw failure(1);
+                     })
+                     .then([](int n) { return n; });
+    while (!begun) std::this_thread::yield();
+    for (std::size_t k = 0; k != round % 97 * 10; ++k) std::atomic_signal_fence(std::memory_order_seq_cst);
+    {
+      auto const dropped = std::move(chain);
+    }
+    EXPECT_TRUE(pool.wait_idle());
+    ASSERT_EQ(told.exchange(0), 1) << "in round " << round;
+  }
+}
+
 TEST(abandoned_work, without_a_handler_a_drop_is_silent) {
   hang_guard const guard;
   rubato::pool pool(2);

@@ -11,7 +11,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <exception>
+#include <future>
 #include <memory>
 #include <new>
 #include <optional>
@@ -109,6 +111,61 @@ TEST(failing_resize, regression_a_closed_pool_stays_closed_without_memory) {
   EXPECT_EQ(pool.resize(2), 0U);
   // The token is a new one: the pool had not been opened with the token that the shutdown has stopped.
   EXPECT_FALSE(pool.run([](std::stop_token const& token) { return token.stop_requested(); }));
+}
+
+class failing_calls : public pool_test::fresh_process {};
+
+/// The global pool, where it would run, has not been used.
+TEST_F(failing_calls, regression_then_of_a_gone_pool_breaks_its_future) {
+  EXPECT_EXIT(
+      {
+        rubato::shared_future<int> s;
+        {
+          rubato::pool pool(1);
+          s = pool.spawn([] { return 1; }).share();
+          s.then([](int x) { return x; }).get(); // fills this thread's slabs
+        }
+        rubato::future<int> f;
+        bool ends = false;
+        attempt([&] {
+          failing_allocations const all(100);
+          f = s.then([](int x) { return x; });
+        });
+        try {
+          if (f.valid()) static_cast<void>(f.get());
+          ends = !f.valid();
+        } catch (std::exception const&) {
+          ends = true;
+        }
+        pool_test::leave(ends, "no pool");
+      },
+      testing::ExitedWithCode(0), "no pool");
+}
+
+TEST_F(failing_calls, regression_submit_throws) {
+  EXPECT_EXIT(
+      {
+        rubato::pool pool(1);
+        std::atomic<bool> open{false};
+        pool.enqueue([&] { open.wait(false); }); // what follows stays queued, and needs more slabs
+        std::vector<std::future<int>> all;
+        all.reserve(50'000);
+        std::size_t refused = 0;
+        for (int i = 0; i != 50'000; ++i) {
+          failing_allocations const half(50);
+          try {
+            all.push_back(pool.submit([] { return 1; }));
+          } catch (std::bad_alloc const&) {
+            ++refused;
+          }
+        }
+        open = true;
+        open.notify_all();
+        std::size_t sum = 0;
+        for (auto& f : all) sum += static_cast<std::size_t>(f.get());
+        pool_test::leave(sum + refused == 50'000 && sum != 0 && refused != 0, "submitted");
+      },
+      testing::ExitedWithCode(0), "submitted");
 }
 
 class failing_reactor : public pool_test::fresh_process {};

@@ -200,10 +200,14 @@ private:
   [[nodiscard]] future_state& source() const noexcept { return *source_.get(); }
   /// What the result of its source tells about its own. A stopped one may not have waited for its source.
   void inherit(future_state& source) noexcept {
-    if (!source.done() || !source.has_failed()) [[likely]]
-      return;
-    this->was_cut = source.is_cut();
-    if (this->unwanted.get() && this->stop.stop_requested()) report_hidden(source);
+    if (source.done() && source.has_failed()) [[unlikely]]
+      this->was_cut = source.is_cut();
+  }
+  /// The drop of its future marks it, then requests the stop that the caller has seen.
+  void skipped() noexcept override {
+    future_state* const source = this->callable().source.get();
+    if (!owns_ || source == nullptr || !this->unwanted.get()) return;
+    if (source->done() && source->has_failed()) report_hidden(*source);
   }
   /// By any thread. Empty: the source was taken.
   [[nodiscard]] state_ref held_source() noexcept {

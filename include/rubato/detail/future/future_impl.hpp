@@ -35,6 +35,7 @@ void future_job<F>::resume(thread_context& runner) noexcept {
   future<result> made;
   std::exception_ptr error;
   if (this->stop.stop_requested()) {
+    this->skipped();
     error = cancelled_error();
   } else {
     token_in_force const token(runner.chain, &this->stop);

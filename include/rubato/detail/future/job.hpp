@@ -135,6 +135,7 @@ public:
 
   void resume(thread_context& runner) noexcept override {
     if (this->stop.stop_requested()) {
+      this->skipped();
       this->fail(cancelled_error());
     } else {
       token_in_force const token(runner.chain, &this->stop);

@@ -4,13 +4,16 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
+#include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/pool/timed_job.hpp"
 #include "rubato/detail/sched/blocking_region.hpp"
 #include "rubato/detail/sched/broadcast.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <cstddef>
+#include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -211,6 +214,30 @@ auto pool::spawn_on(unsigned seat, F&& f) {
   }
 }
 
+namespace detail {
+
+/// Passes a result on to a std::future.
+template<class Kept, class Result>
+struct std_delivery {
+  std::promise<Kept> kept;
+
+  void operator()(future<Result> made) {
+    try {
+      if constexpr (std::is_void_v<Result>) {
+        made.get();
+        kept.set_value();
+      } else {
+        auto&& value = made.get();
+        kept.set_value(static_cast<Kept&&>(value));
+      }
+    } catch (...) {
+      kept.set_exception(std::current_exception());
+    }
+  }
+};
+
+} // namespace detail
+
 template<class F, class... Args>
 auto pool::submit(F&& f, Args&&... args) {
   if constexpr (!detail::can_be_spawned<F, Args...>()) {
@@ -224,23 +251,14 @@ auto pool::submit(F&& f, Args&&... args) {
     using kept_type =
         std::conditional_t<std::is_rvalue_reference_v<result>, std::add_lvalue_reference_t<result>,
                            result>; // std has no future of a T&&
-    std::promise<kept_type> kept;
-    std::future<kept_type> out = kept.get_future();
-    detail::spawn_arrived(in, detail::future_state::any_seat, priority::normal, std::move(call))
-        .then([p = std::move(kept)](future<result> made) mutable {
-          try {
-            if constexpr (std::is_void_v<result>) {
-              made.get();
-              p.set_value();
-            } else {
-              auto&& value = made.get();
-              p.set_value(static_cast<kept_type&&>(value));
-            }
-          } catch (...) {
-            p.set_exception(std::current_exception());
-          }
-        })
-        .detach();
+    detail::std_delivery<kept_type, result> to;
+    // Destroyed before `to` if there is no memory: then no std::promise has to break a promise.
+    std::future<kept_type> out = to.kept.get_future();
+    auto delivered =
+        detail::spawn_arrived(in, detail::future_state::any_seat, priority::normal, std::move(call))
+            .then(std::move(to));
+    // It goes on without its future. It never fails, and detach() would allocate for its failure.
+    static_cast<void>(detail::state_ref(std::move(detail::future_access::state(delivered))));
     return out;
   }
 }

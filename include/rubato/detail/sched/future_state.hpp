@@ -155,6 +155,8 @@ public:
   [[nodiscard]] virtual bool is_ready_elsewhere() const noexcept { return false; }
   /// Claims it; the requeue entry stays queued. False: it is not ready, or another thread runs it.
   [[nodiscard]] virtual bool claim_elsewhere() noexcept { return false; }
+  /// For the runner: it was stopped before it began, and is about to end as cancelled.
+  virtual void skipped() noexcept {}
   /// For a child, by the thread that completes it: it has its result, which no consumer sees yet.
   virtual void note_result() noexcept {}
   /// Completes it unrun: its waiters get a broken promise.
