@@ -12,7 +12,7 @@
 //     try {
 //       f.get();
 //     } catch (rubato::cancelled const& e) {
-//       std::puts(e.what()); // -> rubato: cancelled: a stop was requested
+//       std::puts(e.what()); // -> rubato: cancelled: a stop was requested, or the pool ends or has ended
 //     }
 //   }
 #pragma once
@@ -29,7 +29,7 @@ class cancelled : public std::exception {
 public:
   /// A constant text.
   [[nodiscard]] char const* what() const noexcept override {
-    return "rubato: cancelled: a stop was requested";
+    return "rubato: cancelled: a stop was requested, or the pool ends or has ended";
   }
 };
 

@@ -79,8 +79,8 @@ public:
 /// A mutual exclusion lock for coroutines, which may be held across co_await. Thread-safe. No thread or
 /// coroutine owns it: one coroutine may acquire it and another one release it, on different threads. Not
 /// recursive: a second acquire() or scoped_lock() by its holder waits for ever. Without contention it costs
-/// one compare-exchange to acquire and one to release. A wait blocks no thread and allocates nothing. It has
-/// no lock(), so std::lock_guard, which could not wait, does not compile.
+/// one compare-exchange to acquire and one to release. A wait blocks no thread and allocates nothing. Its
+/// lock() is deleted, so std::lock_guard, which could not wait, does not compile.
 ///
 /// **Order.** release() frees the mutex and resumes the longest waiter. Another coroutine may acquire it
 /// before that waiter does. If the waiter then finds it locked, the next release() hands it the lock. So
@@ -109,6 +109,10 @@ public:
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
   /// Unlocks, after acquire() or try_acquire(). Terminates with a message if it is not locked.
   void release() noexcept { give_back(permits_); }
+
+  // For the compiler's message: std::lock_guard could not wait.
+  void lock() = delete;   // write: auto const lock = co_await mutex.scoped_lock();
+  void unlock() = delete; // write: auto const lock = co_await mutex.scoped_lock();
 };
 
 inline void async_lock::unlock() noexcept {

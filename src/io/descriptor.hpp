@@ -90,7 +90,11 @@ public:
     if (code_ != nullptr) code_->clear();
   }
   void report(std::errc e) const {
-    if (code_ == nullptr) throw std::system_error(std::make_error_code(e), "rubato: " + std::string(what_));
+    if (code_ == nullptr)
+      throw std::system_error(
+          std::make_error_code(e),
+          "rubato: " + std::string(what_) +
+              (e == std::errc::device_or_resource_busy ? ": another task does so already" : ""));
     *code_ = std::make_error_code(e);
   }
   /// The operation ends with an error as with a value.

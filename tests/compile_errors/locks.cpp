@@ -3,18 +3,21 @@
 
 #include <rubato/rubato.hpp>
 
+// shown: void lock() = delete;   // write: auto const lock = co_await mutex.scoped_lock();
+// shown: void unlock() = delete; // write: auto const lock = co_await mutex.scoped_lock();
+
 void guarded(rubato::async_mutex& m) {
   std::lock_guard const guard(m);
-  // error: no member named 'lock'
-  // error: no member named 'unlock'
+  // error: deleted function
+  // error: deleted function
 }
 void owned(rubato::async_mutex& m) {
   std::unique_lock const lock(m);
-  // error: no member named 'lock'
-  // error: no member named 'unlock'
+  // error: deleted function
+  // error: deleted function
 }
 void scoped(rubato::async_mutex& m) {
   std::scoped_lock const lock(m);
-  // error: no member named 'lock'
-  // error: no member named 'unlock'
+  // error: deleted function
+  // error: deleted function
 }

@@ -230,6 +230,12 @@ TEST(resize, refuses_more_than_1024_workers) {
 
 TEST(resize, regression_minus_one_is_no_number_of_workers) {
   EXPECT_THROW(rubato::pool(~0u), std::invalid_argument);
+  try {
+    rubato::pool(static_cast<unsigned>(-1));
+    ADD_FAILURE() << "it was accepted";
+  } catch (std::invalid_argument const& e) {
+    EXPECT_STREQ(e.what(), "rubato: a pool has at most 1,024 workers, not a negative number");
+  }
   EXPECT_THROW(rubato::pool(rubato::pool_options().workers(~0u)), std::invalid_argument);
 }
 

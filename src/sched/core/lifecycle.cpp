@@ -13,6 +13,7 @@
 #include "sched/worker/park.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -22,8 +23,10 @@
 namespace rubato::detail {
 
 void lifecycle::check_workers(unsigned n) {
-  if (n > pool_core::max_workers)
-    throw std::invalid_argument("rubato: a pool has at most 1,024 workers, not " + std::to_string(n));
+  if (n <= pool_core::max_workers) return;
+  bool const was_negative = n > std::numeric_limits<unsigned>::max() / 2; // before its conversion
+  throw std::invalid_argument("rubato: a pool has at most 1,024 workers, not " +
+                              (was_negative ? "a negative number" : std::to_string(n)));
 }
 
 lifecycle::lifecycle(pool_core& core, std::vector<int> cpu_order)

@@ -96,9 +96,11 @@ auto with_async_scope_fn::on(pool* where, F&& f, Args&&... args) {
   static_assert(kept, "rubato: with_async_scope(f, args...): f and the arguments are copied unless they are "
                       "passed as rvalues: std::move what cannot be copied");
   if constexpr (kept)
-    static_assert(called,
-                  "rubato: with_async_scope(f, args...): f must be callable as f(scope&, args...) and "
-                  "return a task; with_scope() takes what does not");
+    static_assert(
+        called,
+        "rubato: with_async_scope(f, args...): f must be callable as f(scope&, args...) and "
+        "return a task, as [](rubato::scope& s) -> rubato::task<void> { ... } does; with_scope() takes what "
+        "does not");
   if constexpr (kept && called)
     return scope_access::run_async<std::decay_t<F>, std::decay_t<Args>...>(where, std::forward<F>(f),
                                                                            std::forward<Args>(args)...);
