@@ -329,6 +329,18 @@ public:
   }
 };
 
+/// An awaiter by reference: g++ 12 copies one that is not the name of a variable.
+template<class A>
+struct awaiter_ref {
+  A* awaiter;
+  [[nodiscard]] bool await_ready() const { return awaiter->await_ready(); }
+  template<class P>
+  auto await_suspend(std::coroutine_handle<P> h) const {
+    return awaiter->await_suspend(h);
+  }
+  decltype(auto) await_resume() const { return awaiter->await_resume(); }
+};
+
 /// A coroutine that awaits an awaitable of another library and then brings the coroutine task back to its
 /// pool.
 struct hop {
@@ -360,7 +372,7 @@ struct hop {
 template<class A>
 class foreign_awaiter {
   using inner_type = decltype(awaiter_of(std::declval<A>()));
-  using result_type = decltype(std::declval<inner_type>().await_resume());
+  using result_type = decltype(std::declval<inner_type&>().await_resume());
 
   A&& awaitable_;
   result_slot<result_type> result_;
@@ -368,11 +380,14 @@ class foreign_awaiter {
 
   static hop run(foreign_awaiter& self) {
     try {
+      // A reference to one that the program has, or the one that operator co_await() makes.
+      inner_type awaiter = awaiter_of(static_cast<A&&>(self.awaitable_));
+      awaiter_ref<std::remove_reference_t<inner_type>> const by_reference{std::addressof(awaiter)};
       if constexpr (std::is_void_v<result_type>) {
-        co_await static_cast<A&&>(self.awaitable_);
+        co_await by_reference;
         self.result_.emplace();
       } else {
-        decltype(auto) value = co_await static_cast<A&&>(self.awaitable_);
+        decltype(auto) value = co_await by_reference;
         self.result_.emplace(static_cast<decltype(value)&&>(value));
       }
     } catch (...) {
@@ -383,6 +398,8 @@ class foreign_awaiter {
 public:
   explicit foreign_awaiter(A&& a) noexcept
       : awaitable_(static_cast<A&&>(a)) {}
+  foreign_awaiter(foreign_awaiter const&) = delete;
+  foreign_awaiter& operator=(foreign_awaiter const&) = delete;
   ~foreign_awaiter() {
     if (hop_ != nullptr) hop_.destroy();
   }
