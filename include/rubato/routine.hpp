@@ -62,7 +62,9 @@ namespace rubato {
 class routine final : detail::routine_task, detail::waiting_routine {
   using time_point = std::chrono::steady_clock::time_point;
 
-  // If a deadline was set, `due` is the deadline of the next post until that post arms the timer.
+  // The deadline of the next post, if has_deadline_. Apart from `due`, that of the present wait, which
+  // belongs to the thread that moves the routine on.
+  time_point next_due_{};
 
   static void run(detail::task& base, detail::thread_context* runner) noexcept;
   [[nodiscard]] bool place() noexcept;
@@ -108,7 +110,7 @@ public:
     replace_callback(detail::routine_callback(std::forward<F>(callback)));
   }
 
-  /// Runs the callback when the deadline passes that was set since the last run, or at once if none was set.
+  /// Runs the callback when the deadline passes that was set since the last post, or at once if none was set.
   /// Terminates with a message if the routine is posted already. Throws cancelled if the pool refuses the
   /// post, as pool::enqueue() does, or if the routine would wait in a pool that discards. If the pool closes
   /// or discards between a post in the routine's own callback and the end of the callback, the routine is
@@ -124,9 +126,10 @@ public:
   /// Posts it without a deadline: it runs when it is woken or signalled.
   void post_wait(pool& p) { post_at(p, never); }
 
-  /// Sets the deadline of the next post. Each run begins without a deadline.
+  /// Sets the deadline of the next post, and of no other. While the routine waits, its present wait keeps the
+  /// deadline with which it was posted.
   void set_deadline(time_point t) noexcept {
-    due = t;
+    next_due_ = t;
     has_deadline_ = true;
   }
   /// set_deadline() a duration from now. A d beyond the clock's range means never.
@@ -136,7 +139,7 @@ public:
   /// Sets the deadline of the next post to t if that is earlier. Without a deadline a post runs at once,
   /// which counts as earlier.
   void tighten_deadline(time_point t) noexcept {
-    if (has_deadline_ && t < due) set_deadline(t);
+    if (has_deadline_ && t < next_due_) set_deadline(t);
   }
 
   /// In the callback: true if the deadline has passed. It may have been woken or signalled too.
@@ -179,9 +182,9 @@ public:
 
   /// co_await wait(): waits until it is set. Throws cancelled if the task is stopped meanwhile.
   auto wait() noexcept { return gate_.wait(); }
-  /// co_await wait_until(t): wait(), until t at the latest. Yields false if it is not set by then, if the
-  /// task is stopped, or if its pool begins to drain during the wait. If the pool began to drain before the
-  /// wait, it throws cancelled.
+  /// co_await wait_until(t): wait(), until t at the latest. Yields false if it is not set by then, or if the
+  /// task is stopped or its pool begins to drain during the wait. If that was so before the wait, it throws
+  /// cancelled, unless the event is set.
   [[nodiscard]] task<bool> wait_until(std::chrono::steady_clock::time_point t) {
     return with_deadline(wait(), t);
   }

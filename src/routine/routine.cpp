@@ -57,7 +57,6 @@ void routine::run(task& base, thread_context* runner) noexcept {
     return;
   }
   self.state_.start();
-  self.has_deadline_ = false;
   routine_run here{.of = &self, .post_to = nullptr, .next = {}, .outer = innermost};
   innermost = &here;
   try {
@@ -105,11 +104,13 @@ void routine::post(pool& p) {
 /// For the thread that has it. False: it would wait in a pool where nothing waits any more.
 bool routine::place() noexcept {
   pool_core& core = *core_;
-  if (!has_deadline_ || (due != never && due <= std::chrono::steady_clock::now())) {
-    state_.queue(has_deadline_);
+  bool const has_deadline = std::exchange(has_deadline_, false);
+  if (!has_deadline || (next_due_ != never && next_due_ <= std::chrono::steady_clock::now())) {
+    state_.queue(has_deadline);
     queue(core, this);
     return true;
   }
+  due = next_due_;
   state_.clear_expired();
   if (due != never && life_of(core).is_ending()) due = never; // no wait for time begins any more
   waiting_routines_of(core).add(*this);
@@ -119,6 +120,7 @@ bool routine::place() noexcept {
     waiting_routines_of(core).remove(*this);
     waiting_routines_of(core).left(this);
     quiescence_of(core).tell_waiters();
+    has_deadline_ = true; // the post was refused: it has used up none
     return false;
   }
   if (due != never) {

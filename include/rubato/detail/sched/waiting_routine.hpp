@@ -12,8 +12,9 @@ class waiting_routine_place {
   bool listed_ = false; // guarded by the lock of the stripe
 };
 
-/// In its pool's list of waiting routines from before it waits until a thread has moved it on.
-class waiting_routine : public timer, public list_node<waiting_routine>, public waiting_routine_place {
+/// In its pool's list of waiting routines from before it waits until a thread has moved it on. The place
+/// stands second, where a timer ends with padding: that saves eight bytes.
+class waiting_routine : public timer, public waiting_routine_place, public list_node<waiting_routine> {
 protected:
   waiting_routine() noexcept = default;
   ~waiting_routine() = default;
