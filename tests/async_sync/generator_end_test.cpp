@@ -12,13 +12,54 @@
 #include <chrono>
 #include <future>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
+#include <utility>
 
 using namespace rubato_test;
 
 namespace {
 
 using generator = rubato::async_generator<int>;
+
+class generators : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(generators, all_counts);
+
+/// Throws from its second move on; a moved-from one shows that.
+struct throws_when_moved {
+  int value = 0, moves = 0;
+  explicit throws_when_moved(int v)
+      : value(v) {}
+  throws_when_moved(throws_when_moved&& other) noexcept(false)
+      : value(std::exchange(other.value, -1))
+      , moves(other.moves + 1) {
+    if (moves == 2) throw std::runtime_error("it cannot be moved");
+  }
+  throws_when_moved& operator=(throws_when_moved&&) = delete;
+  ~throws_when_moved() = default;
+};
+
+TEST_P(generators, regression_deliver_no_value_that_was_moved_from) {
+  auto const values = []() -> rubato::async_generator<throws_when_moved> {
+    co_yield throws_when_moved(1);
+    co_yield throws_when_moved(2);
+  };
+  auto const test = [&]() -> rubato::task<void> {
+    auto g = values();
+    for (int i = 0; i != 2; ++i) {
+      bool failed = false;
+      try {
+        auto const value = co_await g.next();
+      } catch (std::runtime_error const&) {
+        failed = true;
+      }
+      EXPECT_TRUE(failed);
+    }
+    auto const end = co_await g.next();
+    EXPECT_FALSE(end.has_value());
+  };
+  pool.block_on(test());
+}
 
 class generators_at_the_end : public testing::TestWithParam<unsigned> {
   hang_guard guard_;

@@ -69,7 +69,12 @@ public:
       if (detail::is_cancelled(p.error_)) std::rethrow_exception(p.error_);
       std::rethrow_exception(std::exchange(p.error_, nullptr));
     }
-    return std::exchange(p.value_, std::nullopt);
+    // Also if its move throws: a value that was moved from is delivered to no later call.
+    struct clearing {
+      std::optional<stored_type>& value;
+      ~clearing() { value.reset(); }
+    } const afterwards{p.value_};
+    return std::move(p.value_);
   }
 };
 
