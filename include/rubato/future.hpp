@@ -45,7 +45,9 @@ protected:
       : state_(std::move(s)) {}
 
   [[nodiscard]] future_state& state() const {
-    if (!state_) throw_no_state("rubato: a future that has no state");
+    if (!state_)
+      throw_no_state("rubato: this future refers to no result: it is empty, was moved from, or get(), "
+                     "then(), share(), detach() or stop_with() has taken its result before");
     return *state_.get();
   }
 
@@ -60,11 +62,12 @@ public:
     if (!state().wait("get")) throw cancelled();
   }
   /// Waits for at most `d`. Returns false if the result is not ready by then, or if the calling task is
-  /// stopped. The caller does not run the awaited work itself, except in a pool without workers: there it
-  /// runs the pool's queued tasks, and may return late by one task.
-  bool wait_for(detail::delay d) const { return state().wait_until(deadline_after(d)); }
+  /// stopped meanwhile. Throws cancelled if the task was stopped before and the result is not ready: so a
+  /// loop that tries again ends. The caller does not run the awaited work itself, except in a pool without
+  /// workers: there it runs the pool's queued tasks, and may return late by one task.
+  bool wait_for(detail::delay d) const { return state().wait_in_task_until(deadline_after(d)); }
   /// wait_for(), until `t`.
-  bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_until(t); }
+  bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_in_task_until(t); }
 };
 
 } // namespace detail

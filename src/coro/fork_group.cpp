@@ -51,8 +51,19 @@ coroutine_task* group_member::make_task(pool_core& where) noexcept {
     return a;
   } catch (std::bad_alloc const&) {
     broken_ = std::current_exception();
+    tombstone::destroy_frame(std::exchange(frame_, nullptr)); // as for any member that never runs
     group_->ended(*this);
     return nullptr;
+  }
+}
+
+void group_member::throw_if_memory_lacked() const {
+  if (broken_ == nullptr) return;
+  try {
+    std::rethrow_exception(broken_);
+  } catch (std::bad_alloc const&) {
+    throw;
+  } catch (...) { // NOLINT(bugprone-empty-catch): its pool has dropped it
   }
 }
 

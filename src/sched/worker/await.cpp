@@ -1,5 +1,6 @@
 #include "sched/worker/await.hpp"
 
+#include "rubato/cancelled.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/sched/future_state.hpp"
@@ -138,9 +139,11 @@ struct wait_terms {
   bool ready = false;            ///< that pool has something ready: the thread leaves it when it has not
   std::uint64_t lost_before = 0; ///< workers_lost() before that look
 
+  [[nodiscard]] bool is_stopped() const noexcept {
+    return ends_early && (discarded(*current) || (stop != nullptr && stop->stop_requested()));
+  }
   [[nodiscard]] bool is_over() const noexcept {
-    return (ends_early && (discarded(*current) || (stop != nullptr && stop->stop_requested()))) ||
-           std::chrono::steady_clock::now() >= deadline;
+    return is_stopped() || std::chrono::steady_clock::now() >= deadline;
   }
 };
 
@@ -421,6 +424,11 @@ void future_state::wait_to_end(char const* why) noexcept {
 
 bool future_state::wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
   return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = scope_in_force()});
+}
+
+bool future_state::wait_in_task_until(std::chrono::steady_clock::time_point deadline) {
+  if (!done() && wait_terms{.why = "timed wait", .stop = scope_in_force()}.is_stopped()) throw cancelled();
+  return wait_until(deadline);
 }
 
 } // namespace rubato::detail

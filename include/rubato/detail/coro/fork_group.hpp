@@ -80,6 +80,8 @@ public:
   [[nodiscard]] bool has_failed() const noexcept {
     return broken_ != nullptr || promise_->holds() == outcome::error; // unless broken, its frame exists
   }
+  /// After it has ended: throws std::bad_alloc if there was no memory to begin it.
+  void throw_if_memory_lacked() const;
   /// For one that has not begun: it has to begin even if the group was stopped.
   [[nodiscard]] bool begins_though_stopped() const noexcept { return promise_->begins_though_stopped(); }
   /// Its exception; empty: it has not failed.
@@ -280,6 +282,8 @@ public:
   group_of_one(stop_scope& around, rubato::task<T>&& t)
       : fork_group_of<std::tuple<rubato::task<T>>>(around, nullptr, std::tuple(std::move(t))) {}
   [[nodiscard]] std::exception_ptr error() noexcept { return (*this)[0].error(); }
+  /// After it has ended: throws std::bad_alloc if there was no memory to begin it.
+  void throw_if_memory_lacked() { (*this)[0].throw_if_memory_lacked(); }
   decltype(auto) take() { return (*this)[0].template result<T>().take(); }
 };
 

@@ -231,6 +231,9 @@ public:
   /// Waits until `deadline` and runs nothing meanwhile. False: the deadline came, or the task that the thread
   /// runs was stopped.
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline) noexcept;
+  /// The same for a program's loop, which would never end if its task was stopped: throws cancelled if that
+  /// was so before the wait, and the result is not ready.
+  [[nodiscard]] bool wait_in_task_until(std::chrono::steady_clock::time_point deadline);
 
   /// For the thread that has taken its entry out of a queue. True: it was claimed and is not ready again, and
   /// the state may be gone.

@@ -4,8 +4,10 @@
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/as_task.hpp"
 #include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/coro/race_wait.hpp"
 #include "rubato/detail/time/sleep_awaiter.hpp"
 
+#include <concepts>
 #include <exception>
 #include <optional>
 #include <type_traits>
@@ -14,18 +16,31 @@
 namespace rubato::detail {
 
 template<class A>
-auto task_to_limit(A&& awaitable) {
+auto unlimited_task(A&& awaitable) {
   if constexpr (says_if_stopped<A>)
     return as_cancellable(std::forward<A>(awaitable));
   else
     return as_task(std::forward<A>(awaitable));
 }
 
+/// What may be ready at once, and else ends early in a stopped task.
+template<class A, class Type = std::remove_cvref_t<A>>
+concept looks_before_it_waits = is_future<Type>::value || is_shared_future<Type>::value || one_step<Type> ||
+                                std::derived_from<Type, wait_operation>;
+
+template<class A>
+auto task_to_limit(A&& awaitable) {
+  auto made = unlimited_task(std::forward<A>(awaitable));
+  // In a stopped task too: a result that is ready is the result.
+  if constexpr (looks_before_it_waits<A>) task_access::frame(made).promise().begin_though_stopped();
+  return made;
+}
+
 template<class T>
 using limited = std::conditional_t<std::is_void_v<T>, bool, std::optional<value_in_std<T>>>;
 
 /// Stops the limited work when it is destroyed, unless the alarm was cancelled: an alarm that its pool
-/// discards, begun or not, ends the time too.
+/// discards, begun or not, ends the time too, and so does one for which there is no memory.
 class deadline_bell {
   stop_scope* limit_;
   stop_scope const& own_;
@@ -61,7 +76,7 @@ inline rubato::task<void> deadline_alarm(std::chrono::steady_clock::time_point t
 template<class T>
 rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
   stop_scope& own = this_trampoline().running->scope();
-  bool const late = own.level() == stop_level::draining; // then the pool's timers have ended
+  bool const is_stopped = own.level() != stop_level::none;
   nested_scope limit(own), alarm_scope(own);
   bool rang = false;
   group_of_one<void> clock(alarm_scope.own,
@@ -73,8 +88,9 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   alarm_scope.own.request_stop();
   co_await clock.group.rest();
   if (std::exception_ptr const error = work.error(); error != nullptr) {
-    if (!is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
-    if (late) throw cancelled(); // a loop that retries would never end otherwise
+    // A loop that retries would never end otherwise.
+    if (is_stopped || !is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
+    clock.throw_if_memory_lacked(); // there was no alarm, which has ended the time at once
     if constexpr (std::is_void_v<T>)
       co_return false;
     else
