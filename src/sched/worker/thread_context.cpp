@@ -14,7 +14,7 @@ namespace rubato::detail {
 constinit thread_local thread_context* current = &outside;
 #endif
 
-std::stop_token current_token(thread_context& me) noexcept {
+std::stop_token current_token(thread_context& me) {
   if (me.core == nullptr) return {}; // blocking() outside any pool
   auto const* const s = static_cast<stop_scope const*>(me.chain.token());
   std::stop_token const outermost = life_of(*me.core).stop_token();

@@ -97,7 +97,7 @@ public:
 // Functions of the library that the templates call, all cold.
 
 /// The stop token in force on this thread: its scope's, else its pool's.
-[[nodiscard]] std::stop_token current_token(thread_context& me) noexcept;
+[[nodiscard]] std::stop_token current_token(thread_context& me);
 /// Serves a request for work after a push.
 void poll_requests(thread_context& me) noexcept;
 /// Waits until the job's runner has ended it, and meanwhile steals jobs that descend from it.
