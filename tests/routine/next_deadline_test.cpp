@@ -6,28 +6,16 @@
 #include <atomic>
 #include <chrono>
 
-#include "support/pools.hpp"
-#include "support/waiting.hpp"
+#include "routine/driven.hpp"
 
 namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::eventually;
 using rubato::routine;
 using std::chrono::steady_clock;
 
-class next_deadlines : public on_workers {
-protected:
-  /// A pool without workers needs a thread that drives it.
-  template<class Done>
-  void run_until(Done done) {
-    ASSERT_TRUE(eventually([&] {
-      if (pool.size() == 0) static_cast<void>(pool.wait_idle(1ms));
-      return done();
-    }));
-  }
-};
+class next_deadlines : public on_driven_workers {};
 RUBATO_TEST_WITH_WORKERS(next_deadlines, all_counts);
 
 TEST_P(next_deadlines, regression_a_deadline_that_is_set_while_it_waits_is_that_of_the_next_post) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "routine/driven.hpp"
 #include "support/jitter.hpp"
 #include "support/pools.hpp"
 #include "support/process.hpp"
@@ -28,17 +29,7 @@ using pool_test::eventually;
 using rubato::routine;
 using std::chrono::steady_clock;
 
-class routines : public on_workers {
-protected:
-  /// A pool without workers needs a thread that drives it.
-  template<class Done>
-  void run_until(Done done) {
-    ASSERT_TRUE(eventually([&] {
-      if (pool.size() == 0) static_cast<void>(pool.wait_idle(1ms));
-      return done();
-    }));
-  }
-};
+class routines : public on_driven_workers {};
 RUBATO_TEST_WITH_WORKERS(routines, all_counts);
 
 TEST_P(routines, run_once_per_post) {
