@@ -68,6 +68,9 @@ struct stall_report {
   std::vector<waiter> waiters; ///< every thread that waits in a task of the pool
   std::size_t ready = 0;       ///< ready tasks that no thread is left to run
   std::size_t suspended = 0;   ///< suspended coroutines
+  /// Tasks are ready, and no thread can be made for them: pool_options::spares() allows no other one, or the
+  /// system has none left. A thread outside the pool might still end one of the waits.
+  bool spares_used_up = false;
 };
 
 /// The options of a pool, a value type. Setters return the object, so they chain. *Unset* is the default of
@@ -176,7 +179,10 @@ public:
   /// waiting threads calls f, once per stall, with the whole wait graph. A stall is an error in the program.
   /// f can log the report and end the program, or end a wait: cancel a future, set a promise, or call
   /// pool::request_shutdown(discard). A wait for a coroutine, a task of a strand or a promise is no stall,
-  /// because a thread outside the pool may end it. Unset: the report is printed on standard error.
+  /// because a thread outside the pool may end it. There is one exception: if all spares are used up, and
+  /// each thread has waited for the pool's own work for a second, while tasks were ready that no thread is
+  /// left to run, f is called (stall_report::spares_used_up). Such a task may be the alarm of a
+  /// with_deadline() for which one of them waits. Unset: the report is printed on standard error.
   template<class F>
   pool_options& on_stall(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, stall_report const&>,

@@ -50,8 +50,9 @@ struct sleep_for_fn {
 struct with_deadline_fn {
   /// co_await with_deadline(awaitable, t): yields a std::optional with the awaitable's result, which is empty
   /// if the awaitable has not ended by t, a point in time or a duration from now. For void it yields a bool.
-  /// At t the awaitable is asked to stop, and with_deadline() ends when the awaitable ends. The wait for a
-  /// future ends then, and the future's work may go on until it sees the stop. If the awaitable still yields
+  /// At t the awaitable is asked to stop, by a task of the pool: some 20 ms later if all threads of the pool
+  /// compute, and not at all while no thread is left (known limit 4). with_deadline() ends when the awaitable
+  /// ends. The wait for a future ends then, and the future's work may go on until it sees the stop. If the awaitable still yields
   /// a value, that value is the result. The result is also empty if the awaiting task is stopped or its pool
   /// begins to drain during the wait. If that was so before the wait, with_deadline() throws cancelled,
   /// unless the awaitable yields a value, as one that is ready does: so a loop that tries again ends. It

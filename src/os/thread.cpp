@@ -193,16 +193,17 @@ std::size_t stack_bytes() noexcept {
   return std::clamp(size, least, most);
 }
 
-bool blocked_in_kernel(thread_id thread) noexcept {
+thread_state state_of(thread_id thread) noexcept {
   std::array<char, 48> path;
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", static_cast<int>(thread));
   std::array<char, 64> buffer;
   auto const text = read_start(path.data(), buffer);
   // NUMBER (NAME) STATE ...; the name is short, and may contain anything.
   auto const name_end = text.rfind(") ");
-  if (name_end == text.npos || name_end + 2 >= text.size()) return false;
+  if (name_end == text.npos || name_end + 2 >= text.size()) return thread_state::unknown;
   constexpr std::string_view running_or_gone = "RZXx";
-  return running_or_gone.find(text[name_end + 2]) == running_or_gone.npos;
+  bool const runs = running_or_gone.find(text[name_end + 2]) != running_or_gone.npos;
+  return runs ? thread_state::runs : thread_state::sleeps;
 }
 
 std::chrono::nanoseconds cpu_time(thread_id thread) noexcept {

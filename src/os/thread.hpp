@@ -70,9 +70,13 @@ bool unpin() noexcept;
 /// limit may be changed at any time, and it may have none.
 [[nodiscard]] std::size_t stack_bytes() noexcept;
 
-/// Whether a thread of this process sleeps in the kernel or is stopped: neither running, nor ready to run,
-/// nor gone.
-[[nodiscard]] bool blocked_in_kernel(thread_id thread) noexcept;
+enum class thread_state : unsigned char {
+  runs,   ///< or is ready to run, or has just ended
+  sleeps, ///< in the kernel, or is stopped
+  unknown ///< there is no such thread, no /proc, or no free descriptor
+};
+/// Of a thread of this process.
+[[nodiscard]] thread_state state_of(thread_id thread) noexcept;
 
 /// The CPU time that a thread of this process has used. Zero if there is no such thread.
 [[nodiscard]] std::chrono::nanoseconds cpu_time(thread_id thread) noexcept;

@@ -368,7 +368,8 @@ bool scope_core::sleep(pool_thread& t) noexcept {
     waiters_ = &self;
   }
   bool stranded = false;
-  outside_wait const counted(core_->progress, has_members()); // a coroutine may be resumed from outside
+  using ended_by = progress_monitor::ended_by; // a coroutine may be resumed from outside
+  counted_wait const counted(core_->progress, has_members() ? ended_by::outsiders : ended_by::the_pool);
   park_until(t, "scope", nullptr, [&] {
     return must_poll() || is_discarded() || (stranded = member_ready(t) && core_->progress.is_stranded());
   });

@@ -84,19 +84,20 @@ public:
     timers_[thread % Stripes].armed.fetch_add(1, std::memory_order_relaxed);
   }
   /// After that work was queued, or the timer was cancelled. seq_cst, as the end of a run: pairs with
-  /// announcement, because the caller looks for announcements next, and with any_armed().
+  /// announcement, because the caller looks for announcements next, and with armed().
   void disarm(unsigned thread) noexcept {
     timers_[thread % Stripes].disarmed.fetch_add(1, std::memory_order_seq_cst);
   }
-  /// The thread that disarms the last timer, then asks, is told no.
-  [[nodiscard]] bool any_armed() const noexcept {
+  /// How many timers are armed. The thread that disarms the last one, then asks, is told zero.
+  [[nodiscard]] std::uint64_t armed() const noexcept {
     std::uint64_t left = 0;
     // seq_cst: pairs with disarm(), because what the timer made ready is queued, and its arm() is counted.
     for (timer_counts const& c : timers_) left -= c.disarmed.load(std::memory_order_seq_cst);
     // relaxed: the loads above order these.
     for (timer_counts const& c : timers_) left += c.armed.load(std::memory_order_relaxed);
-    return left != 0;
+    return left;
   }
+  [[nodiscard]] bool any_armed() const noexcept { return armed() != 0; }
 
   /// `begun()`: a sum that each run changes; `runs()` and `queued()` read seq_cst. False: a thread runs, or
   /// will, and looks for announcements when it ends.

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "support/process.hpp"
 #include "support/threads.hpp"
@@ -93,6 +96,47 @@ using namespace pool_test;
   leave(one.get() + two.get() == 3 && told == 0, "the clock ends it");
 }
 
+rubato::task<bool> never_set(rubato::event& e) { co_return co_await rubato::with_deadline(e.wait(), 1ms); }
+
+/// Every thread that the pool may have waits for a coroutine, the alarm of which waits for a thread.
+void use_up_all_spares(rubato::pool_options options, unsigned workers) {
+  kill_this_process_if_it_hangs();
+  rubato::event e;
+  rubato::pool pool(std::move(options).workers(workers).spares(2));
+  for (unsigned i = 0; i != 2 * workers + 4; ++i) pool.enqueue([&] { pool.spawn(never_set(e)).get(); });
+  gate never;
+  never.wait();
+  leave(false, "nothing was said");
+}
+
+[[noreturn]] void use_up_all_spares_with_a_handler(unsigned workers) {
+  use_up_all_spares(rubato::pool_options().on_stall([&](rubato::stall_report const& report) {
+    leave(report.spares_used_up && report.ready != 0 && report.waiters.size() == workers + 2,
+          "all spares are used up, said the report");
+  }),
+                    workers);
+  std::abort();
+}
+
+/// The tasks wait for room in the queue behind threads outside, which have been woken for it and have not
+/// run.
+[[noreturn]] void wait_for_room_behind_threads_outside(unsigned workers) {
+  kill_this_process_if_it_hangs();
+  std::atomic<int> told = 0, done = 0;
+  for (int round = 0; round != 6; ++round) {
+    rubato::pool pool(rubato::pool_options().workers(workers).max_queued(1).on_stall(
+        [&](rubato::stall_report const&) { ++told; }));
+    std::vector<std::jthread> outside;
+    for (int k = 0; k != 4; ++k)
+      outside.emplace_back([&] {
+        for (int i = 0; i != 100; ++i) pool.enqueue([&] { pool.enqueue([&] { ++done; }); });
+      });
+    outside.clear();
+    pool.wait_idle();
+  }
+  leave(told == 0 && done == 2'400, "that was no stall");
+}
+
 using on_stall_of_a_future = fresh_process;
 using on_stall_of_waits = fresh_process;
 
@@ -111,6 +155,37 @@ TEST_F(on_stall_of_waits, regression_needs_no_polling_while_all_threads_wait_for
 
 TEST_F(on_stall_of_a_future, tells_that_a_task_waits_for_itself) {
   EXPECT_EXIT(wait_for_oneself(), testing::ExitedWithCode(0), "a thread waits for itself");
+}
+
+TEST_F(on_stall_of_waits, regression_is_told_when_all_spares_are_used_up) {
+  for (unsigned const workers : {1U, 2U, 33U})
+    EXPECT_EXIT(use_up_all_spares_with_a_handler(workers), testing::ExitedWithCode(0),
+                "all spares are used up, said the report");
+}
+
+[[noreturn]] void use_up_all_spares_without_a_handler() {
+  std::thread([] { use_up_all_spares({}, 2); }).detach();
+  kill_this_process_if_it_hangs();
+  // The message is the library's: this process ends when it has been printed.
+  int ends[2];
+  if (::pipe(ends) != 0) leave(false, "pipe");
+  int const error = ::dup(2);
+  ::dup2(ends[1], 2);
+  std::string said;
+  char byte = 0;
+  while (said.find("spares are used up") == std::string::npos && ::read(ends[0], &byte, 1) == 1) said += byte;
+  ::dup2(error, 2);
+  leave(true, said.c_str());
+}
+
+TEST_F(on_stall_of_waits, regression_say_so_when_all_spares_are_used_up_and_there_is_no_handler) {
+  EXPECT_EXIT(use_up_all_spares_without_a_handler(), testing::ExitedWithCode(0), "all spares are used up");
+}
+
+TEST_F(on_stall_of_waits, regression_is_not_told_of_tasks_that_wait_for_room_behind_threads_outside) {
+  for (unsigned const workers : {1U, 2U})
+    EXPECT_EXIT(wait_for_room_behind_threads_outside(workers), testing::ExitedWithCode(0),
+                "that was no stall");
 }
 
 } // namespace

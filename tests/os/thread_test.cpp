@@ -327,21 +327,21 @@ public:
   }
 };
 
-TEST(blocked_in_kernel, sleeping_then_computing_then_gone) {
+TEST(state_of_a_thread, sleeping_then_computing_then_gone) {
   for (auto const* const name : {"", "x) R 1 (", ")", ") S ) ) S ) ) S", "\\\\\\\\\\\\\\\\\\\\\\\\\\\\"}) {
     subject s(name);
-    EXPECT_TRUE(eventually([&] { return os::blocked_in_kernel(s.id()); })) << name;
+    EXPECT_TRUE(eventually([&] { return os::state_of(s.id()) == os::thread_state::sleeps; })) << name;
     s.compute();
-    EXPECT_TRUE(eventually([&] { return !os::blocked_in_kernel(s.id()); })) << name;
+    EXPECT_TRUE(eventually([&] { return os::state_of(s.id()) != os::thread_state::sleeps; })) << name;
     s.end();
     // The kernel lets go of a thread a little after its joiner.
-    EXPECT_TRUE(eventually([&] { return !os::blocked_in_kernel(s.id()); })) << name;
+    EXPECT_TRUE(eventually([&] { return os::state_of(s.id()) != os::thread_state::sleeps; })) << name;
   }
 }
 
-TEST(blocked_in_kernel, not_the_caller_nor_nobody) {
-  EXPECT_FALSE(os::blocked_in_kernel(os::this_thread_id()));
-  for (os::thread_id const id : {0, -1, 1 << 30}) EXPECT_FALSE(os::blocked_in_kernel(id));
+TEST(state_of_a_thread, not_the_caller_nor_nobody) {
+  EXPECT_EQ(os::state_of(os::this_thread_id()), os::thread_state::runs);
+  for (os::thread_id const id : {0, -1, 1 << 30}) EXPECT_EQ(os::state_of(id), os::thread_state::unknown);
 }
 
 TEST(cpu_time, grows_while_the_thread_computes_only) {

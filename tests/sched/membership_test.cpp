@@ -1,5 +1,7 @@
 // join_as_member: an outside thread works in the pool for the length of a scope of code.
 #include <rubato/pool.hpp>
+#include <rubato/routine.hpp>
+#include <rubato/time.hpp>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/hang_guard.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
@@ -134,6 +137,79 @@ TEST(membership, regression_of_a_nested_guest_does_not_pass_to_the_next_thread_w
   });
   EXPECT_TRUE(pool.wait_idle());
   EXPECT_TRUE(allowed);
+}
+
+/// Members on all seats of a pool, asleep in the kernel.
+class asleep_members {
+  gate out_;
+  std::atomic<unsigned> in_ = 0;
+  std::vector<std::jthread> threads_;
+
+public:
+  explicit asleep_members(rubato::pool& pool) {
+    for (unsigned i = 0; i != pool.size(); ++i)
+      threads_.emplace_back([&] {
+        [[maybe_unused]] auto const member = pool.join_as_member();
+        ++in_;
+        out_.wait();
+      });
+    EXPECT_TRUE(eventually([&] { return in_ == pool.size(); }));
+  }
+  asleep_members(asleep_members const&) = delete;
+  ~asleep_members() { out_.open(); }
+};
+
+class regression_asleep_members : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(workers, regression_asleep_members, testing::Values(1u, 2u, 33u),
+                         testing::PrintToStringParamName());
+
+TEST_P(regression_asleep_members, do_not_keep_work_of_their_seats_waiting) {
+  rubato_test::hang_guard const guard;
+  rubato::pool pool(GetParam());
+  asleep_members const asleep(pool);
+  std::atomic<unsigned> calls = 0;
+  for (unsigned i = 0; i != pool.size(); ++i) pool.spawn_on(i, [&] { ++calls; }).get();
+  EXPECT_EQ(calls, GetParam());
+  pool.broadcast([&] { ++calls; });
+  EXPECT_EQ(calls, 2 * GetParam());
+}
+
+TEST_P(regression_asleep_members, do_not_keep_coroutines_of_their_seats_waiting) {
+  rubato_test::hang_guard const guard;
+  rubato::pool pool(GetParam());
+  rubato::event set;
+  std::atomic<unsigned> waiting = 0;
+  auto const wait = [&]() -> rubato::task<void> {
+    ++waiting;
+    co_await set.wait();
+    co_await rubato::sleep_for(1ms);
+  };
+  std::vector<rubato::future<void>> bound_to_seats;
+  for (unsigned i = 0; i != pool.size(); ++i) bound_to_seats.push_back(pool.spawn_on(i, wait()));
+  ASSERT_TRUE(eventually([&] { return waiting == pool.size(); }));
+  asleep_members const asleep(pool);
+  set.set();
+  for (auto& f : bound_to_seats) f.get();
+}
+
+// A flood that is bound to the seat, and one for any thread: the substitute runs both.
+TEST_P(regression_asleep_members, are_relieved_for_all_that_is_ready) {
+  rubato_test::hang_guard const guard;
+  rubato::pool pool(GetParam());
+  asleep_members const asleep(pool);
+  std::atomic<bool> end = false;
+  std::atomic<unsigned> done = 0;
+  auto const yield_to_the_end = [&]() -> rubato::task<void> {
+    while (!end) co_await rubato::yield();
+  };
+  std::vector<rubato::future<void>> floods;
+  for (unsigned i = 0; i != pool.size(); ++i) floods.push_back(pool.spawn_on(i, yield_to_the_end()));
+  floods.push_back(pool.spawn(yield_to_the_end()));
+  pool.enqueue([&] { ++done; });
+  pool.spawn_on(0, [&] { ++done; }).detach();
+  EXPECT_TRUE(eventually([&] { return done == 2; }));
+  end = true;
+  for (auto& f : floods) f.get();
 }
 
 } // namespace

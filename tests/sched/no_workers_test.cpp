@@ -194,7 +194,7 @@ TEST(without_workers, regression_a_driver_sleeps_above_a_latent_job_of_its_own) 
   // row.
   EXPECT_TRUE(eventually([&] {
     for (int look = 0; look < 20; ++look) {
-      if (!rubato::os::blocked_in_kernel(driver)) return false;
+      if (rubato::os::state_of(driver) != rubato::os::thread_state::sleeps) return false;
       std::this_thread::sleep_for(500us);
     }
     return true;

@@ -2,8 +2,13 @@
 // CPU time alone, so no test depends on how fast the machine is.
 #include <rubato/future.hpp>
 #include <rubato/pool.hpp>
+#include <rubato/routine.hpp>
+#include <rubato/time.hpp>
 
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,6 +19,7 @@
 
 #include "os/thread.hpp"
 #include "support/hang_guard.hpp"
+#include "support/process.hpp"
 #include "support/waiting.hpp"
 
 namespace {
@@ -109,6 +115,27 @@ TEST(regression_relief_one, extra_thread_runs_what_waits_behind_workers_that_com
   EXPECT_EQ(pool.stats().spares, 1u);
 }
 
+// The workers compute, and so does the extra thread, until the deadline's handler has run.
+TEST_P(regression_relief, serves_a_deadline_while_the_extra_thread_computes_as_well) {
+  hang_guard const guard;
+  unsigned const workers = GetParam();
+  rubato::pool pool(workers);
+  rubato::event never_set;
+  std::atomic<bool> waits = false, over = false;
+  auto const waiter = [&]() -> rubato::task<void> {
+    waits = true;
+    static_cast<void>(co_await rubato::with_deadline(never_set.wait(), 100ms));
+    over = true;
+  };
+  auto done = pool.spawn(waiter());
+  ASSERT_TRUE(eventually([&] { return waits.load(); }));
+  for (unsigned i = 0; i != workers + 1; ++i)
+    pool.enqueue([&] { computing_until([&] { return over.load(relaxed); }); });
+  done.get();
+  EXPECT_TRUE(over);
+  EXPECT_TRUE(pool.wait_idle());
+}
+
 // The other worker never looks at queues but its own and the injector.
 TEST(regression_relief_one, moves_tasks_from_the_queue_of_a_worker_that_computes_to_one_that_makes_progress) {
   hang_guard const guard;
@@ -131,6 +158,39 @@ TEST(regression_relief_one, moves_tasks_from_the_queue_of_a_worker_that_computes
   end = true;
   EXPECT_TRUE(pool.wait_idle());
   EXPECT_EQ(done, 8u);
+}
+
+/// The limit of descriptors is that of the process: a process of its own.
+[[noreturn]] void relieve_without_descriptors(unsigned workers) {
+  kill_this_process_if_it_hangs();
+  rlimit const few{32, 32};
+  if (::setrlimit(RLIMIT_NOFILE, &few) != 0) leave(false, "setrlimit");
+  while (::open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+  }
+  rubato::pool pool(workers);
+  gate opened;
+  std::atomic<unsigned> blocked = 0;
+  for (unsigned i = 0; i != workers; ++i)
+    pool.enqueue([&] {
+      ++blocked;
+      opened.wait();
+    });
+  if (!eventually([&] { return blocked == workers; })) leave(false, "the workers did not begin");
+  for (unsigned i = 0; i != 100; ++i) pool.enqueue([] {});
+  pool.enqueue([&] { opened.open(); });
+  pool.wait_idle();
+  // The seats are left to their threads again.
+  std::atomic<unsigned> after = 0;
+  for (unsigned i = 0; i != 100; ++i) pool.enqueue([&] { ++after; });
+  pool.wait_idle();
+  leave(after == 100, "relieved");
+}
+
+using regression_relief_without_descriptors = fresh_process;
+
+TEST_F(regression_relief_without_descriptors, comes_to_blocked_workers) {
+  for (unsigned const workers : {1u, 2u, 33u})
+    EXPECT_EXIT(relieve_without_descriptors(workers), testing::ExitedWithCode(0), "relieved");
 }
 
 } // namespace

@@ -65,6 +65,9 @@ admission capacity::wait(pool_thread& t) noexcept {
   queue_limit::waiter self(t.parker);
   limit_.enter(self);
   admission a = admission::full;
+  // Never a stall: there is capacity, or a task to run. A caller outside may have been woken for the
+  // capacity.
+  counted_wait const counted(progress_, progress_monitor::ended_by::outsiders);
   park_until(t, "enqueue", nullptr,
              [&] { return a != admission::full || (a = acquire_or_exceed()) != admission::full; });
   limit_.leave(self);

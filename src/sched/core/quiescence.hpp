@@ -72,6 +72,7 @@ public:
   /// A timer is due. By the thread that fires it.
   void fired() noexcept { timers_fired_.add(1); }
   [[nodiscard]] bool any_armed() const noexcept { return state_.any_armed(); }
+  [[nodiscard]] std::uint64_t how_many_armed() const noexcept { return state_.armed(); }
   [[nodiscard]] std::uint64_t timers_fired() const noexcept { return timers_fired_.get(); }
 };
 

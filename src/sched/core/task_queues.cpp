@@ -60,7 +60,7 @@ void task_queues::push(task* t, priority c, class_lane l, os::ticks now) noexcep
     if (c == priority::low)
       low_ages_[static_cast<std::size_t>(l)].take_note(now, classes_.pushed(c, l), aged_us * ticks_per_us());
   } else if (l == class_lane::events) {
-    count_pushed(1);
+    events_pushed_.add(1);
     events_.push(t);
   } else {
     push(t);
@@ -92,7 +92,8 @@ task* task_queues::pop_aged(os::ticks now) noexcept {
 }
 
 template<class Next>
-task_queues::batch task_queues::pop_batch_of(injector& from, seat* s, std::size_t most, Next next) noexcept {
+task_queues::batch task_queues::pop_batch_of(injector& from, relaxed<std::uint64_t>& popped, seat* s,
+                                             std::size_t most, Next next) noexcept {
   lock_guard const guard(from);
   auto* const first = static_cast<task*>(next());
   if (first == nullptr) return {};
@@ -107,14 +108,14 @@ task_queues::batch task_queues::pop_batch_of(injector& from, seat* s, std::size_
           return k;
         },
         most - 1);
-  popped_.add(count);
+  popped.set(popped.get() + count);
   if (count != 1) s->batch_end.set(s->queue.pushed());
   return {first, count != 1};
 }
 
 task_queues::batch task_queues::pop_batch(seat* s, std::size_t most) noexcept {
   if (injector_empty()) return {};
-  return pop_batch_of(injector_, s, most, [this]() RUBATO_NOT_ANALYSED {
+  return pop_batch_of(injector_, popped_, s, most, [this]() RUBATO_NOT_ANALYSED {
     if (!backlog_.empty()) {
       backlog_.revoke();
       if (queue_node* const n = backlog_.pop_locked()) return n;
@@ -125,7 +126,7 @@ task_queues::batch task_queues::pop_batch(seat* s, std::size_t most) noexcept {
 
 task_queues::batch task_queues::pop_events(seat* s, std::size_t most) noexcept {
   if (events_.empty()) return {};
-  return pop_batch_of(events_, s, most, [this] { return events_.pop(); });
+  return pop_batch_of(events_, events_popped_, s, most, [this] { return events_.pop(); });
 }
 
 bool task_queues::push_to_backlog(seat& s, task* t) noexcept {
@@ -160,14 +161,14 @@ task* task_queues::pop_own(seat& s) noexcept {
 }
 
 std::uint64_t task_queues::pushed() const noexcept {
-  std::uint64_t n = 0;
+  std::uint64_t n = events_pushed();
   for (auto const& s : pushed_) n += s.pushed.get();
   for (unsigned i = 0, k = seats(); i != k; ++i) n += seat_at(i).injected.get();
   return n;
 }
 
 std::uint64_t task_queues::popped() const noexcept {
-  std::uint64_t n = popped_.get();
+  std::uint64_t n = popped_.get() + events_popped();
   for (unsigned i = 0, k = seats(); i != k; ++i) n += seat_at(i).taken.get();
   return n;
 }
@@ -176,6 +177,12 @@ std::size_t task_queues::size_of_both() const noexcept {
   std::uint64_t const popped = this->popped(); // first: it never exceeds `pushed`
   std::uint64_t const pushed = this->pushed();
   return pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0;
+}
+
+std::size_t task_queues::ready_events() const noexcept {
+  std::uint64_t const popped = events_popped(), pushed = events_pushed(); // as above
+  return (pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0) +
+         classes_.size(priority::high, class_lane::events) + classes_.size(priority::low, class_lane::events);
 }
 
 bool task_queues::any_shared() const noexcept {

@@ -74,12 +74,17 @@ public:
   /// As pop_batch().
   [[nodiscard]] batch pop_events(seat* s, std::size_t most = usual_batch) noexcept;
   [[nodiscard]] bool events_empty() const noexcept { return events_.empty(); }
+  /// How many events are ready in the lanes of all classes.
+  [[nodiscard]] std::size_t ready_events() const noexcept;
 
   // Both
   [[nodiscard]] std::size_t size_of_both() const noexcept;
   /// Counts for the progress monitor: how many were ever pushed and popped.
   [[nodiscard]] std::uint64_t pushed() const noexcept;
   [[nodiscard]] std::uint64_t popped() const noexcept;
+  /// Of them, those of the event lane.
+  [[nodiscard]] std::uint64_t events_pushed() const noexcept { return events_pushed_.get(); }
+  [[nodiscard]] std::uint64_t events_popped() const noexcept { return events_popped_.get(); }
 
   /// By class and lane: to the injector, to the event lane, or to the queues of the classes. `now`: the time
   /// from which on a low task ages.
@@ -132,7 +137,8 @@ public:
 
 private:
   template<class Next>
-  [[nodiscard]] batch pop_batch_of(injector& from, seat* s, std::size_t most, Next next) noexcept;
+  [[nodiscard]] batch pop_batch_of(injector& from, relaxed<std::uint64_t>& popped, seat* s, std::size_t most,
+                                   Next next) noexcept;
   [[nodiscard]] bool note_age(class_lane l, os::ticks now) noexcept;
   void count_pushed(std::uint64_t n) noexcept;
 
@@ -143,7 +149,9 @@ private:
     relaxed<std::uint64_t> pushed;
   };
   std::array<stripe, 8> pushed_;
-  alignas(64) relaxed<std::uint64_t> popped_;
+  alignas(64) relaxed<std::uint64_t> popped_; // changed under the injector's lock
+  relaxed<std::uint64_t> events_pushed_;
+  relaxed<std::uint64_t> events_popped_; // changed under the event lane's lock
   class_queues classes_;
   std::array<ready_ages, 2> low_ages_; // by lane
 

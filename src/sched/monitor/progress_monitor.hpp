@@ -4,6 +4,7 @@
 
 #include "os/clock.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "rubato/pool_options.hpp"
 #include "sched/worker/pool_thread.hpp"
 #include "sched/worker/search.hpp"
 
@@ -19,22 +20,28 @@ class progress_monitor {
   announced<bool> owed_; // a searcher that finds work tells the monitor, which was not told
   alignas(64) announced<unsigned> waiting_; // active threads parked in a wait that the pool can end
   relaxed<unsigned> outside_waits_;         // of them, waits that a thread outside the pool might end
-  relaxed<std::uint64_t> returns_;          // waits that have ended; a stall has none
-  flag report_asked_;                       // a waiting thread is to report
+  relaxed<unsigned> strange_waits_; // of these, waits for the clock or for work that is not the pool's
+  relaxed<std::uint64_t> returns_;  // waits that have ended; a stall has none
+  flag report_asked_;               // a waiting thread is to report
 
   // The monitor's notes.
   bool latent_seen_ = false;
   os::ticks queues_noted_ = 0; // when pushed_then_ was taken; 0: never
   unsigned stalled_looks_ = 0;
   std::uint64_t stall_epoch_ = 0;
-  std::vector<std::uint64_t> pushed_then_; // by queue: the injector, high, low, the seats
+  os::ticks jammed_since_ = 0; // 0: it is not
+  std::uint64_t jam_epoch_ = 0;
+  bool jam_told_ = false;                  // in this epoch
+  std::vector<std::uint64_t> pushed_then_; // by queue: injector, event lane, high, its events, low, the seats
 
   enum class doing : unsigned char { something, computes, blocked };
   [[nodiscard]] doing judge(pool_thread& t, os::ticks now) noexcept;
   void look_at_backlog(os::ticks now) noexcept;
   struct relief_seen {
-    bool computes = true; ///< what substitutes do
-    bool extra = false;   ///< the extra thread runs
+    bool computes = true;        ///< what substitutes do
+    bool extra = false;          ///< the extra thread runs
+    bool extra_computes = false; ///< and does nothing else
+    bool for_events = false;     ///< the one for events alone runs
   };
   [[nodiscard]] relief_seen look_at_relief(os::ticks now) noexcept;
   [[nodiscard]] bool look_at_seat(seat& s, bool late, os::ticks now) noexcept;
@@ -42,17 +49,28 @@ class progress_monitor {
   struct lateness {
     bool any = false;
     bool but_low = false; ///< of the class high or normal
+    bool events = false;  ///< of these, what an event or a deadline has made ready
   };
   [[nodiscard]] lateness note_queues(os::ticks now) noexcept;
-  void send_relief(pool_thread* blocked) noexcept;
+  void send_extra(relief_seen const& seen, lateness const& late, os::ticks now) noexcept;
+  void send_relief(relief_order const& order) noexcept;
   [[nodiscard]] bool any_hidden() const noexcept;
-  [[nodiscard]] finding find_for_relief(pool_thread& t) noexcept;
-  [[nodiscard]] unsigned boundaries_of_all_but(pool_thread const& t) const noexcept;
-  [[nodiscard]] bool is_relief_wanted(pool_thread const& t, os::ticks& tested) const noexcept;
+  [[nodiscard]] task* take_event(pool_thread& t) noexcept;
+  [[nodiscard]] finding find_for_relief(pool_thread& t, unsigned turn) noexcept;
+  [[nodiscard]] unsigned boundaries_of_all_but(pool_thread const* t) const noexcept;
+  struct relief_test {
+    os::ticks at = 0; ///< the last test of whether the blocked thread still sleeps; 0: there was none
+    std::chrono::nanoseconds cpu{}; ///< what it had used at the first one
+  };
+  [[nodiscard]] bool is_relief_wanted(pool_thread const& t, relief_test& last) const noexcept;
   [[nodiscard]] bool is_stuck() const noexcept;
+  [[nodiscard]] bool any_woken() const noexcept;
   [[nodiscard]] bool look_for_stall() noexcept;
+  [[nodiscard]] bool is_jammed() const noexcept;
+  void look_for_jam(os::ticks now) noexcept;
+  void ask_for_report() noexcept;
   [[nodiscard]] std::uint64_t this_epoch() const noexcept;
-  void tell_of_stall();
+  [[nodiscard]] stall_report describe_stall();
 
 public:
   progress_monitor(pool_core& core, unsigned most_seats);
@@ -76,8 +94,17 @@ public:
   void begin_wait() noexcept { waiting_.add(1); }
   void end_wait() noexcept { waiting_.subtract(1); }
   void wait_returned() noexcept { returns_.add(1); }
-  /// A wait begins or ends that a thread outside the pool may end.
-  void count_outside_wait(int n) noexcept { outside_waits_.add(static_cast<unsigned>(n)); }
+  /// What may end a wait of a thread of the pool.
+  enum class ended_by : unsigned char {
+    the_pool,  ///< alone
+    outsiders, ///< it is for the pool's own work, which a thread outside may complete or make ready
+    strangers  ///< the clock, or work that is not the pool's
+  };
+  /// A wait begins or ends that the pool does not end alone.
+  void count_wait(ended_by e, int n) noexcept {
+    outside_waits_.add(static_cast<unsigned>(n));
+    if (e == ended_by::strangers) strange_waits_.add(static_cast<unsigned>(n));
+  }
   /// Every active thread waits for something that only the pool can complete.
   [[nodiscard]] bool all_wait() const noexcept;
   /// The same, and no thread can be called: a waiter must itself run the ready work that it waits for.
@@ -89,27 +116,29 @@ public:
   void report() noexcept;
 
   // Relief
-  /// Does the thread keep its seat in a blocking region, though work waits there that no other thread is
-  /// called for: bound to the seat, latent in the thread's chain, or a child of a scope?
+  /// Does work wait that no other thread is called for while the thread keeps its seat: bound to the seat;
+  /// or, in a blocking region, latent in the thread's chain, or a child of a scope?
   [[nodiscard]] bool hides_work(pool_thread const& t) const noexcept;
   /// Before the thread runs, or while it is idle and no other thread can call it.
-  void call_for_relief(pool_thread& t, pool_thread* blocked) noexcept;
+  void call_for_relief(pool_thread& t, relief_order const& order) noexcept;
   /// Runs ready tasks without a seat, as long as it is wanted.
   void relieve(pool_thread& t) noexcept;
 };
 
-/// While it lives, the calling thread waits for something that a thread outside the pool may end.
-class outside_wait {
-  progress_monitor* counts_; ///< null: only the pool can end it
+/// While it lives, the calling thread waits for something that may end so.
+class counted_wait {
+  progress_monitor& progress_;
+  progress_monitor::ended_by const by_;
 
 public:
-  outside_wait(progress_monitor& p, bool from_outside) noexcept
-      : counts_(from_outside ? &p : nullptr) {
-    if (counts_ != nullptr) counts_->count_outside_wait(1);
+  counted_wait(progress_monitor& p, progress_monitor::ended_by e) noexcept
+      : progress_(p)
+      , by_(e) {
+    if (by_ != progress_monitor::ended_by::the_pool) progress_.count_wait(by_, 1);
   }
-  outside_wait(outside_wait const&) = delete;
-  ~outside_wait() {
-    if (counts_ != nullptr) counts_->count_outside_wait(-1);
+  counted_wait(counted_wait const&) = delete;
+  ~counted_wait() {
+    if (by_ != progress_monitor::ended_by::the_pool) progress_.count_wait(by_, -1);
   }
 };
 

@@ -169,7 +169,7 @@ void thread_registry::throw_refusal() const {
 
 /// Makes a thread for a call, or without a seat one for the task `aside`, or else for relief. It is active
 /// from now on. False: none can be made.
-bool thread_registry::launch(idle_set::call const& c, pool_thread* blocked, task* aside) noexcept {
+bool thread_registry::launch(idle_set::call const& c, relief_order const& order, task* aside) noexcept {
   pool_thread* t = nullptr;
   try {
     join_ended();
@@ -181,7 +181,7 @@ bool thread_registry::launch(idle_set::call const& c, pool_thread* blocked, task
   if (aside != nullptr)
     static_cast<void>(t->aside.put(aside));
   else if (!c)
-    core_.progress.call_for_relief(*t, blocked);
+    core_.progress.call_for_relief(*t, order);
   if (c)
     core_.idle_threads.settle(c, *t);
   else
@@ -223,11 +223,11 @@ void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexc
 }
 
 void thread_registry::start(idle_set::call const& c) noexcept {
-  if (!launch(c, nullptr, nullptr)) not_launched(c);
+  if (!launch(c, {}, nullptr)) not_launched(c);
 }
 
-void thread_registry::start_relief(pool_thread* blocked) noexcept {
-  if (!launch({}, blocked, nullptr)) not_launched({});
+void thread_registry::start_relief(relief_order const& order) noexcept {
+  if (!launch({}, order, nullptr)) not_launched({});
 }
 
 void thread_registry::not_launched(idle_set::call const& c) noexcept {

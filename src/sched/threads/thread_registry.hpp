@@ -45,7 +45,7 @@ class thread_registry {
   [[nodiscard]] pool_thread* add_record() RUBATO_REQUIRES(mutex_);
   void give_back(pool_thread& t) noexcept RUBATO_REQUIRES(mutex_);
   void free_number(pool_thread& t) noexcept;
-  [[nodiscard]] bool launch(idle_set::call const& c, pool_thread* blocked, task* aside) noexcept;
+  [[nodiscard]] bool launch(idle_set::call const& c, relief_order const& order, task* aside) noexcept;
   [[nodiscard]] bool create(pool_thread& t) noexcept;
   void undo_launch(idle_set::call const& c, pool_thread& t) noexcept;
   void not_launched(idle_set::call const& c) noexcept;
@@ -78,9 +78,9 @@ public:
   /// Makes a thread for a call. If none can be made, that is no error: the busy ones go on.
   void start(idle_set::call const& c) noexcept;
   /// The same for relief: see progress_monitor::call_for_relief().
-  void start_relief(pool_thread* blocked) noexcept;
+  void start_relief(relief_order const& order) noexcept;
   /// Makes a thread that runs the task without a seat. False: none can be made.
-  [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, nullptr, &k); }
+  [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, {}, &k); }
   /// Throws why the last one was not made: std::bad_alloc or std::system_error.
   [[noreturn]] void throw_refusal() const;
   /// No thread is left that could sit down on a vacant seat, and none can be made.

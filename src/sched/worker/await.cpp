@@ -277,7 +277,11 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
   // Only a closure in this pool's queues or on its stacks is sure to be ended by the pool alone, not by a
   // thread outside or the clock.
   bool const from_outside = timed || s.home() != &core || !s.runs_to_end();
-  outside_wait const counted(core.progress, from_outside);
+  using ended_by = progress_monitor::ended_by;
+  bool const from_strangers = timed || s.home() != &core || s.is_promised();
+  counted_wait const counted(core.progress, from_strangers ? ended_by::strangers
+                                            : from_outside ? ended_by::outsiders
+                                                           : ended_by::the_pool);
   std::uint32_t const begun_by = from_outside ? 0 : s.begun_by.get(); // for reports
   thread_context const* const runner = begun_by != 0 ? core.threads.records.at(begun_by - 1) : nullptr;
   // With no other thread left to run ready tasks, the waiter runs them.

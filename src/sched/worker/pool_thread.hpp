@@ -22,7 +22,15 @@
 namespace rubato::detail {
 
 class child_source;
+struct pool_thread;
 struct task;
+
+/// What a thread that is called for relief runs: ready tasks, in place of a blocked thread; else, as the one
+/// extra thread of its pool, beside threads that compute; else, while that one computes too, events alone.
+struct relief_order {
+  pool_thread* blocked = nullptr;
+  bool events_alone = false;
+};
 
 struct pool_thread final : thread_context, idle_set_thread {
   // Requests for work.
@@ -35,7 +43,8 @@ struct pool_thread final : thread_context, idle_set_thread {
   unsigned schedule_tick = 0; ///< how often it has looked for a normal task
   unsigned class_tick = 0;    ///< how often it has looked while a task of another class was queued
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
-  os::ticks event_at = 0;     ///< when it last ran an event out of turn
+  os::ticks event_at = 0;     ///< when an event was last due
+  unsigned early_tick = 0;    ///< the turn in which an event or a task of the injector was last due
   bool ran_event = false;     ///< what it took last from the event lane or the injector: an event
   os::ticks local_since = 0;  ///< when the time slice of the seat's own tasks began; zero: none is queued
 
@@ -64,7 +73,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   /// it.
   single_slot<task> aside;
   bool spins_first = false;         ///< it has run such a task: it waits awake for the next one, for a while
-  pool_thread* relieves = nullptr;  ///< the blocked thread whose substitute it is; null: the one extra thread
+  relief_order relieves;            ///< what it was called for
   unsigned boundaries_then = 0;     ///< of that thread, or of all others, when it was called
   thread_context* outer = &outside; ///< its context, perhaps in another pool, before it joined this one
 
