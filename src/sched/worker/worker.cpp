@@ -12,33 +12,62 @@ namespace rubato::detail {
 
 namespace {
 
-constexpr unsigned fair_every = 61;    // guarantee F
-constexpr unsigned child_turn = 30;    // of those; the other fair turns fall on 0
-constexpr unsigned most_slot_runs = 3; // the same
-constexpr std::int64_t fair_us = 200;  // the same
-constexpr unsigned event_turn = 32;    // of the event lane, beside the backlog
-constexpr unsigned aged_every = 20;    // an aged low task, among the normal ones
+// Guarantee F: of so many turns, one each in which a source of normal tasks is looked at before all others.
+constexpr unsigned fair_every = 61;
+constexpr unsigned event_turn = 0, inbox_turn = 10, queue_turn = 20, child_turn = 30, slot_turn = 40,
+                   injector_turn = 50;
+constexpr std::uint64_t first_turns = std::uint64_t{1} << event_turn | std::uint64_t{1} << inbox_turn |
+                                      std::uint64_t{1} << queue_turn | std::uint64_t{1} << slot_turn |
+                                      std::uint64_t{1} << injector_turn;
+constexpr unsigned most_slot_runs = 3;        // the same
+constexpr std::int64_t fair_us = 200;         // the same
+constexpr unsigned event_before_backlog = 32; // every so many turns
+constexpr unsigned aged_every = 20;           // an aged low task, among the normal ones
 
-/// An event begins before the tasks that are queued, but not before all of them.
-task* event_in_turn(pool_core& core, pool_thread& t) noexcept {
-  os::ticks const now = os::now();
-  if (t.schedule_tick % fair_every != 0 && now - t.event_at < fair_us * ticks_per_us()) return nullptr;
-  t.event_at = now;
+task* take_event(pool_core& core, pool_thread& t) noexcept {
   task* const k = core.queues.pop_event();
   if (k != nullptr) t.ran_event = true;
   return k;
 }
 
-/// A task that is bound to the seat may queue itself again for ever: now and then another one runs.
-task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept {
-  bool const own_first = t.schedule_tick / fair_every % 2 == 0; // in turns
-  if (task* k = own_first ? s.queue.pop() : core.queues.pop()) return k;
-  return own_first ? core.queues.pop() : s.queue.pop();
+/// The source that is looked at first in this turn. Null: it is empty.
+[[gnu::noinline]] task* first_in_turn(pool_core& core, pool_thread& t, seat& s, unsigned turn) noexcept {
+  switch (turn) {
+  case event_turn:
+    look_for_events();
+    return take_event(core, t);
+  case inbox_turn:
+    return s.inbox.pop();
+  case queue_turn:
+    return s.queue.pop();
+  case slot_turn:
+    return s.lifo_slot.take();
+  default:
+    break;
+  }
+  if (core.size() != 1 || !task_queues::is_owner(s)) return core.queues.pop();
+  task* const k = s.queue.pop(); // with one worker, its own tasks are older
+  return k != nullptr ? k : core.queues.pop_own(s);
+}
+
+/// After 200 us, but not in two turns in a row: tasks that run for longer would leave the others one turn of
+/// 61 each.
+[[gnu::always_inline]] inline bool is_due(pool_thread const& t, os::ticks since, os::ticks now) noexcept {
+  return now - since > fair_us * ticks_per_us() && t.schedule_tick - t.early_tick != 1;
+}
+
+/// An event begins before the tasks that are queued, but not before all of them.
+task* event_when_due(pool_core& core, pool_thread& t) noexcept {
+  os::ticks const now = os::now();
+  if (!is_due(t, t.event_at, now)) return nullptr;
+  t.event_at = now;
+  t.early_tick = t.schedule_tick;
+  return take_event(core, t);
 }
 
 /// The next task behind the seat's own queue, if no other worker needs to find it.
 [[gnu::always_inline]] inline task* next_for_only_worker(pool_core& core, pool_thread& t, seat& s) noexcept {
-  bool const events_first = t.schedule_tick % event_turn == 0;
+  bool const events_first = t.schedule_tick % event_before_backlog == 0;
   for (bool const event : {events_first, !events_first}) {
     auto const [first, more] =
         event ? core.queues.pop_events(&s) : task_queues::batch{core.queues.pop_own(s)};
@@ -52,36 +81,35 @@ task* in_place_of_inbox(pool_core& core, pool_thread const& t, seat& s) noexcept
 
 /// Before the seat's own tasks, while the injector is not empty. Null: they go on, or a batch from there
 /// comes. `batch`: how many tasks that may have.
-[[gnu::always_inline]] inline task* injected_in_turn(pool_core& core, pool_thread& t, seat& s,
-                                                     std::size_t& batch) noexcept {
+[[gnu::always_inline]] inline task* injected_when_due(pool_core& core, pool_thread& t, seat& s,
+                                                      std::size_t& batch) noexcept {
   os::ticks const now = os::now();
   // What is left of a batch goes first: it is older than what is in the injector, or events.
-  bool const slice_ended = now - t.local_since > fair_us * ticks_per_us() && !task_queues::holds_batch(s);
-  if (slice_ended) t.local_since = now;
-  if (slice_ended && core.queues.size_of_both() > run_queue::capacity) {
+  if (!is_due(t, t.local_since, now) || task_queues::holds_batch(s)) return nullptr;
+  t.local_since = now;
+  if (core.queues.size_of_both() > run_queue::capacity) {
     core.queues.share_queue(s);
     core.notify(); // on their way the tasks were in neither queue, as in next_normal()
     batch = task_queues::large_batch;
     return nullptr;
   }
-  return slice_ended || t.schedule_tick % fair_every == 0 ? core.queues.pop() : nullptr;
+  t.early_tick = t.schedule_tick;
+  return core.queues.pop();
 }
 
 /// The next task of a pool without classes.
 [[gnu::always_inline]] inline task* next_normal(pool_core& core, pool_thread& t, seat& s) noexcept {
-  if (++t.schedule_tick % fair_every == 0) look_for_events();
+  unsigned const turn = ++t.schedule_tick % fair_every;
+  if ((first_turns >> turn & 1U) != 0) [[unlikely]]
+    if (task* k = first_in_turn(core, t, s, turn)) return k;
   if (!core.queues.events_empty())
-    if (task* k = event_in_turn(core, t)) return k;
+    if (task* k = event_when_due(core, t)) return k;
   // The injector last: every post from outside changes what injector_empty() reads. With one worker, its own
   // tasks are older.
   std::size_t batch = task_queues::usual_batch;
   if (t.local_since != 0 && core.size() > 1 && !core.queues.injector_empty())
-    if (task* k = injected_in_turn(core, t, s, batch)) return k;
-  if (!s.inbox.empty()) {
-    if (t.schedule_tick % fair_every == 0)
-      if (task* k = in_place_of_inbox(core, t, s)) return k;
-    if (task* k = s.inbox.pop()) return k;
-  }
+    if (task* k = injected_when_due(core, t, s, batch)) return k;
+  if (task* k = s.inbox.pop()) return k;
   if (t.slot_runs != most_slot_runs) {
     if (task* k = s.lifo_slot.take()) {
       ++t.slot_runs;
