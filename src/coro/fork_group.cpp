@@ -96,6 +96,17 @@ void fork_group::start_all() noexcept {
   for (std::uint32_t i = 0; i != count_; ++i) start(all_[i]);
 }
 
+void fork_group::begin_all_here() noexcept {
+  next_ = count_;
+  for (std::uint32_t i = 0; i != count_; ++i) {
+    of_.children_begun(1);
+    coroutine_task* const a = all_[i].make_task(*of_.home());
+    if (a == nullptr) continue;
+    a->seat.set(of_.seat.get());
+    a->resume(*current);
+  }
+}
+
 void fork_group::fork() noexcept {
   of_.stops_with(around_);
   thread_context& me = *current;

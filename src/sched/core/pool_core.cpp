@@ -209,7 +209,11 @@ void pool_core::enqueue_on(unsigned seat_index, task* t) noexcept {
 void pool_core::enqueue_next(task* t) noexcept {
   seat* const s = current->core == this ? thread_of(*current).sits_on() : nullptr;
   if (s == nullptr || s->personal) {
-    enqueue(t);
+    // What an event makes ready in turn is as urgent: relief has no slot, and the queue may be long.
+    if (current->core == this && thread_of(*current).relief.is_raised())
+      enqueue_event(t);
+    else
+      enqueue(t);
     return;
   }
   pool_thread& me = thread_of(*current);

@@ -129,7 +129,7 @@ class fork_group : join_point {
   group_race* const race_;
   uninitialized<wait_for_rest> rest_; ///< built when it is awaited
 
-  /// Its members are forked by begin(), or queued by start_all().
+  /// Its members are forked by begin(), queued by start_all(), or run by begin_all_here().
   fork_group(coroutine_task& of, stop_scope& around, stop_scope* outer, group_member* all, std::size_t count,
              group_race* race) noexcept
       : join_point(&one_has_ended)
@@ -178,6 +178,8 @@ public:
 
   // Instead of begin() and finish(): queues all, and the coroutine goes on.
   void start_all() noexcept;
+  /// The same, but each runs here, at once, until it is suspended for the first time.
+  void begin_all_here() noexcept;
   /// To be awaited once: waits until all members have ended.
   [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
 };

@@ -82,7 +82,7 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   group_of_one<void> clock(alarm_scope.own,
                            deadline_alarm(t, deadline_bell(limit.own, alarm_scope.own, rang)));
   group_of_one<T> work(limit.own, std::move(awaited));
-  clock.group.start_all();
+  clock.group.begin_all_here(); // its timer must not wait for a thread
   work.group.start_all();
   co_await work.group.rest();
   alarm_scope.own.request_stop();
