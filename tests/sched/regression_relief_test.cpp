@@ -122,9 +122,12 @@ TEST_P(regression_relief, serves_a_deadline_while_the_extra_thread_computes_as_w
   rubato::pool pool(workers);
   rubato::event never_set;
   std::atomic<bool> waits = false, over = false;
-  auto const waiter = [&]() -> rubato::task<void> {
+  auto const work = [&]() -> rubato::task<void> { // it has begun before the others are queued
     waits = true;
-    static_cast<void>(co_await rubato::with_deadline(never_set.wait(), 100ms));
+    co_await never_set.wait();
+  };
+  auto const waiter = [&]() -> rubato::task<void> {
+    static_cast<void>(co_await rubato::with_deadline(work(), 100ms));
     over = true;
   };
   auto done = pool.spawn(waiter());

@@ -248,7 +248,8 @@ void task_queues::share_queue(seat& s) noexcept {
 }
 
 void task_queues::share_lifo_slot(seat& s) noexcept {
-  if (task* const k = s.lifo_slot.take()) push(k);
+  // As urgent as an event: the task that made it ready may have served one.
+  if (task* const k = s.lifo_slot.take()) push(k, priority::normal, class_lane::events, 0);
 }
 
 void task_queues::retire(seat& s) noexcept {
