@@ -52,13 +52,13 @@ struct with_deadline_fn {
   /// if the awaitable has not ended by t, a point in time or a duration from now. For void it yields a bool.
   /// At t the awaitable is asked to stop, by a task of the pool: some 20 ms later if all threads of the pool
   /// compute, and not at all while no thread is left (known limit 4). with_deadline() ends when the awaitable
-  /// ends. The wait for a future ends then, and the future's work may go on until it sees the stop. If the awaitable still yields
-  /// a value, that value is the result. The result is also empty if the awaiting task is stopped or its pool
-  /// begins to drain during the wait. If that was so before the wait, with_deadline() throws cancelled,
-  /// unless the awaitable yields a value, as one that is ready does: so a loop that tries again ends. It
-  /// throws other exceptions of the awaitable. An optional or bool result is wrapped once more:
-  /// with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>, which is empty after t, and
-  /// holds an empty optional if the channel was closed.
+  /// ends. The wait for a future ends then, and the future's work may go on until it sees the stop. If the
+  /// awaitable still yields a value, that value is the result. The result is also empty if the awaiting task
+  /// is stopped or its pool begins to drain during the wait. If that was so before the wait, with_deadline()
+  /// throws cancelled, unless the awaitable yields a value, as one that is ready does: so a loop that tries
+  /// again ends. It throws other exceptions of the awaitable. An optional or bool result is wrapped once
+  /// more: with_deadline(channel.receive(), t) yields std::optional<std::optional<T>>, which is empty after
+  /// t, and holds an empty optional if the channel was closed.
   template<class A>
   auto operator()(A&& awaitable, deadline t) const {
     return await_until(std::forward<A>(awaitable), t.at);
