@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <latch>
 #include <string>
 #include <thread>
 #include <utility>
@@ -98,12 +99,18 @@ using namespace pool_test;
 
 rubato::task<bool> never_set(rubato::event& e) { co_return co_await rubato::with_deadline(e.wait(), 1ms); }
 
-/// Every thread that the pool may have waits for a coroutine, the alarm of which waits for a thread.
+/// Every thread that the pool may have waits for a coroutine, which needs another one. They begin to wait
+/// when all of them are in a task, so none is left that could go on with a coroutine.
 void use_up_all_spares(rubato::pool_options options, unsigned workers) {
   kill_this_process_if_it_hangs();
   rubato::event e;
   rubato::pool pool(std::move(options).workers(workers).spares(2));
-  for (unsigned i = 0; i != 2 * workers + 4; ++i) pool.enqueue([&] { pool.spawn(never_set(e)).get(); });
+  std::latch all_here(workers + 2);
+  for (unsigned i = 0; i != workers + 2; ++i)
+    pool.enqueue([&] {
+      all_here.arrive_and_wait();
+      pool.spawn(never_set(e)).get();
+    });
   gate never;
   never.wait();
   leave(false, "nothing was said");
