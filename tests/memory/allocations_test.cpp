@@ -34,6 +34,13 @@ void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_a
 void* operator new(std::size_t bytes, std::align_val_t a) {
   return counted(bytes, static_cast<std::size_t>(a));
 }
+void* operator new(std::size_t bytes, std::nothrow_t const& /*tag*/) noexcept {
+  try {
+    return counted(bytes, alignof(std::max_align_t));
+  } catch (std::bad_alloc const&) {
+    return nullptr;
+  }
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t /*bytes*/) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t /*a*/) noexcept { std::free(p); }
