@@ -24,9 +24,8 @@ task<std::errc> ready(int fd, direction d, std::chrono::steady_clock::time_point
     detail::descriptor_slot* slot = nullptr;
     try {
       slot = &detail::slot_of(fd);
-    } catch (
-        std::system_error const& e) { // it is no number of a descriptor, or the reactor cannot be started
-      co_return static_cast<std::errc>(e.code().value());
+    } catch (std::system_error const& e) {
+      co_return static_cast<std::errc>(e.code().value()); // no descriptor's number, or there is no reactor
     }
     detail::io_wait wait(*slot, fd, d, deadline);
     std::errc const e = co_await wait;

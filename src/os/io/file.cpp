@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
+#include <memory>
 #include <unistd.h>
 
 namespace rubato::os {
@@ -58,21 +59,14 @@ std::optional<std::string> read_file(std::string const& path) {
 }
 
 std::vector<std::string> names_in(std::string const& directory) {
-  struct closed {
-    ::DIR* all;
-    explicit closed(::DIR* d) noexcept
-        : all(d) {}
-    closed(closed const&) = delete;
-    closed& operator=(closed const&) = delete;
-    ~closed() {
-      if (all != nullptr) ::closedir(all);
-    }
-  } const open(::opendir(directory.c_str()));
+  struct closing {
+    void operator()(::DIR* d) const noexcept { ::closedir(d); }
+  };
+  std::unique_ptr<::DIR, closing> const open(::opendir(directory.c_str()));
   std::vector<std::string> names;
-  if (open.all == nullptr) return names;
-  while (::dirent const* const one =
-             ::readdir(open.all)) // NOLINT(concurrency-mt-unsafe): a stream of its own
-    names.emplace_back(one->d_name);
+  if (open == nullptr) return names;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of its own
+  while (::dirent const* const one = ::readdir(open.get())) names.emplace_back(one->d_name);
   return names;
 }
 

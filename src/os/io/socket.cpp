@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -316,14 +317,10 @@ std::vector<socket_address> look_up(std::string const& host, std::string const& 
   if (error == EAI_SYSTEM)
     throw std::system_error(reason, std::generic_category(), "rubato: resolve " + host);
   if (error != 0) throw std::system_error(error, resolver_category(), "rubato: resolve " + host);
-  struct freed {
-    ::addrinfo* all;
-    explicit freed(::addrinfo* a) noexcept
-        : all(a) {}
-    freed(freed const&) = delete;
-    freed& operator=(freed const&) = delete;
-    ~freed() { ::freeaddrinfo(all); }
-  } const owner(all);
+  struct freeing {
+    void operator()(::addrinfo* a) const noexcept { ::freeaddrinfo(a); }
+  };
+  std::unique_ptr<::addrinfo, freeing> const owner(all);
   std::vector<socket_address> found;
   for (::addrinfo const* a = all; a != nullptr; a = a->ai_next) {
     if (a->ai_addrlen > socket_address::most) continue;

@@ -149,9 +149,9 @@ private:
     relaxed<std::uint64_t> pushed;
   };
   std::array<stripe, 8> pushed_;
-  alignas(64) relaxed<std::uint64_t> popped_; // changed under the injector's lock
-  relaxed<std::uint64_t> events_pushed_;
-  relaxed<std::uint64_t> events_popped_; // changed under the event lane's lock
+  alignas(64) relaxed<std::uint64_t> popped_;        // changed under the injector's lock
+  alignas(64) relaxed<std::uint64_t> events_pushed_; // not on the line that every pop changes
+  relaxed<std::uint64_t> events_popped_;             // changed under the event lane's lock
   class_queues classes_;
   std::array<ready_ages, 2> low_ages_; // by lane
 
