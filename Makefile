@@ -8,8 +8,8 @@ JOBS ?= $(shell nproc)
 CONFIGURE ?=
 CTEST ?=
 # Most tests run once per number of workers: none, one and far more than there are cores show nearly all that a pair and
-# an odd number show.
-SELECT ?= -E '/workers/.*/(2|7)(_[a-z]+)?$$'
+# an odd number show. Tests in _deep compile for minutes.
+SELECT ?= -E '(/workers/.*/(2|7)(_[a-z]+)?|_deep)$$'
 # What make test-deep builds and runs.
 DEEP ?= gcc-release gcc-debug clang-debug clang-release asan-ubsan tsan
 

@@ -54,6 +54,7 @@ void lifecycle::start(unsigned workers) {
     lock_guard const guard(mutex_);
     add_seats(workers);
     open_seats(workers);
+    if (workers == 0) core_.threads.keep_a_record();
   } catch (...) {
     static_cast<void>(shutdown(ending::discard, true));
     throw;

@@ -151,6 +151,11 @@ void thread_registry::give_back(pool_thread& t) noexcept {
   free_.push_back(&t);
 }
 
+void thread_registry::keep_a_record() {
+  lock_guard const guard(mutex_);
+  if (pool_thread* const t = add_record()) free_.push_back(t);
+}
+
 void thread_registry::free_number(pool_thread& t) noexcept {
   lock_guard const guard(mutex_);
   if (t.worker.load(std::memory_order_relaxed))

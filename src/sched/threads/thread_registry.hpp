@@ -72,6 +72,8 @@ public:
   /// The calling thread joins for a while. Throws std::system_error if too many are in already.
   [[nodiscard]] pool_thread* enter();
   void leave(pool_thread& t) noexcept;
+  /// Makes a record that is free: so a thread can drive the pool when memory is short.
+  void keep_a_record();
   /// Waits until no guest touches the pool any more.
   void await_guests() const noexcept;
 

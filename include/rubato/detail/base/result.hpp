@@ -36,6 +36,12 @@ template<class F, class... Args>
   }
 }
 
+/// Out of line, as an exception is rare: inline it is code in each caller, which g++ 12 then warns of,
+/// because it does not see that there is an exception (-Wmaybe-uninitialized).
+[[gnu::cold, gnu::noinline]] inline void destroy_exception(std::exception_ptr& e) noexcept {
+  std::destroy_at(std::addressof(e));
+}
+
 enum class outcome : unsigned char { none, value, error };
 
 /// Storage for one result or exception. Its owner knows which of them is in it, and destroys it.
@@ -89,7 +95,7 @@ public:
       std::destroy_at(std::addressof(self().storage().value));
       break;
     case outcome::error:
-      std::destroy_at(std::addressof(self().storage().error));
+      destroy_exception(self().storage().error);
       break;
     case outcome::none:
       return;
