@@ -35,9 +35,9 @@ namespace detail {
 /// borrowed until the call returns. They may return a reference or a type that is only movable. A callable
 /// that accepts a std::stop_token gets one; a task or future that a callable returns is awaited.
 ///
-/// **Failure.** If f throws, join() throws f's exception. g is skipped if no thread has begun it; otherwise
-/// it is asked to stop and awaited. If only g throws, join() throws g's exception when f has returned: f is
-/// not asked to stop.
+/// **Failure.** If f throws, join() throws f's exception. g is skipped if no thread has begun it, and awaited
+/// otherwise. If only g throws, join() throws g's exception when f has returned. Neither is asked to stop: if
+/// one waits for what only the other one provides, stop the scope around both.
 ///
 /// **Waiting.** While the calling thread waits for g, it runs only work that descends from g. So the caller
 /// may hold a lock across the call if neither callable needs it.

@@ -1,4 +1,5 @@
-// A failure asks what runs beside it to stop: the stolen half of a join, the chunks of a loop.
+// A failure, and what runs beside it: the stolen half of a join is awaited, the chunks of a loop are asked to
+// stop.
 #include <gtest/gtest.h>
 
 #include "support/pools.hpp"
@@ -46,148 +47,28 @@ bool stopped_in_time(std::stop_token const& token) {
   return true;
 }
 
-/// Joins g with a half that fails once g has begun. True: the join threw that failure.
-template<class G>
-bool fails_beside(rubato::pool& pool, milestone& begun, G g) {
-  return throws(pool, 1, [&] {
+TEST_P(failing_siblings_in_parallel, wait_for_the_stolen_half) {
+  leak_check const leaks;
+  milestone begun, failing;
+  bool stopped = true, ended = false;
+  EXPECT_TRUE(throws(pool, 1, [&] {
     rubato::join(
         [&] {
           EXPECT_TRUE(begun.wait());
+          failing.reach();
           throw counted_error(1);
         },
-        g);
-  });
-}
-
-TEST_P(failing_siblings_in_parallel, stop_the_token_that_the_stolen_half_is_given) {
-  leak_check const leaks;
-  milestone begun;
-  bool in_time = false;
-  EXPECT_TRUE(fails_beside(pool, begun, [&](std::stop_token token) {
-    begun.reach();
-    in_time = stopped_in_time(token);
-  }));
-  EXPECT_TRUE(in_time);
-}
-
-TEST_P(failing_siblings_in_parallel, stop_the_token_that_the_stolen_half_asks_for) {
-  milestone begun;
-  bool in_time = false;
-  EXPECT_TRUE(fails_beside(pool, begun, [&] {
-    begun.reach();
-    in_time = stopped_in_time(rubato::this_task_stop_token());
-  }));
-  EXPECT_TRUE(in_time);
-}
-
-TEST_P(failing_siblings_in_parallel, stop_a_half_that_was_handed_a_context) {
-  milestone begun;
-  bool in_time = false;
-  EXPECT_TRUE(throws(pool, 1, [&] {
-    rubato::with_context([&](rubato::context& c) {
-      rubato::join(
-          c,
-          [&](rubato::context&) {
-            EXPECT_TRUE(begun.wait());
-            throw counted_error(1);
-          },
-          [&](rubato::context&) {
-            begun.reach();
-            in_time = stopped_in_time(rubato::this_task_stop_token());
-          });
-    });
-  }));
-  EXPECT_TRUE(in_time);
-}
-
-/// The half waits for a promise that is kept only afterwards.
-TEST_P(failing_siblings_in_parallel, end_a_wait_of_the_stolen_half) {
-  leak_check const leaks;
-  rubato::promise<int> never;
-  auto result = never.get_future();
-  milestone begun;
-  bool cancelled = false;
-  EXPECT_TRUE(fails_beside(pool, begun, [&] {
-    begun.reach();
-    try {
-      static_cast<void>(result.get());
-    } catch (rubato::cancelled const&) {
-      cancelled = true;
-      throw;
-    }
-  }));
-  EXPECT_TRUE(cancelled);
-  never.set_value(1);
-}
-
-TEST_P(failing_siblings_in_parallel, reach_what_the_stolen_half_has_forked_and_opened) {
-  milestone begun;
-  std::atomic<int> in_time{0};
-  auto const count = [&] { in_time += stopped_in_time(rubato::this_task_stop_token()) ? 1 : 0; };
-  EXPECT_TRUE(fails_beside(pool, begun, [&] {
-    begun.reach();
-    rubato::join(count, count);
-    rubato::with_scope([&](rubato::scope& s) { s.spawn(count); });
-  }));
-  EXPECT_GE(in_time.load(), 2); // a scope that is stopped from the start begins nothing
-}
-
-TEST_P(failing_siblings_in_parallel, reach_a_coroutine_that_the_stolen_half_returns) {
-  milestone begun;
-  bool ended_early = false;
-  rubato::promise<void> never;
-  auto result = never.get_future();
-  auto const waits = [&]() -> rubato::task<void> {
-    begun.reach();
-    try {
-      co_await std::move(result);
-    } catch (rubato::cancelled const&) {
-      ended_early = true;
-    }
-  };
-  EXPECT_TRUE(fails_beside(pool, begun, waits));
-  EXPECT_TRUE(ended_early);
-}
-
-TEST_P(failing_siblings_in_parallel, reach_all_the_rest_of_an_invoke) {
-  milestone begun;
-  std::atomic<int> running{0}, in_time{0};
-  auto const waits = [&](std::stop_token token) {
-    ++running;
-    begun.reach();
-    in_time += stopped_in_time(token) ? 1 : 0;
-  };
-  EXPECT_TRUE(throws(pool, 1, [&] {
-    rubato::invoke(
         [&] {
-          EXPECT_TRUE(begun.wait());
-          throw counted_error(1);
-        },
-        waits, waits, waits);
+          begun.reach();
+          EXPECT_TRUE(failing.wait());
+          std::this_thread::yield();
+          stopped = rubato::this_task_stop_token().stop_requested();
+          ended = true;
+          return counted(1);
+        });
   }));
-  EXPECT_EQ(in_time.load(), running.load());
-}
-
-TEST_P(failing_siblings_in_parallel, leave_the_stop_of_the_task_around_alone) {
-  milestone begun;
-  bool around = true;
-  pool.spawn([&](std::stop_token token) {
-        try {
-          rubato::join(
-              [&] {
-                EXPECT_TRUE(begun.wait());
-                throw counted_error(1);
-              },
-              [&] {
-                begun.reach();
-                EXPECT_TRUE(stopped_in_time(rubato::this_task_stop_token()));
-              });
-        } catch (counted_error const&) {
-          around = token.stop_requested() || rubato::this_task_stop_token().stop_requested();
-        }
-      })
-      .get();
-  EXPECT_FALSE(around);
+  EXPECT_TRUE(ended);
+  EXPECT_FALSE(stopped); // a loop's chunks are asked to stop, halves are not
 }
 
 TEST_P(failing_siblings_in_parallel, a_stop_of_the_task_around_reaches_the_stolen_half) {
@@ -207,36 +88,7 @@ TEST_P(failing_siblings_in_parallel, a_stop_of_the_task_around_reaches_the_stole
   EXPECT_TRUE(in_time);
 }
 
-/// A callback runs in the thread that fails, and the half that has given it the scope does not end before it.
-TEST_P(failing_siblings_in_parallel, wait_for_the_callbacks_of_the_stop) {
-  for (int round = 0; round != 50 && !HasFailure(); ++round) {
-    milestone begun, called;
-    std::atomic<bool> ended{false};
-    std::thread::id failed, caller;
-    EXPECT_TRUE(throws(pool, 1, [&] {
-      rubato::join(
-          [&] {
-            EXPECT_TRUE(begun.wait());
-            failed = std::this_thread::get_id();
-            throw counted_error(1);
-          },
-          [&] {
-            std::stop_callback const tell(rubato::this_task_stop_token(), [&] {
-              caller = std::this_thread::get_id();
-              called.reach();
-              std::this_thread::yield();
-              ended = true;
-            });
-            begun.reach();
-            EXPECT_TRUE(called.wait());
-          });
-    }));
-    ASSERT_EQ(failed, caller);
-    ASSERT_TRUE(ended);
-  }
-}
-
-/// The half may not have begun, may run, may be about to end: it is skipped or stopped, and touches nothing
+/// The half may not have begun, may run, may be about to end: it is skipped or awaited, and touches nothing
 /// afterwards.
 TEST_P(failing_siblings, meet_the_other_half_at_any_moment) {
   leak_check const leaks;
@@ -258,8 +110,6 @@ TEST_P(failing_siblings, meet_the_other_half_at_any_moment) {
               static_cast<void>(rubato::this_task_stop_token());
             else if (round % 4 == 2)
               std::stop_callback const none(rubato::this_task_stop_token(), [] {});
-            else if (round % 4 == 3)
-              static_cast<void>(stopped_in_time(rubato::this_task_stop_token()));
             ++ended;
             return counted(1);
           });

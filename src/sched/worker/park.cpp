@@ -164,21 +164,12 @@ void run_stolen(latent_job& job, thread_context& runner,
                 void (*body)(latent_job&, thread_context&)) noexcept {
   stolen_job& d = job.stolen_job.value;
   {
-    fork_scope scope(d.token);
-    d.token = &scope.own;
-    if (d.gate.open()) {
-      token_in_force const token(runner.chain, &scope.own);
-      body(job, runner);
-      d.gate.close();
-    }
+    token_in_force const token(runner.chain, d.token);
+    body(job, runner);
   }
   // Read before: the frame may be gone right after finish().
   auto& owner = thread_of(*d.owner);
   if (d.finish()) owner.parker.unpark();
-}
-
-void stop_stolen(stolen_job& d) noexcept {
-  d.gate.call([&d] { static_cast<stop_scope*>(d.token)->request_stop(); });
 }
 
 void poll_requests(thread_context& me) noexcept {

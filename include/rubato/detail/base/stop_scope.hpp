@@ -203,7 +203,7 @@ public:
       , around(parent) {}
 };
 
-/// The scope of work with parallel parts that stops when one part fails: a half of a join, a loop.
+/// The scope of work with parallel parts that stops when one part fails: a loop.
 class fork_scope {
   stop_link up_;
 

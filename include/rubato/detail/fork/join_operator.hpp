@@ -92,12 +92,11 @@ public:
     std::construct_at(&error_.value, std::current_exception());
   }
   /// Called after the handler, so that jobs that this thread runs meanwhile do not see f's exception. Unlinks
-  /// the job, or stops it, waits for it and drops its result.
+  /// the job, or waits for it and drops its result.
   [[noreturn, gnu::noinline, gnu::cold]] void rethrow(thread_context& me) {
     std::exception_ptr const error = std::move(error_.value);
     std::destroy_at(&error_.value);
     if (!me.chain.pop_settled()) {
-      stop_stolen(stolen_job.value);
       wait_for(me, stolen_job.value);
       std::destroy_at(&result_.value);
     }

@@ -102,11 +102,9 @@ public:
 void poll_requests(thread_context& me) noexcept;
 /// Waits until the job's runner has ended it, and meanwhile steals jobs that descend from it.
 void wait_for(thread_context& me, stolen_job& d) noexcept;
-/// For the thief: calls body(job, runner) unless the owner has skipped the job, and signals the owner that it
-/// is done. While the body runs, the owner may ask it to stop. Afterwards the job may be gone.
+/// For the thief: calls body(job, runner), and signals the owner that the job is done. Afterwards the job may
+/// be gone.
 void run_stolen(latent_job& job, thread_context& runner, void (*body)(latent_job&, thread_context&)) noexcept;
-/// For the owner, which does not want the stolen job any more: the job is skipped, or asked to stop.
-void stop_stolen(stolen_job& d) noexcept;
 /// Runs `body(arg, thread context)` on the calling thread as a thread of the pool (null: of the global one).
 void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg);
 /// A cheap clock in ticks, for durations only, and the number of ticks in a microsecond.

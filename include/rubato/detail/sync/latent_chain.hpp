@@ -21,7 +21,6 @@
 
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
-#include "rubato/detail/sync/stop_gate.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -53,12 +52,10 @@ class basic_stolen_job {
   typename Policy::template atomic<std::uint32_t> state_{running};
 
 public:
-  basic_stop_gate<Policy> gate; ///< the owner stops the job through it if its own half has failed
-  thread_context* owner;        ///< the thread that forked the job and waits for it
-  thread_context* runner;       ///< the thief, which runs it
+  thread_context* owner;  ///< the thread that forked the job and waits for it
+  thread_context* runner; ///< the thief, which runs it
   std::size_t mark; ///< where the runner's chain ended when it began: jobs above it descend from this one
-  /// The stop token that was in force at the fork; after gate.open(), the job's own.
-  void* token;
+  void* token;      ///< the stop token that was in force at the fork
 
   basic_stolen_job(thread_context* o, thread_context* r, std::size_t m, void* t) noexcept
       : owner(o)
