@@ -42,7 +42,9 @@ struct for_index_fn : pool_forms<for_index_fn> {
   /// chunks are asked to stop; the loop throws the exception when they have ended. If the enclosing scope is
   /// stopped, the loop ends early and throws rubato::cancelled. While the calling thread waits, it runs only
   /// this loop. All calls have the floating-point modes of the calling thread, such as its rounding. Cost: n
-  /// calls of f, and one compare-exchange per chunk of up to 4,096 calls. Without another worker a loop takes
+  /// calls of f, and one compare-exchange per chunk. One thread makes the calls of a chunk, one after the
+  /// other: at most 4,096, at most the calls that are left to it divided by the number of workers, and only
+  /// one if the calls so far took more than 50 us each. Without another worker a loop takes
   /// a few nanoseconds more than a plain one, but the compiler may vectorise less of it: see for_range().
   /// Related: lazy binary splitting (A. Tzannes et al., PPoPP 2010); here the thief splits.
   template<class I, class J, class F>
@@ -61,8 +63,9 @@ struct for_index_fn : pool_forms<for_index_fn> {
 
 struct for_range_fn : pool_forms<for_range_fn> {
   /// Calls f(lo, hi) for chunks [lo, hi) that partition [first, last). Chunks get longer while they take less
-  /// than 50 us. Otherwise as for_index. Where the work for an index takes a few nanoseconds, this is the
-  /// faster loop: f can keep values from one index to the next, and the compiler sees an ordinary loop.
+  /// than 50 us, and shorter towards the end, down to one index. Otherwise as for_index. Where the work for
+  /// an index takes a few nanoseconds, this is the faster loop: f can keep values from one index to the next,
+  /// and the compiler sees an ordinary loop.
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {
@@ -78,9 +81,13 @@ struct for_range_fn : pool_forms<for_range_fn> {
 };
 
 struct for_each_fn : pool_forms<for_each_fn> {
-  /// Calls f(element) for every element of the range. A random-access range of known size is split. From any
-  /// other range, an input range too, the threads take elements in short chunks under a lock. Otherwise as
-  /// for_index.
+  /// Calls f(element) for every element of the range. Otherwise as for_index.
+  /// - A random-access range of known size is split.
+  /// - From any other forward range the threads take elements in batches under a lock. If the range has no
+  ///   size, its iterator runs ahead of the calls of f.
+  /// - From a single-pass range, such as the lines of a stream, they take one element at a time under a lock.
+  ///   The iterator is advanced only when a thread is ready for the next element, so the range may answer to
+  ///   what f did with those before. An element costs a lock: let f have more than 100 ns of work.
   template<std::ranges::input_range R, class F>
   static void on(pool* p, R&& range, F&& f) {
     call_for_each(p, range, f);
@@ -118,7 +125,9 @@ struct reduce_fn : pool_forms<reduce_fn> {
 
   /// reduce(deterministic, ...): reduces as a tree whose shape depends only on the length of the range. So a
   /// floating-point result has the same bits with any number of workers, also where the calling thread rounds
-  /// otherwise or flushes denormal numbers to zero, but may differ from that of a serial loop.
+  /// otherwise or flushes denormal numbers to zero, but may differ from that of a serial loop. One thread
+  /// reduces a leaf of the tree: at most n / 1,024 elements, at most 1,024, and one near the end of the
+  /// range.
   template<std::ranges::random_access_range R, class T, class Op, class Map = std::identity>
     requires std::ranges::sized_range<R>
   static T on(pool* p, deterministic_t, R&& range, T init, Op op, Map map = {}) {

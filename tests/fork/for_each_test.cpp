@@ -344,6 +344,59 @@ TEST(for_each, regression_asks_no_more_of_a_range_whose_iterator_has_thrown) {
   }
 }
 
+/// Element i can be had only after i elements were answered.
+struct requests {
+  struct iterator {
+    using value_type = std::size_t;
+    using difference_type = std::ptrdiff_t;
+    requests* from = nullptr;
+    std::size_t i = 0;
+    std::size_t operator*() const { return i; }
+    iterator& operator++() {
+      ++i;
+      from->in_time = from->in_time && from->answers.wait_for(i);
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return i == size; }
+  };
+  static constexpr std::size_t size = 25;
+
+  arrivals answers;
+  bool in_time = true;
+
+  iterator begin() { return {this}; }
+  static std::default_sentinel_t end() { return {}; }
+};
+
+TEST_P(for_each, regression_asks_a_single_pass_range_only_for_the_element_that_it_processes_next) {
+  requests all;
+  pool.run([&] { rubato::for_each(all, [&](std::size_t) { all.answers.arrive(); }); });
+  EXPECT_TRUE(all.in_time);
+  EXPECT_EQ(all.answers.count(), requests::size);
+}
+
+TEST_P(for_each, takes_a_single_pass_range_whose_iterator_uses_the_pool) {
+  struct iterator {
+    using value_type = int;
+    using difference_type = std::ptrdiff_t;
+    std::atomic<int>* steps = nullptr;
+    int i = 0;
+    int operator*() const { return i; }
+    iterator& operator++() {
+      rubato::join([this] { ++i; }, [this] { ++*steps; });
+      rubato::for_index(0, 10, [this](int) { ++*steps; });
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return i == 100; }
+  };
+  std::atomic<int> steps{0}, sum{0};
+  pool.run([&] { rubato::for_each(iterator{&steps}, std::default_sentinel, [&](int n) { sum += n; }); });
+  EXPECT_EQ(steps, 1'100);
+  EXPECT_EQ(sum, 4'950);
+}
+
 TEST(for_each, regression_takes_a_stream_of_bools) {
   rubato::pool pool(1);
   int called = 0;

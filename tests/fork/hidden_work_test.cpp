@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <forward_list>
 #include <functional>
 #include <list>
 #include <memory>
@@ -190,6 +191,73 @@ TEST_P(hidden_work, at_the_end_of_a_reduction_is_shared) {
   auto const map = [&](std::size_t i) { return i < light ? 0 : static_cast<int>(two.meet()); };
   auto const numbers = std::views::iota(std::size_t{0}, light + 64);
   EXPECT_EQ(pool.run([&] { return rubato::reduce(numbers, 0, std::plus<>{}, map); }), 64);
+}
+
+/// As many heavy items as there are workers, up to 8. Each ends only after all of them have begun.
+class heavy_items {
+  arrivals begun_;
+  std::atomic<int> ended_in_time_{0};
+
+public:
+  std::size_t const count;
+
+  explicit heavy_items(unsigned workers)
+      : count(std::min(workers, 8U)) {}
+  void run() {
+    begun_.arrive();
+    if (begun_.wait_for(count)) ++ended_in_time_;
+  }
+  [[nodiscard]] bool all_ended_in_time() const { return ended_in_time_ == static_cast<int>(count); }
+};
+
+TEST_P(hidden_work, regression_heavy_items_at_the_end_of_a_short_loop_are_all_begun) {
+  for (std::size_t const length : {40U, 72U, 100U, 200U, 500U, 1'000U}) {
+    heavy_items heavy(GetParam());
+    pool.run([&] {
+      rubato::for_index(std::size_t{0}, length, [&](std::size_t i) {
+        if (i >= length - heavy.count) heavy.run();
+      });
+    });
+    ASSERT_TRUE(heavy.all_ended_in_time()) << length;
+  }
+}
+
+TEST_P(hidden_work, regression_heavy_elements_at_the_end_of_a_forward_range_are_all_begun) {
+  for (std::size_t const length : {64U, 65U, 500U, 3'000U}) {
+    auto const expect_all_begun = [&](auto&& range) {
+      heavy_items heavy(GetParam());
+      pool.run([&] {
+        rubato::for_each(range, [&](std::size_t n) {
+          if (n >= length - heavy.count) heavy.run();
+        });
+      });
+      EXPECT_TRUE(heavy.all_ended_in_time()) << length;
+    };
+    std::list<std::size_t> linked(length);
+    std::iota(linked.begin(), linked.end(), 0U);
+    expect_all_begun(linked);
+    expect_all_begun(std::forward_list<std::size_t>(linked.begin(), linked.end()));
+    expect_all_begun(linked | std::views::filter([](std::size_t) { return true; }));
+  }
+}
+
+TEST_P(hidden_work, regression_heavy_elements_at_the_end_of_a_reduction_are_all_begun) {
+  for (std::size_t const length : {100U, 3'000U, 20'000U, 100'000U}) {
+    auto const numbers = std::views::iota(std::size_t{0}, length);
+    auto const expect_all_begun = [&](auto... deterministic) {
+      heavy_items heavy(GetParam());
+      auto const map = [&](std::size_t n) {
+        if (n >= length - heavy.count) heavy.run();
+        return n;
+      };
+      auto const sum = pool.run(
+          [&] { return rubato::reduce(deterministic..., numbers, std::size_t{0}, std::plus<>{}, map); });
+      EXPECT_EQ(sum, length * (length - 1) / 2);
+      EXPECT_TRUE(heavy.all_ended_in_time()) << length;
+    };
+    expect_all_begun();
+    expect_all_begun(rubato::deterministic);
+  }
 }
 
 /// Every element takes long enough to be a chunk of its own; the hundredth waits for all the others.

@@ -10,15 +10,17 @@
 
 namespace rubato::detail {
 
-/// Rounded up, saturating.
+/// Rounded up, saturating. What is not a number is the largest.
 template<class Rep, class Period>
 [[nodiscard]] std::chrono::steady_clock::duration to_clock(std::chrono::duration<Rep, Period> d) {
   using result = std::chrono::steady_clock::duration;
   // Compared as floating point: the duration may be far beyond what the clock can express.
   std::chrono::duration<long double> const wide(d);
-  if (wide >= std::chrono::duration<long double>(result::max())) return result::max();
   if (wide <= std::chrono::duration<long double>(result::min())) return result::min();
-  return std::chrono::ceil<result>(d);
+  if (!(wide < std::chrono::duration<long double>(result::max()))) return result::max();
+  // First the seconds: a period such as 1/60 s is multiplied before it is divided.
+  auto const whole = std::chrono::duration_cast<std::chrono::seconds>(d);
+  return whole + std::chrono::ceil<result>(d - whole);
 }
 
 template<class T>
@@ -80,6 +82,9 @@ struct deadline {
     using given = std::remove_cvref_t<T>;
     if constexpr (is_duration<given>)
       at = deadline_after(t);
+    else if constexpr (std::convertible_to<T, std::chrono::steady_clock::time_point> && is_time_point<given>)
+      at = std::chrono::steady_clock::time_point(
+          to_clock(t.time_since_epoch())); // hours::max() fit in no clock
     else if constexpr (std::convertible_to<T, std::chrono::steady_clock::time_point>)
       at = std::forward<T>(t);
     else

@@ -11,6 +11,7 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/fp_modes.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
+#include "rubato/detail/fork/chunk_size.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
 
@@ -150,8 +151,7 @@ void call_for_help(thread_context& me) noexcept;
 template<class Body>
 class loop_share final : latent_loop {
   using cell = typename Body::cell;
-  static constexpr std::uint32_t most = 4096;
-  static constexpr std::int64_t chunk_us = 50, worth_a_wake_us = 100;
+  static constexpr std::int64_t worth_a_wake_us = 100;
 
   Body* body_;
   cell* cell_;
@@ -201,19 +201,6 @@ class loop_share final : latent_loop {
     body_->root.fail(std::move(error));
     return false;
   }
-  /// How many items the next chunk has, after one of that size took so long.
-  [[nodiscard]] static std::uint32_t next_chunk(std::uint32_t size, std::int64_t took) noexcept {
-    std::int64_t const brief = chunk_us * ticks_per_us();
-    return took < brief ? std::min(size * (took < brief / 8 ? 4 : 2), most) : std::max(1U, size / 2);
-  }
-
-  /// How many of the items that are left the next chunk has at most. Chunks shrink towards the end, so that a
-  /// slow item hides at most its share behind it. Where items have been short so far, chunks stay at 8 or
-  /// more: each chunk has its cost.
-  [[nodiscard]] static std::uint32_t share_of(std::uint32_t left, std::uint32_t workers,
-                                              std::uint32_t chunk) noexcept {
-    return workers == 1 ? left : std::max(chunk < 64 ? 1U : 8U, left / workers);
-  }
 
 public:
   loop_share(Body& body, cell* c, std::uint64_t base, std::uint32_t lo, std::uint32_t hi) noexcept
@@ -231,7 +218,8 @@ public:
       if (me.chain.must_poll()) poll_requests(me);
     }
     std::uint32_t const workers = std::max(1U, size_of(*me.core));
-    std::uint32_t chunk = 1;
+    std::int64_t const us = ticks_per_us();
+    chunk_size chunk;
     bool called = false;
     std::int64_t before = tick_count();
     bool complete = true;
@@ -243,7 +231,7 @@ public:
         complete = false;
         break;
       }
-      split_range::part const p = range_.take_front(std::min(chunk, share_of(left, workers, chunk)));
+      split_range::part const p = range_.take_front(chunk.of(left, workers));
       if (p.size() == 0) break;
       complete = run_chunk(me, p);
       if (!complete) [[unlikely]]
@@ -251,8 +239,8 @@ public:
       std::int64_t const now = tick_count();
       std::int64_t const took = now - before;
       before = now;
-      chunk = next_chunk(chunk, took);
-      if (!called && workers > 1 && took / p.size() * left > worth_a_wake_us * ticks_per_us()) {
+      chunk.learn(p.size(), took, chunk_size::brief_us * us);
+      if (!called && workers > 1 && outlasts(worth_a_wake_us * us, left, p.size(), took)) {
         called = true;
         call_for_help(me);
       }

@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -18,73 +21,159 @@
 
 namespace rubato::detail {
 
-/// Hands out short chunks under a lock. By design user code runs under this lock: the range's iterator, one
-/// thread at a time. Of a forward range it hands out iterators, of an input range the elements, as lvalues if
-/// `Lvalues`.
-template<class R, bool Lvalues>
-class iterator_source {
-  static constexpr std::size_t most = 64;
-  static constexpr std::int64_t chunk_us = 50; // guarantee H
-  static constexpr bool keeps_iterators = std::ranges::forward_range<R&>;
-  using iterator = std::ranges::iterator_t<R&>;
-  using element = std::ranges::range_value_t<R&>;
-  struct item { // a vector of plain bools would pass proxies on
-    std::conditional_t<keeps_iterators, iterator, element> kept;
-  };
-
-  std::mutex mutex_; // user code runs under it: the iterator's own
-  iterator next_;
-  std::ranges::sentinel_t<R&> end_;
-  bool ended_ = false;
+/// The iterators of a forward range of known size.
+template<class R>
+class counted_iterators {
+  std::ranges::iterator_t<R&> next_;
+  std::size_t left_;
 
 public:
-  explicit iterator_source(R& range)
+  explicit counted_iterators(R& range)
+      : next_(std::ranges::begin(range))
+      , left_(static_cast<std::size_t>(std::ranges::size(range))) {}
+
+  [[nodiscard]] std::size_t known(std::size_t /*enough*/) const noexcept { return left_; }
+  void give(std::size_t n, std::vector<std::ranges::iterator_t<R&>>& chunk) {
+    chunk.clear();
+    std::size_t const left = std::exchange(left_, 0); // remains 0 if the iterator throws
+    for (std::size_t i = 0; i != n; ++i, ++next_) chunk.push_back(next_);
+    left_ = left - n;
+  }
+  void end() noexcept { left_ = 0; }
+};
+
+/// Those of any other forward range. It reads ahead of what it gives: only so it learns how many are left.
+template<class R>
+class read_ahead_iterators {
+  std::ranges::iterator_t<R&> next_;
+  std::ranges::sentinel_t<R&> end_;
+  std::vector<std::ranges::iterator_t<R&>> ahead_;
+  std::ptrdiff_t given_ = 0; // of these, from the front
+  bool ended_ = false;       // nothing is read any more
+
+public:
+  explicit read_ahead_iterators(R& range)
       : next_(std::ranges::begin(range))
       , end_(std::ranges::end(range)) {}
+
+  /// All that are left, or at least `enough`.
+  [[nodiscard]] std::size_t known(std::size_t enough) {
+    if (left() >= enough || ended_) return left();
+    ahead_.erase(ahead_.begin(), ahead_.begin() + std::exchange(given_, 0));
+    for (ended_ = true; ahead_.size() < 2 * enough; ++next_) { // remains true if the iterator throws
+      if (next_ == end_) return left();
+      ahead_.push_back(next_);
+    }
+    ended_ = false;
+    return left();
+  }
+  /// The next n, of those that are known.
+  void give(std::size_t n, std::vector<std::ranges::iterator_t<R&>>& chunk) {
+    auto const first = ahead_.begin() + given_;
+    given_ += static_cast<std::ptrdiff_t>(n);
+    chunk.assign(first, ahead_.begin() + given_);
+  }
+  void end() noexcept {
+    ended_ = true;
+    given_ = std::ssize(ahead_);
+  }
+
+private:
+  [[nodiscard]] std::size_t left() const noexcept { return ahead_.size() - static_cast<std::size_t>(given_); }
+};
+
+/// Hands out the iterators of a forward range in short chunks, under a lock. By design user code runs under
+/// this lock: the range's iterator, one thread at a time.
+template<class R>
+class iterator_source {
+  using chunk_size = basic_chunk_size<64>;
+
+  std::uint32_t const threads_;
+  std::mutex mutex_; // user code runs under it: the iterator's own
+  std::conditional_t<std::ranges::sized_range<R&>, counted_iterators<R>, read_ahead_iterators<R>> rest_;
+
+public:
+  iterator_source(R& range, std::uint32_t threads)
+      : threads_(threads)
+      , rest_(range) {}
 
   /// Calls f with one element after the other until none is left for this thread. Throws cancelled if
   /// stopped.
   template<class Stopped, class F>
   void drain(Stopped stopped, F&& f) {
-    std::vector<item> chunk;
-    for (std::size_t want = 1;;) {
+    std::vector<std::ranges::iterator_t<R&>> chunk;
+    for (chunk_size size;;) {
       if (stopped()) throw cancelled();
-      chunk.clear();
-      pull(chunk, want);
+      pull(chunk, size);
       if (chunk.empty()) return;
       std::int64_t const begin = tick_count();
       try {
-        for (item& i : chunk) {
-          if constexpr (keeps_iterators)
-            f(*i.kept);
-          else if constexpr (Lvalues)
-            f(i.kept);
-          else
-            f(std::move(i.kept));
-        }
+        for (auto const& i : chunk) f(*i);
+      } catch (...) {
+        std::lock_guard const guard(mutex_);
+        rest_.end();
+        throw;
+      }
+      size.learn(static_cast<std::uint32_t>(chunk.size()), tick_count() - begin,
+                 chunk_size::brief_us * ticks_per_us());
+    }
+  }
+
+private:
+  void pull(std::vector<std::ranges::iterator_t<R&>>& chunk, chunk_size const& size) {
+    std::lock_guard const guard(mutex_);
+    constexpr std::size_t many = std::numeric_limits<std::uint32_t>::max();
+    std::size_t const left = rest_.known(std::size_t{size.wanted()} * threads_);
+    rest_.give(
+        std::min<std::size_t>(left, size.of(static_cast<std::uint32_t>(std::min(left, many)), threads_)),
+        chunk);
+  }
+};
+
+/// Hands out the elements of a single-pass range one at a time, under a lock, as lvalues if `Lvalues`. The
+/// range is asked for the next element only when a thread is ready for it, because what it gives may depend
+/// on what was done with the elements before.
+template<class R, bool Lvalues>
+class element_source {
+  using element = std::ranges::range_value_t<R&>; // of a proxy: what it stands for
+
+  std::mutex mutex_; // user code runs under it: the iterator's own
+  std::ranges::iterator_t<R&> next_;
+  std::ranges::sentinel_t<R&> end_;
+  bool begun_ = false, ended_ = false;
+
+  [[nodiscard]] std::optional<element> pull() {
+    std::lock_guard const guard(mutex_);
+    if (std::exchange(ended_, true)) return std::nullopt; // remains true if the iterator throws
+    if (std::exchange(begun_, true)) ++next_;
+    if (next_ == end_) return std::nullopt;
+    std::optional<element> pulled(std::in_place, *next_);
+    ended_ = false;
+    return pulled;
+  }
+
+public:
+  explicit element_source(R& range)
+      : next_(std::ranges::begin(range))
+      , end_(std::ranges::end(range)) {}
+
+  /// As iterator_source::drain().
+  template<class Stopped, class F>
+  void drain(Stopped stopped, F&& f) {
+    for (;;) {
+      if (stopped()) throw cancelled();
+      std::optional<element> pulled = pull();
+      if (!pulled) return;
+      try {
+        if constexpr (Lvalues)
+          f(*pulled);
+        else
+          f(*std::move(pulled));
       } catch (...) {
         std::lock_guard const guard(mutex_);
         ended_ = true;
         throw;
       }
-      // As in any loop: a begun chunk hides its elements, so a slow element has its own chunk.
-      bool const brief = tick_count() - begin < chunk_us * ticks_per_us();
-      want = brief ? std::min(want * 2, most) : std::max(std::size_t{1}, want / 2);
-    }
-  }
-
-private:
-  void pull(std::vector<item>& chunk, std::size_t want) {
-    std::lock_guard const guard(mutex_);
-    for (; want != 0 && !ended_; --want) {
-      bool const ended = std::exchange(ended_, true); // remains true if the iterator throws
-      if (next_ == end_) return;
-      if constexpr (keeps_iterators)
-        chunk.push_back({next_});
-      else
-        chunk.push_back({static_cast<element>(*next_)});
-      ++next_;
-      ended_ = ended;
     }
   }
 };
@@ -100,6 +189,14 @@ inline constexpr bool fits_elements =
     std::ranges::forward_range<R&> ? fits<F&, std::ranges::range_reference_t<R&>>
                                    : takes_lvalues<R, F> || fits<F&, std::ranges::range_value_t<R&>>;
 
+template<bool Lvalues, class R>
+[[nodiscard]] auto source_of(R& range, std::uint32_t threads) {
+  if constexpr (std::ranges::forward_range<R&>)
+    return iterator_source<R>(range, threads);
+  else
+    return element_source<R, Lvalues>(range);
+}
+
 template<class R, class F>
 void loop_over(pool* p, R& range, F& f) {
   if constexpr (splittable<R&>) {
@@ -111,7 +208,9 @@ void loop_over(pool* p, R& range, F& f) {
                  for (; lo != hi; ++lo, ++i) static_cast<void>(call_and_wait(me, f, *i));
                });
   } else {
-    iterator_source<R, takes_lvalues<R, F>> source(range);
+    // One share per worker; a late worker finds its share empty.
+    unsigned const shares = std::max(1U, size_of(*core_of(pool_or_current(p))));
+    auto source = source_of<takes_lvalues<R, F>>(range, shares);
     auto const pull_all = [&source, &f](thread_context& me) {
       stop_around const stop(me);
       source.drain([&stop] { return stop.stopped(); },
@@ -120,8 +219,6 @@ void loop_over(pool* p, R& range, F& f) {
                    });
     };
     thread_context& me = *current;
-    // One share per worker; a late worker finds its share empty.
-    unsigned const shares = std::max(1U, size_of(*core_of(pool_or_current(p))));
     if (me.core == nullptr || p != nullptr || shares > 1)
       for_chunks(p, shares, [&](thread_context& m, std::uint64_t lo, std::uint64_t hi) {
         for (; lo != hi; ++lo) pull_all(m);

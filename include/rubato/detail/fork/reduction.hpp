@@ -92,9 +92,10 @@ private:
   }
 };
 
-/// Elements per leaf: enough leaves to share, each long enough to vectorise. Depends only on the length.
+/// The most elements of a leaf: enough leaves to share, each long enough to vectorise. Depends only on the
+/// length.
 [[nodiscard]] constexpr std::uint64_t leaf_of(std::uint64_t n) noexcept {
-  return std::clamp(n / 1024, std::uint64_t{1}, std::uint64_t{1024});
+  return n < 1024 * 1024 ? (n + 1023) / 1024 : 1024;
 }
 
 template<class I, class T, class Op, class Map>
@@ -102,13 +103,13 @@ struct reduction_tree {
   I begin;
   Op& op;
   Map& map;
-  std::uint64_t leaf;
-
+  std::uint64_t n;
   loop_root* root;
+  std::uint64_t leaf = leaf_of(n);
 
   T operator()(context& c, std::uint64_t lo, std::uint64_t hi) const {
     if (root->stopped()) throw cancelled(); // the root knows the reason
-    if (hi - lo <= leaf) return add_up(lo, hi);
+    if (is_leaf(lo, hi)) return add_up(lo, hi);
     std::uint64_t const middle = lo + (hi - lo) / 2;
     auto halves = join_fn{}(
         c, [&, this](context& mine) -> T { return (*this)(mine, lo, middle); },
@@ -121,6 +122,13 @@ struct reduction_tree {
   }
 
 private:
+  /// One thread runs a leaf, so leaves shrink towards the end, as the chunks of any loop. Depends on the
+  /// length and the place alone.
+  [[nodiscard]] bool is_leaf(std::uint64_t lo, std::uint64_t hi) const noexcept {
+    std::uint64_t const size = hi - lo;
+    return size <= leaf && (size == 1 || size <= (n - lo) / 64);
+  }
+
   [[gnu::noinline]] T elsewhere(context& c, std::uint64_t lo, std::uint64_t hi) const {
     fp_modes_in_force const modes(root->modes());
     return (*this)(c, lo, hi);
@@ -205,8 +213,7 @@ T reduce_tree(pool* p, R& range, T init, Op& op, Map& map) {
     T sum = on_pool(p, [&](thread_context& me) -> T {
       loop_root root(me);
       token_in_force const token(me.chain, &root.stop());
-      reduction_tree<std::remove_const_t<decltype(first)>, T, Op, Map> const tree{first, op, map, leaf_of(n),
-                                                                                  &root};
+      reduction_tree<std::remove_const_t<decltype(first)>, T, Op, Map> const tree{first, op, map, n, &root};
       try {
         return tree(me.stayed(), 0, n);
       } catch (...) {
