@@ -8,6 +8,10 @@
 #include "os/membarrier.hpp"
 #include "os/sanitizers.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
@@ -52,6 +56,16 @@ void std_policy::pause() noexcept {
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory"); // NOLINT(hicpp-no-assembler): `yield` does nothing on most cores
 #endif
+}
+
+void std_policy::back_off(unsigned round) noexcept {
+  using namespace std::chrono_literals;
+  constexpr unsigned yields = 16;
+  constexpr std::chrono::microseconds first_sleep = 50us, longest_sleep = 1ms;
+  if (round < spins) return pause();
+  if (round < spins + yields) return std::this_thread::yield();
+  unsigned const doublings = std::min(round - spins - yields, 5U);
+  std::this_thread::sleep_for(std::min(first_sleep * (1U << doublings), longest_sleep));
 }
 
 } // namespace rubato::detail

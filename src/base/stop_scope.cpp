@@ -1,8 +1,9 @@
 #include "rubato/detail/base/stop_scope.hpp"
 
+#include "rubato/detail/base/brief_wait.hpp"
+
 #include <algorithm>
 #include <optional>
-#include <thread>
 
 namespace rubato::detail {
 
@@ -171,7 +172,7 @@ void stop_scope::remove(stop_listener& l) noexcept {
         return;
       }
     } else {
-      std::this_thread::yield(); // until the call has ended: it takes an instant
+      wait_briefly<std_policy>([&] { return l.phase_.get() != now; }); // until the call has ended
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "rubato/routine.hpp"
 
 #include "os/die.hpp"
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/sched/arrival.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
@@ -17,7 +18,6 @@
 #include "sched/process/pool_registry.hpp"
 
 #include <optional>
-#include <thread>
 #include <utility>
 
 namespace rubato {
@@ -179,7 +179,8 @@ void routine::end_of_life() noexcept {
     here->of = nullptr;
     return;
   }
-  while (!state_.is_idle() && state_.is_running() && !was_left_behind(core_)) std::this_thread::yield();
+  wait_briefly<std_policy>(
+      [this] { return state_.is_idle() || !state_.is_running() || was_left_behind(core_); });
   if (!state_.is_idle() && !was_left_behind(core_))
     os::die(
         "a routine was destroyed while it was posted; destroy it in its callback, or when that has returned "

@@ -11,6 +11,7 @@
 // The access stays revoked until the owner, under the lock, takes it back.
 #pragma once
 
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/policy.hpp"
 #include "sync/injector.hpp"
 
@@ -100,7 +101,8 @@ public:
     if (revoked_.load(std::memory_order_relaxed)) return;
     revoked_.store(true, std::memory_order_relaxed);
     Policy::heavy_barrier(); // pairs with enter()
-    while (inside_.load(std::memory_order_acquire)) Policy::pause();
+    // acquire: pairs with leave().
+    wait_briefly<Policy>([this] { return !inside_.load(std::memory_order_acquire); });
   }
   /// After revoke() or take_back(): moves all nodes of the injector here. Each stays visible in between.
   void absorb(injector& from) noexcept {

@@ -3,6 +3,7 @@
 // Source: D. Vyukov, "Intrusive MPSC node-based queue". Consumers take turns under a lock.
 #pragma once
 
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
@@ -105,7 +106,9 @@ public:
   [[nodiscard]] static node* linked_after(node* n) noexcept {
     node* next = nullptr;
     // acquire: pairs with the release in push_chain().
-    while ((next = n->next.load(std::memory_order_acquire)) == nullptr) Policy::pause();
+    while ((next = n->next.load(std::memory_order_acquire)) == nullptr)
+      // relaxed: the load above acquires.
+      wait_briefly<Policy>([n] { return n->next.load(std::memory_order_relaxed) != nullptr; });
     return next;
   }
 };

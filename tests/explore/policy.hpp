@@ -188,6 +188,9 @@ struct policy {
   static void pause(location const& where = location::current()) noexcept {
     scheduler::current().pause(where);
   }
+  static void back_off(unsigned /*round*/, location const& where = location::current()) noexcept {
+    pause(where);
+  }
   /// Enough to look again after a first look; more would only lengthen every schedule.
   static constexpr unsigned spins = 1;
 };

@@ -382,7 +382,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   auto const restarted = [this, destroying] { // by resize(), which no destructor heeds; under mutex_
     return !destroying && ending_.peek() == ending::none && !is_closed();
   };
-  for (;;) {
+  for (unsigned round = 0;;) {
     await_quiet(discard_at, slow);
     std::unique_lock life(mutex_);
     bool const drained = !was_discarded_;
@@ -394,7 +394,10 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow))) continue;
     life.lock();
     if (restarted()) return drained;
-    if (!close_or_await_arrivals(life, discard_at, slow)) continue;
+    if (!close_or_await_arrivals(life, discard_at, slow)) {
+      std_policy::back_off(round++); // a thread outside may be between the wake of a routine and its push
+      continue;
+    }
     bool const all_joined = core_.threads.join_all();
     life.lock();
     if (!all_joined || !is_closed()) { // resize()

@@ -2,11 +2,11 @@
 
 #include "os/die.hpp"
 #include "os/membarrier.hpp"
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace rubato::detail {
 
@@ -62,7 +62,7 @@ void await_hazards(pool_core const& core) noexcept {
   auto const guards = [&core](hazard_record const& r) {
     return std::any_of(r.guarded.begin(), r.guarded.end(), [&](auto const& g) { return g.get() == &core; });
   };
-  while (any_record(guards)) std::this_thread::yield(); // for an instant: nothing under a guard waits
+  wait_briefly<std_policy>([&] { return !any_record(guards); }); // nothing under a guard waits
 }
 
 bool any_arrival(pool_core const& core) noexcept {

@@ -3,6 +3,7 @@
 #include "os/membarrier.hpp"
 #include "os/memory.hpp"
 #include "os/thread.hpp"
+#include "rubato/detail/base/brief_wait.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/monitor/monitor.hpp"
 #include "sched/worker/worker.hpp"
@@ -13,7 +14,6 @@
 #include <new>
 #include <string>
 #include <system_error>
-#include <thread>
 
 namespace rubato::detail {
 
@@ -64,7 +64,7 @@ std::vector<os::cpu> const& thread_registry::places(os::placement_policy p) {
 }
 
 void thread_registry::await_guests() const noexcept {
-  while (!inside_.is_over()) std::this_thread::yield();
+  wait_briefly<std_policy>([this] { return inside_.is_over(); });
 }
 
 void thread_registry::open(bool starts) noexcept {

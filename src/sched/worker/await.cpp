@@ -2,6 +2,7 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/sched/future_state.hpp"
 #include "sched/core/pool_core.hpp"
@@ -16,7 +17,6 @@
 #include <cstddef>
 #include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -160,7 +160,7 @@ public:
   [[nodiscard]] bool was_fired() const noexcept { return fired_.is_raised(); }
   /// It could not be removed: it is being fired at this moment.
   void await_firing() const noexcept {
-    while (!was_fired()) std::this_thread::yield();
+    wait_briefly<std_policy>([this] { return was_fired(); });
   }
 };
 

@@ -6,6 +6,8 @@
 #include "sched/monitor/monitor.hpp"
 #include "sched/worker/search.hpp"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace rubato::detail {
@@ -65,13 +67,27 @@ seat* sit_temporarily(pool_core& core, pool_thread& t) noexcept {
 void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<bool()> done,
                  std::chrono::steady_clock::time_point deadline) noexcept {
   seat* left = nullptr;
+  os::ticks search_until = 0;
   while (core.size() == 0 && !done()) {
-    if (run_one(core, t)) continue;
+    if (run_one(core, t)) {
+      search_until = 0;
+      continue;
+    }
+    if (search_until == 0) search_until = os::now() + core.search_ticks();
     seat* const temporary = sit_temporarily(core, t);
-    if (temporary == nullptr) continue;
+    if (temporary == nullptr) { // no memory
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
     core.vacate(t, leaving::to_drive);
-    if (core.queues.any_shared() || any_latent(core, &t)) core.call_worker(temporary, true);
+    // A latent job may stay out of reach: another thief has asked for it, and was put aside. After the time
+    // of a search it is left to the monitor, which calls this thread every half a millisecond.
+    bool const latent = any_latent(core, &t);
+    if (has_ready(core) || (latent && os::now() < search_until))
+      core.call_worker(temporary, true);
+    else if (latent)
+      nudge_monitor(monitor_rest::dozing);
     t.waits_in.set(why);
     core.progress.begin_wait(); // asleep, it counts as waiting
     core.progress.tell_if_stuck();

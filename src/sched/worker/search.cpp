@@ -1,5 +1,6 @@
 #include "sched/worker/search.hpp"
 
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/sched/child_source.hpp"
 #include "rubato/detail/sched/thread_context.hpp"
 #include "sched/core/pool_core.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 namespace rubato::detail {
@@ -46,7 +46,7 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
     while (!(answered = latent_chain::collect(t.box, result)) && os::now() < deadline) std_policy::pause();
     if (!answered && !victim.chain.withdraw(t.box)) {
       // The owner serves the request at this moment; it may have been preempted in the middle.
-      while (!latent_chain::collect(t.box, result)) std::this_thread::yield();
+      wait_briefly<std_policy>([&] { return latent_chain::collect(t.box, result); });
       answered = true;
     }
     if (answered) {

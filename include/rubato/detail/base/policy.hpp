@@ -51,6 +51,10 @@ struct std_policy {
   static void poke() noexcept;
   /// Tells the CPU that this is a spin loop.
   static void pause() noexcept;
+  /// Lets some time pass in a wait whose end is an instant away, see brief_wait.hpp. `round`: how often the
+  /// wait has called it before. First a pause, then the CPU is left to another thread, then the thread
+  /// sleeps, each time for longer, up to a millisecond: only a sleep lets a thread of lower priority run.
+  static void back_off(unsigned round) noexcept;
   /// Number of spins before a sleep in a short critical section.
   static constexpr unsigned spins = 100;
 };

@@ -13,6 +13,7 @@
 // Source: R. K. Treiber, "Systems programming: coping with parallelism" (the list).
 #pragma once
 
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 #include <cstdint>
@@ -39,7 +40,9 @@ private:
   [[nodiscard]] std::uintptr_t read() const noexcept {
     std::uintptr_t word = 0;
     // acquire: pairs with close() and remove(), because the result or the links are read next.
-    while (((word = word_.load(std::memory_order_acquire)) & locked) != 0) Policy::pause();
+    while (((word = word_.load(std::memory_order_acquire)) & locked) != 0)
+      // relaxed: the load above acquires.
+      wait_briefly<Policy>([this] { return (word_.load(std::memory_order_relaxed) & locked) == 0; });
     return word;
   }
 

@@ -4,6 +4,7 @@
 // unpinned pointer, so the object lives until the reader has returned from its function.
 #pragma once
 
+#include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 #include <cstdint>
@@ -19,6 +20,10 @@ class basic_pinned_ptr {
   typename Policy::template atomic<std::uintptr_t> word_{0};
 
   [[nodiscard]] static T* pointer(std::uintptr_t word) noexcept { return reinterpret_cast<T*>(word); }
+  /// Waits while a reader runs use(). relaxed: the caller's compare-exchange acquires.
+  void await_reader() const noexcept {
+    wait_briefly<Policy>([this] { return (word_.load(std::memory_order_relaxed) & pinned) == 0; });
+  }
 
 public:
   /// For the owner, when it is null.
@@ -42,7 +47,7 @@ public:
       // acquire: pairs with the release in use(), because the owner may destroy what f has used.
       if (word_.compare_exchange_strong(word, 0, std::memory_order_acquire, std::memory_order_relaxed))
         return pointer(word);
-      Policy::pause();
+      await_reader();
     }
   }
   /// For any thread that keeps this pinned_ptr alive: returns f(object), or a default value if it is null.
@@ -58,7 +63,7 @@ public:
         word_.store(word, std::memory_order_release); // pairs with clear() and the next use()
         return seen;
       }
-      Policy::pause();
+      await_reader();
     }
   }
 };
