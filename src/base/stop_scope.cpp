@@ -4,49 +4,72 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace rubato::detail {
 
 namespace {
 
-/// A request that this thread is passing on, and the listener that it is calling. The call may, on this very
-/// thread, end the work that the scope or the listener is a part of: then that pointer becomes null.
+/// A request that this thread is passing on. A call may, on this very thread, end the work that a scope or a
+/// listener is a part of: end() and remove() change this then.
 struct call;
 [[gnu::tls_model("initial-exec")]] thread_local constinit call* calls = nullptr;
 struct call {
-  stop_scope const* scope;
-  stop_listener const* listener = nullptr;
+  stop_scope const*
+      at; ///< whose listeners it calls: the scope of the request, or one below; null: it is over
+  stop_listener const* listener = nullptr; ///< that it is calling, unless that is a link
   call* const outer = calls;
 
   explicit call(stop_scope const* s) noexcept
-      : scope(s) {
+      : at(s) {
     calls = this;
+    in_progress.add(1);
   }
   call(call const&) = delete;
-  ~call() { calls = outer; }
+  ~call() {
+    in_progress.subtract(1);
+    calls = outer;
+  }
+
+  /// The number of requests that threads are passing on. Zero: all scopes that hear their parents have been
+  /// told.
+  static constinit announced<std::uint32_t> in_progress;
 };
+constinit announced<std::uint32_t> call::in_progress;
 
 } // namespace
 
 void stop_scope::end() noexcept RUBATO_NOT_ANALYSED { // no other thread uses it any more
   leave_parent();
   for (call* c = calls; c != nullptr; c = c->outer)
-    if (c->scope == this) c->scope = nullptr;
+    if (c->at == this) c->at = nullptr;
   delete tokens(); // NOLINT(cppcoreguidelines-owning-memory): the list has no owner
 }
 
 stop_level stop_scope::look_upwards(std::uint64_t now) const noexcept {
+  using hearing = stop_link::hearing;
+  bool const all_told = call::in_progress.get() == 0; // before the first look at what scopes were told
   stop_level most = stop_level::none;
-  for (stop_scope const* s = this; s != nullptr && most != stop_level::stopped; s = s->parent()) {
-    if (stop_level const l = s->requested_.get(); l > most) most = l;
-    if (s->up_ == nullptr || s->up_->clear_at_.get() == now) break;
+  stop_scope const* hears_from = this; // from there on, all that are passed hear their parents
+  stop_scope const* top = this;
+  for (;; top = top->parent()) {
+    hearing const h = top->up_ != nullptr ? top->up_->hearing_.get() : hearing::all;
+    most = std::max(most, top->requested_.get());
+    if (most == stop_level::stopped || top->parent() == nullptr || (h == hearing::all && all_told)) break;
+    bool const is_clear = top->up_->clear_at_.get() == now;
+    if (h < hearing::parent || is_clear) hears_from = top->parent();
+    if (is_clear) break;
   }
-  // All scopes that were passed are clear: a deep nest is walked once for each request, not once for each
-  // scope in it.
-  for (stop_scope const* s = this;
-       most == stop_level::none && s != nullptr && s->up_ != nullptr && s->up_->clear_at_.get() != now;
-       s = s->parent())
-    s->up_->clear_at_.set(now);
+  // A deep nest is walked once for all requests if its scopes hear them, otherwise once for each request, and
+  // not once for each scope in it.
+  if (most == stop_level::stopped) return most;
+  bool hears = false;
+  for (stop_scope const* s = this; s != nullptr && s->up_ != nullptr; s = s->parent()) {
+    hears = hears || s == hears_from;
+    if (hears && s->up_->hearing_.get() == hearing::parent) s->up_->hearing_.publish(hearing::all);
+    if (most == stop_level::none) s->up_->clear_at_.set(now);
+    if (s == top) break;
+  }
   return most;
 }
 
@@ -55,15 +78,14 @@ void stop_scope::leave_parent() noexcept {
   bool listens = false;
   {
     lock_guard const guard(mutex_);
-    listens = up_->listens_.get();
+    listens = up_->is_listening();
   }
   if (listens) up_->parent_->remove(*up_); // the parent may be about to stop it
   up_ = nullptr;
 }
 
-void stop_link::stop_requested() noexcept { child_->request(parent_->level()); }
-
-void stop_scope::request(stop_level level) noexcept {
+/// Marks the scope, and tells its tokens.
+void stop_scope::mark(stop_level level) noexcept {
   std::optional<std::stop_source> tokens;
   {
     lock_guard const guard(mutex_);
@@ -74,31 +96,58 @@ void stop_scope::request(stop_level level) noexcept {
     }
     if (token_state const* const t = this->tokens()) tokens = t->source;
   }
+  if (tokens) tokens->request_stop(); // outside the lock: callbacks are user code
+}
+
+/// The next listener to be called, from the link to `last` on, whose call is over; null: none is left. A link
+/// stays in the list, so those before `last` have been called.
+stop_listener* stop_scope::next_to_call(stop_link* last) noexcept {
+  lock_guard const guard(mutex_);
+  if (last != nullptr) last->phase_.publish(stop_listener::phase::listed);
+  // Another thread may have requested more meanwhile, and left listeners in a call to this thread.
+  stop_level const level = requested_.get();
+  auto const is_next = [level](stop_listener const& x) {
+    return x.told_ < level && (x.timed || level == stop_level::stopped) &&
+           x.phase_.own() == stop_listener::phase::listed;
+  };
+  stop_listener* l = last != nullptr ? last : first_;
+  while (l != nullptr && !is_next(*l)) l = l->next_;
+  if (l == nullptr) return nullptr;
+  if (!l->is_link_) unlink(*l);
+  l->told_ = level;
+  l->phase_.publish(stop_listener::phase::called);
+  return l;
+}
+
+/// A loop, because a nest may be deep. The links on the way back up are in a call as long as it is below
+/// them, and so their scopes exist.
+void stop_scope::request(stop_level level) noexcept {
+  if (requested_here() >= level) return; // the thread that has set it calls the listeners
   call now(this);
-  // Outside the lock: callbacks are user code.
-  if (tokens) tokens->request_stop();
-  while (now.scope != nullptr) {
-    stop_listener* l = nullptr;
-    {
-      lock_guard const guard(mutex_);
-      // Another thread may have requested more meanwhile, and left the listeners in a call to this thread.
-      level = std::max(level, requested_.get());
-      auto const is_next = [level](stop_listener const& x) {
-        return x.told_ < level && (x.timed || level == stop_level::stopped) &&
-               x.phase_.own() == stop_listener::phase::listed;
-      };
-      for (l = first_; l != nullptr && !is_next(*l);) l = l->next_;
-      if (l == nullptr) return;
-      if (!l->stays_) unlink(*l);
-      l->told_ = level;
-      l->phase_.publish(stop_listener::phase::called);
+  mark(level);
+  stop_link* last = nullptr;
+  while (now.at != nullptr) {
+    auto& at = const_cast<stop_scope&>(*now.at); // NOLINT(cppcoreguidelines-pro-type-const-cast): see call
+    stop_listener* const l = at.next_to_call(std::exchange(last, nullptr));
+    if (l == nullptr) {
+      if (&at == this) return;
+      last = at.up_;
+      now.at = last->parent_;
+    } else if (l->is_link_) {
+      auto& link = static_cast<stop_link&>(*l);
+      stop_level const wanted = at.requested_here();
+      if (link.child_->requested_here() >= wanted) {
+        last = &link; // as above
+      } else {
+        now.at = link.child_;
+        link.child_->mark(wanted);
+      }
+    } else {
+      now.listener = l;
+      l->stop_requested();
+      // remove() waits for this; after that the listener is destroyed.
+      if (now.listener == l) l->phase_.publish(stop_listener::phase::out);
     }
-    bool const stays = l->stays_;
-    now.listener = l;
-    l->stop_requested();
-    // remove() waits for this; after that the listener is destroyed.
-    if (now.listener == l)
-      l->phase_.publish(stays ? stop_listener::phase::listed : stop_listener::phase::out);
   }
 }
 
@@ -120,10 +169,15 @@ bool stop_scope::add(stop_listener& l) noexcept {
   return insert_unless_stopped(l);
 }
 
+/// A level that was requested above, and that this scope has not been told yet, reaches its listeners later.
+stop_level stop_scope::level_for_listener() const noexcept {
+  return up_ == nullptr || up_->is_listening() ? requested_here() : level();
+}
+
 bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
   lock_guard const guard(mutex_);
-  stop_level const now = level();
-  if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.stays_)) return false;
+  stop_level const now = level_for_listener();
+  if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.is_link_)) return false;
   l.told_ = now;
   insert(l);
   l.phase_.publish(stop_listener::phase::listed);
@@ -133,18 +187,19 @@ bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
 /// A request from above must be heard from the first listener on. A loop: a nest may be deep.
 void stop_scope::listen_to_parents() noexcept {
   for (stop_scope* s = this; s->parent() != nullptr; s = s->up_->parent_) {
-    if (s->up_->listens_.get())
+    if (s->up_->is_listening())
       return; // without the lock: the caller takes it next, to list its own listener
     {
       lock_guard const guard(s->mutex_);
-      if (s->up_->listens_.get()) return;
-      s->up_->listens_.set(true);
+      if (s->up_->is_listening()) return;
+      s->up_->hearing_.publish(stop_link::hearing::soon);
     }
     stop_scope& above = *s->up_->parent_;
     // Refused: the parent has been stopped, and will not call. What level() remembers may be older than that.
     if (!above.insert_unless_stopped(*s->up_)) return s->request(stop_level::stopped);
     // The parent may have been asked to drain before the link was there, and after this scope got a listener.
-    if (stop_level const l = above.level(); l != stop_level::none) s->request(l);
+    if (stop_level const l = above.level_for_listener(); l != stop_level::none) s->request(l);
+    s->up_->hearing_.publish(stop_link::hearing::parent);
   }
 }
 
@@ -155,11 +210,14 @@ void stop_scope::remove(stop_listener& l) noexcept {
     if (now == phase::out) return;
     if (now == phase::called) {
       bool by_itself = false;
-      for (call* c = calls; c != nullptr; c = c->outer)
+      for (call* c = calls; c != nullptr; c = c->outer) {
         if (c->listener == &l) c->listener = nullptr, by_itself = true;
+        // It is below that link: the scopes further down have gone already.
+        if (l.is_link_ && c->at == static_cast<stop_link&>(l).child_) c->at = this, by_itself = true;
+      }
       if (by_itself) {
         lock_guard const guard(mutex_);
-        if (l.stays_) unlink(l);
+        if (l.is_link_) unlink(l);
         l.phase_.publish(phase::out);
         return;
       }

@@ -19,6 +19,35 @@ namespace rubato::detail {
 
 [[gnu::noinline]] trampoline& this_trampoline() noexcept { return own_trampoline; }
 
+namespace {
+
+/// The coroutines that have not begun and that the calling thread is destroying inside each other.
+struct unbegun_nest {
+  std::uint32_t depth = 0;
+  std::coroutine_handle<> later; ///< linked as if each had been awaited by the next
+};
+[[gnu::tls_model("initial-exec")]] thread_local constinit unbegun_nest own_nest;
+constexpr std::uint32_t deepest_nest = 256;
+
+} // namespace
+
+void destroy_unbegun(std::coroutine_handle<> h) noexcept {
+  unbegun_nest& nest = own_nest;
+  if (nest.depth == deepest_nest) {
+    own_promise::in(h).link_to(nest.later);
+    nest.later = h;
+    return;
+  }
+  ++nest.depth;
+  h.destroy();
+  while (nest.depth == 1 && nest.later != nullptr) {
+    std::coroutine_handle<> const next = nest.later;
+    nest.later = own_promise::in(next).continuation();
+    next.destroy();
+  }
+  --nest.depth;
+}
+
 /// Stands in a queue for a coroutine task that is in a queue itself already. It may be claimed like the task;
 /// then it is stale until a thread pops it.
 class requeue_entry final : public task {

@@ -17,10 +17,14 @@ group_member_task::group_member_task(group_member& s, stop_scope& around) noexce
   queued.set_class(s.group_->of_.queued.cls()); // what is awaited together is a part of what awaits it
   if (!s.begins_though_stopped()) return;
   s.promise_->holds(outcome::none);
+  s.promise_->begins_outermost();
   begin_at(s.frame_);
 }
 
-std::coroutine_handle<> group_member_task::begin(thread_context& /*runner*/) noexcept { return of_.frame_; }
+std::coroutine_handle<> group_member_task::begin(thread_context& /*runner*/) noexcept {
+  of_.promise_->begins_outermost();
+  return of_.frame_;
+}
 
 void group_member_task::end(bool finished) noexcept {
   if (finished) return;                                         // the result is where it belongs

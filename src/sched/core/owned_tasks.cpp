@@ -13,7 +13,8 @@ void owned_tasks::add(owned_task& r) noexcept {
   r.stripe_ = static_cast<std::uint8_t>(thread_number() % stripes_.size());
   stripe& s = stripes_[r.stripe_];
   lock_guard const guard(s.guard);
-  s.tasks.push_front(r);
+  r.asked_ = stop_level::none;
+  s.asked(r.asked_).push_front(r);
   r.listed_ = true;
 }
 
@@ -24,12 +25,23 @@ void owned_tasks::remove(owned_task& r) noexcept {
 }
 
 void owned_tasks::unlink(stripe& s, owned_task& r) noexcept {
-  s.tasks.erase(r);
+  s.asked(r.asked_).erase(r);
   r.listed_ = false;
 }
 
+/// The next one that has not had that request; null: there is none. Afterwards it has had it.
+owned_task* owned_tasks::next_to_ask(stripe& s, stop_level level) noexcept {
+  for (std::size_t before = 0; before != static_cast<std::size_t>(level); ++before)
+    if (owned_task* const r = s.tasks[before].pop_front()) {
+      r->asked_ = level;
+      s.asked(level).push_back(*r);
+      return r;
+    }
+  return nullptr;
+}
+
 /// Asks each task that lives here for that, until there are none. Not under the lock: a task that resumes may
-/// end, and takes the lock then. In batches: otherwise each search would pass all tasks that were asked.
+/// end, and takes the lock then.
 void owned_tasks::request(stop_level level) noexcept {
   // The request goes to the work's own stop scope: a scope around it may be left at this moment, and be gone.
   // Work that lives in another pool is about to leave this list.
@@ -39,18 +51,19 @@ void owned_tasks::request(stop_level level) noexcept {
   };
   for (stripe& s : stripes_)
     for (;;) {
-      std::array<state_ref, 256> some;
+      std::array<state_ref, 64> some;
       std::size_t n = 0;
+      bool more = true;
       {
         lock_guard const guard(s.guard);
-        for (owned_task* r = s.tasks.front(); r != nullptr && n != some.size(); r = s.tasks.after(*r)) {
-          future_state& work = r->work();
-          if (!wanted(work)) continue;
-          work.hold();
-          some[n++] = state_ref(&work);
+        while (n != some.size() && more) {
+          owned_task* const r = next_to_ask(s, level);
+          more = r != nullptr;
+          if (!more || !wanted(r->work())) continue;
+          r->work().hold();
+          some[n++] = state_ref(&r->work());
         }
       }
-      if (n == 0) break;
       for (std::size_t i = 0; i != n; ++i) {
         future_state& work = *some[i].get();
         if (level == stop_level::stopped)
@@ -58,6 +71,7 @@ void owned_tasks::request(stop_level level) noexcept {
         else
           work.stop.request_drain();
       }
+      if (!more) break;
     }
 }
 
@@ -66,7 +80,8 @@ void owned_tasks::request(stop_level level) noexcept {
 void owned_tasks::withdraw_stuck(intrusive_list<owned_task>& to) noexcept {
   for (stripe& s : stripes_) {
     lock_guard const guard(s.guard);
-    s.tasks.for_each([&](owned_task& r)
+    for (intrusive_list<owned_task>& tasks : s.tasks)
+      tasks.for_each([&](owned_task& r)
                          RUBATO_NOT_ANALYSED { // under s.guard, which a lambda is not known to hold
                            if (!r.work().withdraw(r)) return;
                            unlink(s, r);
@@ -84,17 +99,14 @@ void owned_tasks::drop(intrusive_list<owned_task>& withdrawn) noexcept {
 }
 
 bool owned_tasks::empty() const noexcept {
-  return std::all_of(stripes_.begin(), stripes_.end(), [](stripe const& s) {
-    lock_guard const guard(s.guard);
-    return s.tasks.empty();
-  });
+  return std::all_of(stripes_.begin(), stripes_.end(), [](stripe const& s) { return s.empty(); });
 }
 
 std::size_t owned_tasks::count() const noexcept {
   std::size_t n = 0;
   for (stripe const& s : stripes_) {
     lock_guard const guard(s.guard);
-    s.tasks.for_each([&n](owned_task&) { ++n; });
+    for (intrusive_list<owned_task> const& tasks : s.tasks) tasks.for_each([&n](owned_task&) { ++n; });
   }
   return n;
 }

@@ -17,11 +17,21 @@ class owned_tasks {
   /// Holds the tasks that its threads have added: a thread that adds and removes meets few others.
   struct alignas(64) stripe {
     mutable mutex guard;
-    intrusive_list<owned_task> tasks RUBATO_GUARDED_BY(guard);
+    /// By the request that they have had: a walk that asks all of them passes none twice.
+    std::array<intrusive_list<owned_task>, 3> tasks RUBATO_GUARDED_BY(guard);
+
+    [[nodiscard]] intrusive_list<owned_task>& asked(stop_level level) noexcept RUBATO_REQUIRES(guard) {
+      return tasks[static_cast<std::size_t>(level)];
+    }
+    [[nodiscard]] bool empty() const noexcept {
+      lock_guard const locked(guard);
+      return tasks[0].empty() && tasks[1].empty() && tasks[2].empty();
+    }
   };
   std::array<stripe, 8> stripes_;
 
   static void unlink(stripe& s, owned_task& r) noexcept RUBATO_REQUIRES(s.guard);
+  [[nodiscard]] static owned_task* next_to_ask(stripe& s, stop_level level) noexcept RUBATO_REQUIRES(s.guard);
   void request(stop_level level) noexcept;
 
 public:

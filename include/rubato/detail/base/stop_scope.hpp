@@ -32,7 +32,7 @@ class stop_list_node {
   published<phase> phase_; // changes under the scope's lock, except at the end of a call
 
   stop_level told_ = stop_level::none; // guarded by the scope's lock
-  bool stays_ = false;                 ///< it is called for every level
+  bool is_link_ = false;               ///< a stop_link, which is called for every level
 };
 
 /// A wait that a stop request ends. Intrusive: it costs no allocation. docs/design/futures.md
@@ -59,15 +59,19 @@ class stop_link final : stop_listener {
   stop_scope* child_ = nullptr; // set once
   /// The count of requests at which no stop was requested from the child upwards.
   relaxed<std::uint64_t> clear_at_;
-  relaxed<bool> listens_; // changes under the child's lock
+  /// Is the child told each request? `soon`: the link is about to listen. `parent`: the child has been told
+  /// what the parent had been told. `all`: and so have all scopes above.
+  enum class hearing : unsigned char { none, soon, parent, all };
+  published<hearing> hearing_; // the first change is made under the child's lock
 
-  void stop_requested() noexcept override;
+  [[nodiscard]] bool is_listening() const noexcept { return hearing_.get() != hearing::none; }
+  void stop_requested() noexcept override {} // the request goes on to the child
 
 public:
   /// Null: there is none.
   explicit stop_link(stop_scope* parent) noexcept
       : parent_(parent) {
-    stays_ = timed = true;
+    is_link_ = timed = true;
   }
   /// The same, but skips the first check of the ancestors if the parent is known to be clear.
   explicit stop_link(stop_scope& parent) noexcept;
@@ -111,15 +115,18 @@ class stop_scope {
   }
   void insert(stop_listener& l) const noexcept RUBATO_REQUIRES(mutex_);
   void request(stop_level level) noexcept;
+  void mark(stop_level level) noexcept;
+  [[nodiscard]] stop_listener* next_to_call(stop_link* last) noexcept;
   [[nodiscard]] stop_level look_upwards(std::uint64_t now) const noexcept;
   /// For its owner, once no other thread uses it: true if a request or a listener has reached it.
   [[nodiscard]] bool
   is_used() const noexcept RUBATO_NOT_ANALYSED { // without the lock: there is no other thread
-    return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->listens_.get());
+    return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->is_listening());
   }
   void end() noexcept;
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
   void listen_to_parents() noexcept;
+  [[nodiscard]] stop_level level_for_listener() const noexcept;
   [[nodiscard]] bool insert_unless_stopped(stop_listener& l) noexcept;
   void unlink(stop_listener& l) noexcept RUBATO_REQUIRES(mutex_);
 
@@ -149,8 +156,8 @@ public:
   void request_stop() noexcept { request(stop_level::stopped); }
   /// The pool ends: waits for time or for the outside world end early.
   void request_drain() noexcept { request(stop_level::draining); }
-  /// This scope's level or an outer one's. O(1) unless there was a request since the last check of the
-  /// parent.
+  /// This scope's level or an outer one's. O(1) if the scopes around have listeners and no thread passes a
+  /// request on, or there was no request since the last check; else it looks at the scopes around.
   [[nodiscard]] stop_level level() const noexcept {
     if (up_ == nullptr) return requested_here();
     // The levels that were set before the count rose are read next.

@@ -91,10 +91,21 @@ public:
   }
 };
 
+/// Destroys a coroutine that has not begun, and so contains only its parameters. They may own another one,
+/// and so on: beyond some hundred levels the next is left to the outermost call on this thread, so that a
+/// long chain of them uses little stack. It was made before the coroutines around it, and refers to none of
+/// them.
+void destroy_unbegun(std::coroutine_handle<> h) noexcept;
+
 /// Owns a coroutine, or nothing.
 template<class Promise>
 class frame_owner {
   std::coroutine_handle<Promise> frame_;
+
+  /// In a list of frames, their promises have to be found.
+  [[nodiscard]] static constexpr bool may_be_nested() noexcept {
+    return Promise::template is_found_in<Promise>;
+  }
 
 public:
   frame_owner() noexcept = default;
@@ -107,7 +118,11 @@ public:
     return *this;
   }
   ~frame_owner() {
-    if (frame_ != nullptr) tombstone::destroy_frame(frame_);
+    if (frame_ == nullptr) return;
+    if (may_be_nested() && !tombstone::stands_for(frame_) && !frame_.promise().has_begun()) [[unlikely]]
+      destroy_unbegun(frame_);
+    else
+      tombstone::destroy_frame(frame_);
   }
   [[nodiscard]] std::coroutine_handle<Promise> get() const noexcept { return frame_; }
   [[nodiscard]] std::coroutine_handle<Promise> let_go() noexcept { return std::exchange(frame_, nullptr); }
@@ -132,7 +147,7 @@ class own_promise : public coroutine_frame {
   // outcome. This saves eight bytes in every frame.
   static constexpr std::uintptr_t owned = 1, outcome_bits = 6, low_bits = owned | outcome_bits;
   static constexpr std::uintptr_t unstoppable = outcome_bits; // before it begins; no outcome has this value
-  std::uintptr_t awaited_by_ = 0;
+  std::uintptr_t awaited_by_ = owned;                         // and no address: it has not begun
 
 public:
   /// Null: this is the coroutine task's outermost coroutine.
@@ -140,6 +155,13 @@ public:
     return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(awaited_by_ & ~low_bits));
   }
   void not_awaited() noexcept { awaited_by_ = 0; }
+  [[nodiscard]] bool has_begun() const noexcept { return (awaited_by_ & ~outcome_bits) != owned; }
+  /// It is the outermost coroutine of a task, and begins. It keeps its outcome.
+  void begins_outermost() noexcept { awaited_by_ &= ~owned; }
+  /// It will never begin: links it in a list, as if the next one awaited it.
+  void link_to(std::coroutine_handle<> next) noexcept {
+    awaited_by_ = reinterpret_cast<std::uintptr_t>(next.address());
+  }
   /// The awaiting coroutine is h, whose frame contains this one's owner.
   template<class P>
   void owned_by(std::coroutine_handle<P> h) noexcept {

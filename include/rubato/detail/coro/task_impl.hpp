@@ -87,7 +87,9 @@ protected:
   [[nodiscard]] std::coroutine_handle<> begin(thread_context& runner) noexcept override {
     try {
       source_.make(runner);
-      return task_access::unbegun(source_.made);
+      auto const h = task_access::unbegun(source_.made);
+      h.promise().begins_outermost();
+      return h;
     } catch (...) {
       this->fail(std::current_exception());
       return nullptr;

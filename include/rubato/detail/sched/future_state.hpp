@@ -251,6 +251,8 @@ class owned_task : list_node<owned_task> {
   std::uint32_t const offset_; ///< of this part in the work
   std::uint8_t stripe_ = 0;    ///< of the list; written before the work is listed
   bool listed_ = false;        ///< guarded by the lock of the stripe
+  /// By the pool, while it is listed: the list of the stripe that it is in. Guarded by the same lock.
+  stop_level asked_ = stop_level::none;
 
 public:
   explicit owned_task(future_state& work) noexcept
