@@ -38,8 +38,8 @@ public:
   /// 127.0.0.1.
   [[nodiscard]] static address loopback(std::uint16_t port);
   /// The address of a Unix socket. A path that begins with a zero byte is a name outside the file system.
-  /// Throws std::invalid_argument if the path is empty, longer than the system allows (107 bytes), or
-  /// contains a zero byte elsewhere.
+  /// Throws std::invalid_argument if the path is empty or longer than the system allows (107 bytes), or if
+  /// one in the file system contains a zero byte.
   [[nodiscard]] static address local(std::string const& path);
 
   /// The address without its port, or the path.

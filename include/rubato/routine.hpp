@@ -126,8 +126,8 @@ public:
   /// Posts it without a deadline: it runs when it is woken or signalled.
   void post_wait(pool& p) { post_at(p, never); }
 
-  /// Sets the deadline of the next post, and of no other. While the routine waits, its present wait keeps the
-  /// deadline with which it was posted.
+  /// Sets the deadline of the next post that succeeds, and of no other. While the routine waits, its present
+  /// wait keeps the deadline with which it was posted.
   void set_deadline(time_point t) noexcept {
     next_due_ = t;
     has_deadline_ = true;

@@ -115,6 +115,7 @@ public:
   /// listener listens no more: another one may listen at a TCP address. The descriptor is closed as soon as
   /// no operation is left: neither a running one nor the task of one that has not begun. The destructor does
   /// the same. No effect on a closed socket. In the child of a fork(), the parent's copy stays as it is.
+  /// A connection or listener that another process, or dup(2), has a copy of may end for that one, too.
   ///
   /// **Bytes may be lost.** If the peer has sent bytes that were not read, or sends more later, the kernel
   /// resets the connection. Then the peer loses bytes that it has not read yet, although write_all() has

@@ -215,7 +215,9 @@ public:
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args);
   /// spawn(f) on one seat only. A coroutine is resumed there too. Throws std::out_of_range unless seat <
-  /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats.
+  /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats. If
+  /// the thread of the seat sleeps in the kernel for 10 ms, another one runs what is bound to it meanwhile.
+  /// So tasks of one seat may overlap: what must not overlap takes a `strand`.
   template<class F>
   auto spawn_on(unsigned seat, F&& f);
   /// As spawn(), for code that needs a std::future. Dropping that future stops nothing. A task must not wait
@@ -238,11 +240,12 @@ public:
   template<class F>
   timer_handle enqueue_at(std::chrono::steady_clock::time_point t, F&& f);
 
-  /// Runs f once per seat, each time on a thread that occupies that seat, and waits. Returns a vector of the
-  /// results by seat, or nothing if f returns void; in a pool without workers f never runs. One thread may
-  /// serve several seats in turn, so per-thread setup belongs in pool_options::on_start(). Throws the first
-  /// exception after all calls have ended. A task may call it, too. If the pool is discarded meanwhile, or no
-  /// thread is left that could take a seat, the caller makes that seat's call.
+  /// Runs f once per seat, each time on a thread that occupies that seat, or serves it while its thread
+  /// sleeps in the kernel (spawn_on()), and waits. Returns a vector of the results by seat, or nothing if f
+  /// returns void; in a pool without workers f never runs. One thread may serve several seats in turn, so
+  /// per-thread setup belongs in pool_options::on_start(). Throws the first exception after all calls have
+  /// ended. A task may call it, too. If the pool is discarded meanwhile, or no thread is left that could take
+  /// a seat, the caller makes that seat's call.
   template<class F>
   auto broadcast(F&& f);
 

@@ -219,7 +219,6 @@ void coroutine_task::flush() noexcept {
   latent_chain& chain = current->chain;
   auto const forked = static_cast<std::uint32_t>(chain.mark() - own_trampoline.mark);
   if (forked == 0) return;
-  ++flushes_;
   children_begun(forked); // the taken ones too: only now is their number known
   for (std::uint32_t i = 0; i != forked; ++i) {
     auto& newest = static_cast<group_member&>(*chain.newest());

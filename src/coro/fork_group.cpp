@@ -117,7 +117,6 @@ void fork_group::fork() noexcept {
   // Workers steal from chains. In a pool without workers, and on a given seat, all members are queued.
   bool const latent = of_.seat.get() == future_state::any_seat && size_of(*of_.home()) != 0;
   first_latent_ = count_;
-  flushes_ = of_.flushes();
   while (first_latent_ > 1 && latent && !me.chain.full()) me.chain.push(&all_[--first_latent_]);
   for (std::uint32_t i = 1; i < first_latent_; ++i) start(all_[i]);
   if (me.chain.must_poll()) poll_requests(me);
@@ -164,12 +163,13 @@ inline bool fork_group::find_next() noexcept {
     return true;
   }
   if (next_ == count_) return false;
-  // The coroutine was suspended, and has queued the members. Else the newest job of the chain is the group's.
-  if (of_.flushes() != flushes_) {
+  latent_chain& chain = current->chain;
+  // The coroutine was suspended, and has queued the members: it has no fork left in the chain. Else the
+  // newest job of the chain is the group's, because the groups that its members have awaited have ended.
+  if (chain.mark() == own_trampoline.mark) {
     next_ = count_;
     return false;
   }
-  latent_chain& chain = current->chain;
   if (chain.asymmetric() && chain.pop()) [[likely]] {
     here_ = &all_[next_++];
     return true;

@@ -72,9 +72,7 @@ public:
 };
 
 /// The running task was stopped, or its pool ends: it begins no operation.
-[[nodiscard]] inline bool is_stopped() noexcept {
-  return this_trampoline().running->scope().level() != stop_level::none;
-}
+[[nodiscard]] inline bool is_stopped() noexcept { return this_trampoline().running->is_stopped(); }
 
 /// How an operation ends: its error goes to `code`, or is thrown.
 class io_errors {
@@ -119,7 +117,7 @@ class io_hold {
     return is_the_first;
   }
   [[nodiscard]] io_wait wait_for_input(std::chrono::steady_clock::time_point until) const noexcept {
-    return {of_->slot_, of_->fd_, direction::reading, until};
+    return {of_->slot_, of_->fd_, direction::reading, of_->slot_.generation(), until};
   }
 
 public:

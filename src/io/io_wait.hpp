@@ -23,7 +23,7 @@ class io_wait final : public wait_operation, timer {
   direction const direction_;
   bool const is_edge_;
   bool by_event_ = false;
-  slot_seen const before_; ///< before the operation was tried; for an edge
+  slot_seen before_; ///< before the operation was tried; for a level, its generation alone counts
   std::errc result_{};
   pool_core* counted_ = nullptr; ///< the pool that counts this wait as armed
 
@@ -38,7 +38,7 @@ class io_wait final : public wait_operation, timer {
     counted_ = coroutine().home();
     count_armed(*counted_); // until settle(), when the coroutine runs again
     std::errc const e = is_edge_ ? detail::await_edge(slot_, fd_, before_, direction_, *this)
-                                 : detail::await_level(slot_, fd_, direction_, *this);
+                                 : detail::await_level(slot_, fd_, before_.generation, direction_, *this);
     if (e == std::errc()) {
       // It is listed: from here on any thread may end the wait, and write the result, but it does not end
       // this object's life.
@@ -70,9 +70,10 @@ class io_wait final : public wait_operation, timer {
   }
 
 public:
-  /// For the level of a descriptor of others.
-  io_wait(descriptor_slot& slot, int fd, direction d, std::chrono::steady_clock::time_point until) noexcept
-      : io_wait(slot, fd, d, false, {}, until) {}
+  /// For the level of a descriptor of others, of that generation.
+  io_wait(descriptor_slot& slot, int fd, direction d, std::uint32_t generation,
+          std::chrono::steady_clock::time_point until) noexcept
+      : io_wait(slot, fd, d, false, {generation, 0}, until) {}
   /// For an edge of a descriptor of the library, after an operation that found nothing.
   io_wait(descriptor_slot& slot, int fd, direction d, slot_seen before,
           std::chrono::steady_clock::time_point until) noexcept
@@ -96,6 +97,8 @@ public:
     if (by_event_) count_io_event();
     return stopped ? std::errc::operation_canceled : result_;
   }
+  /// After the wait.
+  [[nodiscard]] std::uint32_t generation() const noexcept { return before_.generation; }
   /// After the wait: the task was stopped, or its pool ends.
   using wait_operation::was_stopped;
 };

@@ -319,10 +319,11 @@ std::errc await_edge(descriptor_slot& slot, int fd, slot_seen before, direction 
   return result_of(l, error);
 }
 
-std::errc await_level(descriptor_slot& slot, int fd, direction d, io_wait& w) noexcept {
+std::errc await_level(descriptor_slot& slot, int fd, std::uint32_t& generation, direction d,
+                      io_wait& w) noexcept {
   int error = 0;
-  listing const l =
-      slot.await_level(d, w, [&](descriptor_slot::registration& r) { return arm_level(fd, r, error); });
+  listing const l = slot.await_level(
+      d, w, generation, [&](descriptor_slot::registration& r) { return arm_level(fd, r, error); });
   return result_of(l, error);
 }
 

@@ -24,7 +24,8 @@ using descriptor_slot = basic_descriptor_slot<std_policy, io_wait>;
 [[nodiscard]] std::errc await_edge(descriptor_slot& slot, int fd, slot_seen before, direction d,
                                    io_wait& w) noexcept;
 /// The same for a descriptor of others.
-[[nodiscard]] std::errc await_level(descriptor_slot& slot, int fd, direction d, io_wait& w) noexcept;
+[[nodiscard]] std::errc await_level(descriptor_slot& slot, int fd, std::uint32_t& generation, direction d,
+                                    io_wait& w) noexcept;
 
 /// Ends the waits for the descriptor, which is about to be closed, as operation_canceled.
 void end_waits(descriptor_slot& slot, int fd) noexcept;

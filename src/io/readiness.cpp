@@ -15,23 +15,33 @@ namespace {
 using detail::direction;
 
 task<std::errc> ready(int fd, direction d, std::chrono::steady_clock::time_point deadline) {
+  bool const reading = d == direction::reading;
   if (fd < 0) co_return std::errc::bad_file_descriptor;
-  co_await detail::ready_wait();
   if (detail::is_stopped()) co_return std::errc::operation_canceled;
-  // What is ready now needs no other thread to say so. And an event may be of an earlier wait, and be
-  // delivered when what it told of has been read: a caller that reads then would block its thread.
-  while (!os::is_ready_now(fd, d == direction::reading)) {
-    detail::descriptor_slot* slot = nullptr;
-    try {
-      slot = &detail::slot_of(fd);
-    } catch (std::system_error const& e) {
-      co_return static_cast<std::errc>(e.code().value()); // no descriptor's number, or there is no reactor
-    }
-    detail::io_wait wait(*slot, fd, d, deadline);
+  detail::descriptor_slot* slot = nullptr;
+  try {
+    slot = &detail::slot_of(fd);
+  } catch (std::system_error const& e) { // no descriptor's number, or there is no reactor
+    co_return os::is_ready_now(fd, reading) ? std::errc() : static_cast<std::errc>(e.code().value());
+  }
+  // Whenever the task is suspended, another one may forget the descriptor, and the number be used anew.
+  std::uint32_t generation = slot->generation();
+  if (os::is_ready_now(fd, reading)) { // needs no other thread to say so
+    bool const others_ran = co_await detail::ready_wait();
+    if (!others_ran) co_return std::errc();
+    if (detail::is_stopped() || slot->generation() != generation) co_return std::errc::operation_canceled;
+  }
+  // An event may be of an earlier wait, and be delivered when what it told of has been read: a caller that
+  // reads then would block its thread. That cannot happen to a socket of the library, for which the kernel
+  // may tell of what poll(2) is not asked about.
+  while (!os::is_ready_now(fd, reading)) {
+    detail::io_wait wait(*slot, fd, d, generation, deadline);
     std::errc const e = co_await wait;
     if (e != std::errc()) co_return e;
+    generation = wait.generation();
+    if (slot->tells_edges()) break;
   }
-  co_return std::errc();
+  co_return slot->generation() == generation ? std::errc() : std::errc::operation_canceled;
 }
 
 } // namespace
@@ -49,13 +59,15 @@ void forget(int fd) noexcept {
 
 task<int> exited(int pidfd) {
   detail::race_entry const among = co_await detail::own_race();
-  co_await detail::ready_wait();
   for (;;) {
     std::optional<int> status;
     bool const has_tried =
         detail::try_in_race(among, [&] { return (status = os::try_reap(pidfd)).has_value(); });
     if (!has_tried) throw cancelled();
-    if (status) co_return *status;
+    if (status) {
+      co_await detail::ready_wait();
+      co_return *status;
+    }
     std::errc const e = co_await readable(pidfd);
     if (e == std::errc::operation_canceled) throw cancelled();
     if (e != std::errc()) throw std::system_error(std::make_error_code(e), "rubato: exited()");

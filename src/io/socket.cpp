@@ -283,7 +283,8 @@ rubato::task<descriptor_ref> accept(io_hold of, std::error_code* error, race_ent
   }
 }
 
-/// One of the tasks of the process that wait for room in a backlog.
+/// One of the tasks of the process that wait for room in a backlog. The child of a fork() counts those of the
+/// parent, too: its pauses are longer.
 class backlog_waiter {
   static inline constinit relaxed<unsigned> waiting;
 

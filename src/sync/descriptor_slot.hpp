@@ -95,6 +95,11 @@ public:
     lock_guard const guard(mutex_);
     return generation_.get();
   }
+  /// It is a descriptor of the library, which has waited for it.
+  [[nodiscard]] bool tells_edges() noexcept {
+    lock_guard const guard(mutex_);
+    return edges_.get();
+  }
 
   /// A wait is listed. It may have ended by the time that the caller knows.
   [[nodiscard]] bool is_awaited(direction d) noexcept {
@@ -140,13 +145,17 @@ public:
   // A descriptor of others: armed for each wait, for the level.
 
   /// arm(registration&): arms the descriptor for one event of the awaited directions, or, if it is registered
-  /// for edges, for an edge of what is ready now. False: that failed.
+  /// for edges, for an edge of what is ready now. False: that failed. `generation`: of the descriptor that
+  /// the caller means; arm() may find that the number was that of another one until now.
   template<class Arm>
-  [[nodiscard]] listing await_level(direction d, Wait& w, Arm arm) noexcept {
+  [[nodiscard]] listing await_level(direction d, Wait& w, std::uint32_t& generation, Arm arm) noexcept {
     lock_guard const guard(mutex_);
+    if (generation_.get() != generation) return listing::closed;
     if (at(d).get() != nullptr) return listing::busy;
     at(d).set(&w);
-    if (rearm(arm)) return listing::waits;
+    bool const armed = rearm(arm);
+    generation = generation_.get();
+    if (armed) return listing::waits;
     at(d).set(nullptr);
     return listing::refused;
   }

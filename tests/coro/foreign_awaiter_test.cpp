@@ -189,4 +189,25 @@ TEST_P(foreign_awaiters, regression_results_pass_as_they_are) {
   EXPECT_THROW(pool.block_on(failing()), std::runtime_error);
 }
 
+/// Its members take a variable only, as those of an awaiter may: the compiler calls them on one.
+struct takes_variables {
+  [[nodiscard]] bool await_ready() & { return true; }
+  void await_suspend(std::coroutine_handle<> /*h*/) & {}
+  [[nodiscard]] int await_resume() & { return 7; }
+};
+struct makes_variable {
+  takes_variables operator co_await() const { return {}; }
+};
+
+TEST_P(foreign_awaiters, regression_members_may_take_variables_only) {
+  auto const test = []() -> rubato::task<int> {
+    int sum = co_await takes_variables();
+    sum += co_await makes_variable();
+    takes_variables variable;
+    sum += co_await variable;
+    co_return sum;
+  };
+  EXPECT_EQ(pool.block_on(test()), 21);
+}
+
 } // namespace

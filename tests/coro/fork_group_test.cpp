@@ -370,4 +370,27 @@ TEST_P(fixed_fork_group, in_trees_of_all_kinds_while_the_pool_is_resized) {
   resizes.join();
 }
 
+rubato::task<int> gives_after_others(int i) {
+  co_await rubato::yield();
+  co_return i;
+}
+/// Is suspended n times while it has forked a member.
+rubato::task<std::uint64_t> suspends(std::uint64_t n) {
+  std::uint64_t sum = 0;
+  for (; n != 0; --n) {
+    auto both = co_await rubato::when_all(gives_after_others(1), gives(2));
+    sum += static_cast<std::uint64_t>(std::get<0>(both) + std::get<1>(both));
+  }
+  co_return sum;
+}
+
+/// Once it was a bit-field that counted to 2^25: a group took the next of its members from a chain without
+/// it.
+TEST_P(siblings_in_parallel, regression_know_after_many_suspensions_that_they_were_queued) {
+  std::uint64_t const times = test_scale() >= 4 ? std::uint64_t{1} << 25U : 300;
+  auto const both = pool.block_on(rubato::when_all(suspends(times), gives(5)));
+  EXPECT_EQ(std::get<0>(both), 3 * times);
+  EXPECT_EQ(std::get<1>(both), 5);
+}
+
 } // namespace

@@ -360,7 +360,8 @@ void levels(execution& e) {
   for (direction const d : {direction::reading, direction::writing})
     e.thread([s, arm, d] {
       wait& w = d == direction::reading ? s->reads : s->writes;
-      EXPLORE_ASSERT(s->place.await_level(d, w, arm) == listing::waits);
+      std::uint32_t generation = 0;
+      EXPLORE_ASSERT(s->place.await_level(d, w, generation, arm) == listing::waits);
     });
   e.finally([s, arm] {
     EXPLORE_ASSERT(s->armed.get() == 3);

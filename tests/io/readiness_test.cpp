@@ -3,19 +3,24 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "io/byte_streams.hpp"
 #include "io/descriptors.hpp"
 #include "io/io_wait.hpp"
+#include "support/loopback.hpp"
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 
@@ -296,6 +301,73 @@ TEST_P(readiness, exited_yields_the_status_of_a_child) {
   EXPECT_THROW(static_cast<void>(pool.block_on(rubato::exited(ends_well.get()))), std::system_error);
   rubato::forget(ends_well.get());
   rubato::forget(is_killed.get());
+}
+
+/// The number of a descriptor is used anew while a task is suspended that was told of the old one.
+class reused_number : public on_workers {
+protected:
+  /// Closes both ends, and makes a pipe whose reading end has the number of the old one.
+  static ends use_anew(ends old) {
+    int const number = old.a.get();
+    rubato::forget(number);
+    old.a.close();
+    ends made = make_pipe();
+    EXPECT_EQ(made.a.get(), number);
+    return made;
+  }
+};
+RUBATO_TEST_WITH_WORKERS(reused_number, counts_alone);
+
+TEST_P(reused_number, regression_forget_ends_a_wait_whose_event_has_come) {
+  ends p = make_pipe();
+  auto told = pool.spawn(rubato::readable(p.a.get()));
+  auto const meanwhile = [&]() -> rubato::task<ends> {
+    co_await until_awaited(p.a.get());
+    io_test::put(p.b, "x");
+    while (io_test::is_awaited(p.a.get())) std::this_thread::yield(); // until the event has been delivered
+    co_return use_anew(std::move(p));
+  };
+  ends const next = pool.spawn(meanwhile).get();
+  EXPECT_EQ(told.get(), std::errc::operation_canceled);
+  EXPECT_EQ(pool.block_on(rubato::readable(next.a.get(), 0s)), std::errc::timed_out);
+  rubato::forget(next.a.get());
+}
+
+TEST_P(reused_number, regression_forget_ends_a_wait_that_lets_others_run) {
+  constexpr int turns = 64; // one of so many calls lets others run
+  for (int before = 0; before != turns; ++before) {
+    ends p = make_pipe(), next;
+    io_test::put(p.b, "x");
+    bool forgotten = false;
+    auto const waits = [&]() -> rubato::task<std::errc> {
+      rubato::event set;
+      set.set();
+      pool.enqueue([&] {
+        forgotten = true;
+        next = use_anew(std::move(p));
+      });
+      for (int i = 0; i != before; ++i) co_await set.wait();
+      if (forgotten) co_return std::errc();
+      int const number = p.a.get();
+      co_return co_await rubato::readable(number);
+    };
+    auto f = pool.spawn(waits);
+    std::errc const e = f.get();
+    ASSERT_TRUE(e == std::errc() || e == std::errc::operation_canceled) << before;
+    pool.wait_idle();
+    rubato::forget(next.a.get());
+  }
+}
+
+TEST_P(readiness, regression_of_a_socket_of_the_library_includes_urgent_data) {
+  if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
+  auto c = io_test::connect_tcp(pool);
+  std::array<char, 8> bytes{};
+  std::error_code late;
+  pool.block_on(c.server.read_some(bytes, 1ms, late)); // from now on it is registered for edges
+  EXPECT_EQ(late, std::errc::timed_out);
+  ASSERT_EQ(::send(c.client.native_handle(), "!", 1, MSG_OOB), 1);
+  EXPECT_EQ(pool.block_on(rubato::readable(c.server.native_handle(), 1h)), std::errc());
 }
 
 } // namespace

@@ -180,4 +180,31 @@ TEST_P(waits_of_stopped_tasks, regression_of_a_closure_throw_cancelled_unless_th
   EXPECT_EQ(outcomes, 2);
 }
 
+/// A task that has never waited is not among those that a shutdown stops: it asks its pool at its first wait.
+class first_waits : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(first_waits, counts_with_workers);
+
+TEST_P(first_waits, regression_with_a_limit_throw_if_the_pool_ends) {
+  auto const check = [](auto how) {
+    rubato::pool own{rubato_test::with_workers(GetParam())};
+    rubato::event never;
+    std::atomic<bool> begun{false}, ending{false};
+    auto const computes = [&] {
+      begun = true;
+      while (!ending) std::this_thread::yield();
+    };
+    auto const awaits_event_once = [&]() -> rubato::task<bool> {
+      computes();
+      co_return co_await never.wait_for(1h);
+    };
+    auto f = own.spawn(awaits_event_once);
+    ASSERT_TRUE(eventually([&] { return begun.load(); }));
+    own.request_shutdown(how);
+    ending = true;
+    EXPECT_THROW(static_cast<void>(f.get()), rubato::cancelled);
+  };
+  check(rubato::drain);
+  check(rubato::discard);
+}
+
 } // namespace

@@ -41,8 +41,8 @@ template<class A, class Type = std::remove_cvref_t<A>>
 concept awaitable =
     is_task<Type>::value || is_future<Type>::value || is_shared_future<Type>::value ||
     std::derived_from<Type, awaited_in_place> || std::derived_from<Type, own_awaitable> || requires(A&& a) {
-      awaiter_of(static_cast<A&&>(a)).await_ready();
-      awaiter_of(static_cast<A&&>(a)).await_resume();
+      std::declval<decltype(awaiter_of(static_cast<A&&>(a)))&>().await_ready();
+      std::declval<decltype(awaiter_of(static_cast<A&&>(a)))&>().await_resume();
     };
 
 /// Passes control to the awaiting coroutine when a coroutine ends. Empty, because every frame contains it.
@@ -439,6 +439,10 @@ public:
   result_type await_resume() { return static_cast<result_type>(result_.take()); }
 };
 
+/// co_await ready_wait(): for an operation that may be ready at once without another co_await. Yields true if
+/// other tasks may have run meanwhile.
+struct ready_wait : own_awaitable, std::suspend_never {};
+
 /// An awaiter of Rubato, or a reference to one: g++ 12 copies an awaiter that await_transform passes through
 /// as an rvalue. A coroutine whose waits are all ready at once lets other tasks run now and then.
 template<class A>
@@ -468,11 +472,13 @@ public:
       return inner_.await_suspend(h);
     }
   }
-  decltype(auto) await_resume() { return inner_.await_resume(); }
+  decltype(auto) await_resume() {
+    if constexpr (std::is_same_v<std::remove_cvref_t<A>, ready_wait>)
+      return bool{lets_others_run_};
+    else
+      return inner_.await_resume();
+  }
 };
-
-/// co_await ready_wait(): for an operation that may be ready at once without another co_await.
-struct ready_wait : own_awaitable, std::suspend_never {};
 
 /// Moves the task to the back of a queue.
 struct [[nodiscard(

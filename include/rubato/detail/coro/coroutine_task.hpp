@@ -42,10 +42,9 @@ class coroutine_task : public future_state, owned_task {
   friend class requeue_entry;
 
   // Every suspended coroutine has one: small fields first, behind those of the owned task.
-  std::uint32_t flushes_ : 25 = 0;
-  std::uint32_t ready_waits_ : 6 = 0;  ///< modulo 64
-  std::uint32_t leaf_is_ours_ : 1 = 0; ///< its promise can be found
-  child_count children_;               ///< that refer to its frames
+  std::uint8_t ready_waits_ : 6 = 0;  ///< modulo 64
+  std::uint8_t leaf_is_ours_ : 1 = 0; ///< its promise can be found
+  child_count children_;              ///< that refer to its frames
   requeue_number requeue_number_;
   std::coroutine_handle<> leaf_; ///< resumed next
   stop_scope* scope_ = &stop; ///< in force where it stands: its own, or that of a fork group that it awaits
@@ -72,6 +71,12 @@ public:
   void resume(thread_context& runner) noexcept override;
   /// For the running coroutine: the scope with which its waits and its children stop.
   [[nodiscard]] stop_scope& scope() const noexcept { return *scope_; }
+  /// For the running coroutine: it was stopped, or its pool drains. A task that has never waited asks its
+  /// pool.
+  [[nodiscard]] bool is_stopped() noexcept {
+    settle_in();
+    return scope_->level() != stop_level::none;
+  }
   /// The race that its outermost coroutine is in, if that was passed to when_any() directly.
   [[nodiscard]] virtual race_entry entry() const noexcept { return {}; }
   /// For the thread that runs it: from here on it stops with this scope, which is in one of its frames.
@@ -88,8 +93,6 @@ public:
   /// Destroys it where it is suspended.
   void destroy() noexcept;
   [[nodiscard]] bool withdraw(owned_task const& as) noexcept override;
-  /// The number of times that its latent tasks were queued because it was suspended.
-  [[nodiscard]] std::uint32_t flushes() const noexcept { return flushes_; }
 
   [[nodiscard]] task* make_requeue_entry() noexcept override;
   [[nodiscard]] bool is_ready_elsewhere() const noexcept override { return requeue_number_.is_ready(); }

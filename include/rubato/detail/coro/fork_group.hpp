@@ -121,7 +121,6 @@ class fork_group : join_point {
   std::uint32_t next_ = 0; ///< the next member to run here; from first_latent_ on they are forked
   std::uint32_t first_latent_ = 0;
   std::uint32_t stayed_ = 0;      ///< the number of members that have run here
-  std::uint32_t flushes_ = 0;     ///< the coroutine's count when they were forked
   bool rested_ = false;           ///< the coroutine has waited for the rest
   group_member* here_ = nullptr;  ///< the member that runs as a part of the coroutine
   countdown<std::uint32_t> left_; ///< members that have not ended, plus one for the coroutine

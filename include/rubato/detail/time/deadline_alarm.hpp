@@ -75,8 +75,8 @@ inline rubato::task<void> deadline_alarm(std::chrono::steady_clock::time_point t
 
 template<class T>
 rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_clock::time_point t) {
+  bool const is_stopped = this_trampoline().running->is_stopped();
   stop_scope& own = this_trampoline().running->scope();
-  bool const is_stopped = own.level() != stop_level::none;
   nested_scope limit(own), alarm_scope(own);
   bool rang = false;
   group_of_one<void> clock(alarm_scope.own,

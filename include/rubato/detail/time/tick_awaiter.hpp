@@ -61,9 +61,7 @@ class [[nodiscard("a tick is waited for only when it is awaited: co_await it")]]
     due = ticks_->due(now);
     return due <= now;
   }
-  [[nodiscard]] static bool is_stopped() noexcept {
-    return this_trampoline().running->scope().level() != stop_level::none;
-  }
+  [[nodiscard]] static bool is_stopped() noexcept { return this_trampoline().running->is_stopped(); }
   [[nodiscard]] bool insert() noexcept override {
     race_entry const own = entry();
     if (is_due() && own.race != nullptr) { // it need not wait
