@@ -380,10 +380,12 @@ def owned_tasks(core):
     stripes = core["owned"]["stripes_"]["_M_elems"]
     kind = gdb.lookup_type("rubato::detail::future_state").pointer()
     for i in range(stripes.type.strip_typedefs().range()[1] + 1):
-        r = stripes[i]["tasks"]["first_"]
-        while int(r) != 0:
-            yield gdb.Value(int(r) - int(r["offset_"])).cast(kind)
-            r = r["next_"]
+        lists = stripes[i]["tasks"]["_M_elems"]
+        for asked in range(lists.type.strip_typedefs().range()[1] + 1):
+            r = lists[asked]["first_"]
+            while int(r) != 0:
+                yield gdb.Value(int(r) - int(r["offset_"])).cast(kind)
+                r = r["next_"]
 
 
 class ChannelPrinter:

@@ -21,31 +21,29 @@ namespace rubato::detail {
 
 namespace {
 
-/// The coroutines that have not begun and that the calling thread is destroying inside each other.
-struct unbegun_nest {
-  std::uint32_t depth = 0;
-  std::coroutine_handle<> later; ///< linked as if each had been awaited by the next
-};
-[[gnu::tls_model("initial-exec")]] thread_local constinit unbegun_nest own_nest;
+// The coroutines that have not begun and that the calling thread is destroying inside each other, and those
+// that it destroys later, linked as if each had been awaited by the next. Apart: together they would take
+// more bytes.
+[[gnu::tls_model("initial-exec")]] thread_local constinit std::uint32_t nest_depth = 0;
+[[gnu::tls_model("initial-exec")]] thread_local constinit std::coroutine_handle<> left_for_later;
 constexpr std::uint32_t deepest_nest = 256;
 
 } // namespace
 
 void destroy_unbegun(std::coroutine_handle<> h) noexcept {
-  unbegun_nest& nest = own_nest;
-  if (nest.depth == deepest_nest) {
-    own_promise::in(h).link_to(nest.later);
-    nest.later = h;
+  if (nest_depth == deepest_nest) {
+    own_promise::in(h).link_to(left_for_later);
+    left_for_later = h;
     return;
   }
-  ++nest.depth;
+  ++nest_depth;
   h.destroy();
-  while (nest.depth == 1 && nest.later != nullptr) {
-    std::coroutine_handle<> const next = nest.later;
-    nest.later = own_promise::in(next).continuation();
+  while (nest_depth == 1 && left_for_later != nullptr) {
+    std::coroutine_handle<> const next = left_for_later;
+    left_for_later = own_promise::in(next).continuation();
     next.destroy();
   }
-  --nest.depth;
+  --nest_depth;
 }
 
 /// Stands in a queue for a coroutine task that is in a queue itself already. It may be claimed like the task;

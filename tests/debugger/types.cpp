@@ -10,5 +10,5 @@ bool has_owned_tasks(rubato::detail::pool_core const& c) {
   return c.owned.count() != 0 && c.threads.records.slots() != 0;
 }
 bool is_first(rubato::detail::group_member_task const& a);
-bool is_first(rubato::detail::group_member_task const& a) { return a.flushes() == 0; }
+bool is_first(rubato::detail::group_member_task const& a) { return a.entry().race == nullptr; }
 } // namespace debugger_test

@@ -62,18 +62,20 @@ std::vector<int> cpu_order(std::vector<int> const& cpus, placement place) {
 
 /// Dropping a task may make another ready, which is dropped here too: a list in place of a recursion.
 void drop_late(pool_core& core, task* t) noexcept {
+  static constinit queue_node end;
+  // Null: this thread drops none. Thread-local memory is scarce.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit queue_node* waiting = nullptr;
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit bool dropping = false;
-  t->next.store(waiting, std::memory_order_relaxed); // only this thread has it
+  bool const is_outermost = waiting == nullptr;
+  t->next.store(is_outermost ? &end : waiting, std::memory_order_relaxed); // only this thread has it
   waiting = t;
-  if (std::exchange(dropping, true)) return;
-  while (waiting != nullptr) {
+  if (!is_outermost) return;
+  while (waiting != &end) {
     auto& k = *static_cast<task*>(waiting);
     waiting = k.next.load(std::memory_order_relaxed);
     if (k.holds_capacity) core.capacity.release();
     k.exec(k, nullptr);
   }
-  dropping = false;
+  waiting = nullptr;
 }
 
 } // namespace
