@@ -17,11 +17,13 @@ struct call;
 struct call {
   stop_scope const*
       at; ///< whose listeners it calls: the scope of the request, or one below; null: it is over
+  stop_scope const* const from;            ///< the scope of the request
   stop_listener const* listener = nullptr; ///< that it is calling, unless that is a link
   call* const outer = calls;
 
   explicit call(stop_scope const* s) noexcept
-      : at(s) {
+      : at(s)
+      , from(s) {
     calls = this;
     in_progress.add(1);
   }
@@ -90,7 +92,9 @@ void stop_scope::mark(stop_level level) noexcept {
   {
     lock_guard const guard(mutex_);
     if (requested_.get() < level) {
-      requested_.set(level);
+      // Pairs with request(): a thread that finds this made already may look at scopes below, and has to see
+      // in_progress, which this thread has raised before.
+      requested_.publish(level);
       // Under the lock: a link that add() refuses was refused after this.
       stop_requests.advance();
     }
@@ -166,7 +170,7 @@ void stop_scope::insert(stop_listener& l) const noexcept {
 
 bool stop_scope::add(stop_listener& l) noexcept {
   listen_to_parents();
-  return insert_unless_stopped(l);
+  return insert_unless_stopped(l).has_value();
 }
 
 /// A level that was requested above, and that this scope has not been told yet, reaches its listeners later.
@@ -174,14 +178,15 @@ stop_level stop_scope::level_for_listener() const noexcept {
   return up_ == nullptr || up_->is_listening() ? requested_here() : level();
 }
 
-bool stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
+std::optional<stop_level> stop_scope::insert_unless_stopped(stop_listener& l) noexcept {
   lock_guard const guard(mutex_);
   stop_level const now = level_for_listener();
-  if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.is_link_)) return false;
+  if (now == stop_level::stopped || (now == stop_level::draining && l.timed && !l.is_link_))
+    return std::nullopt;
   l.told_ = now;
   insert(l);
   l.phase_.publish(stop_listener::phase::listed);
-  return true;
+  return now;
 }
 
 /// A request from above must be heard from the first listener on. A loop: a nest may be deep.
@@ -196,9 +201,11 @@ void stop_scope::listen_to_parents() noexcept {
     }
     stop_scope& above = *s->up_->parent_;
     // Refused: the parent has been stopped, and will not call. What level() remembers may be older than that.
-    if (!above.insert_unless_stopped(*s->up_)) return s->request(stop_level::stopped);
+    std::optional<stop_level> const told = above.insert_unless_stopped(*s->up_);
+    if (!told) return s->request(stop_level::stopped);
     // The parent may have been asked to drain before the link was there, and after this scope got a listener.
-    if (stop_level const l = above.level_for_listener(); l != stop_level::none) s->request(l);
+    // Not the parent's level of now: what it is asked from here on goes through the link.
+    if (*told != stop_level::none) s->request(*told);
     s->up_->hearing_.publish(stop_link::hearing::parent);
   }
 }
@@ -212,8 +219,10 @@ void stop_scope::remove(stop_listener& l) noexcept {
       bool by_itself = false;
       for (call* c = calls; c != nullptr; c = c->outer) {
         if (c->listener == &l) c->listener = nullptr, by_itself = true;
-        // It is below that link: the scopes further down have gone already.
-        if (l.is_link_ && c->at == static_cast<stop_link&>(l).child_) c->at = this, by_itself = true;
+        // It has come through that link: the scopes further down have gone already. A request that began at
+        // the child has not.
+        if (l.is_link_ && c->at == static_cast<stop_link&>(l).child_ && c->from != c->at)
+          c->at = this, by_itself = true;
       }
       if (by_itself) {
         lock_guard const guard(mutex_);

@@ -104,7 +104,7 @@ class stop_scope {
   stop_link* up_ = nullptr;
   mutable stop_listener* first_ RUBATO_GUARDED_BY(mutex_) = nullptr;
   mutable mutex mutex_;
-  relaxed<stop_level> requested_; // changes under mutex_
+  published<stop_level> requested_; // changes under mutex_
   mutable bool
       has_tokens_ RUBATO_GUARDED_BY(mutex_) = false; // the first listener is a token_state, from now on
   bool const shielded_;
@@ -127,7 +127,8 @@ class stop_scope {
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
   void listen_to_parents() noexcept;
   [[nodiscard]] stop_level level_for_listener() const noexcept;
-  [[nodiscard]] bool insert_unless_stopped(stop_listener& l) noexcept;
+  /// What it was told with that; empty: it was refused.
+  [[nodiscard]] std::optional<stop_level> insert_unless_stopped(stop_listener& l) noexcept;
   void unlink(stop_listener& l) noexcept RUBATO_REQUIRES(mutex_);
 
 public:

@@ -93,8 +93,7 @@ public:
 
 /// Destroys a coroutine that has not begun, and so contains only its parameters. They may own another one,
 /// and so on: beyond some hundred levels the next is left to the outermost call on this thread, so that a
-/// long chain of them uses little stack. It was made before the coroutines around it, and refers to none of
-/// them.
+/// long chain of them uses little stack. Such a coroutine goes after the parameters of those around it.
 void destroy_unbegun(std::coroutine_handle<> h) noexcept;
 
 /// Owns a coroutine, or nothing.
