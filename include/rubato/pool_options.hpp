@@ -120,7 +120,8 @@ public:
   pool_options&& cpus(std::vector<int> c) && { return std::move(cpus(std::move(c))); }
   /// The number of threads beyond workers() that the pool may make: in place of waiting threads, and for the
   /// copies of race() and hedge(). If all workers and spares wait, queued tasks stay queued until a thread
-  /// returns from its wait, because a waiting thread runs only the work that it waits for. Unset: 1,024.
+  /// returns from its wait, because a waiting thread runs only the work that it waits for. on_stall() tells
+  /// of that, unless one waits for a promise or a channel, in blocking(), or with a limit. Unset: 1,024.
   pool_options& spares(unsigned n = 1024) & { return spares_ = n, *this; }
   pool_options&& spares(unsigned n = 1024) && { return std::move(spares(n)); }
   /// The stack size of each thread in bytes, beside the program's thread-local memory, which the system puts

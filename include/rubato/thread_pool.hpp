@@ -166,7 +166,8 @@ public:
   void request_shutdown(discard_t);
 
   /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, otherwise f(). f is decay-copied.
-  /// The result is dropped; an exception goes to pool_options::on_unhandled(). f may be a task. If f returns
+  /// The result is dropped; an exception goes to pool_options::on_unhandled(), unless it is a cancelled with
+  /// which a wait of f ended because the pool ends. f may be a task. If f returns
   /// a task or future, its work goes on, and f lives until that work ends. While max_queued() tasks are
   /// queued, enqueue() waits. Throws cancelled, and leaves f untouched, if the pool refuses tasks because it
   /// ends or was shut down.
@@ -215,9 +216,9 @@ public:
   template<class F, class... Args>
   auto spawn(priority p, F&& f, Args&&... args);
   /// spawn(f) on one seat only. A coroutine is resumed there too. Throws std::out_of_range unless seat <
-  /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats. If
-  /// the thread of the seat sleeps in the kernel for 10 ms, another one runs what is bound to it meanwhile.
-  /// So tasks of one seat may overlap: what must not overlap takes a `strand`.
+  /// size(). The number of a seat is not current_worker(), which numbers threads: threads change seats, at
+  /// a co_await too. If the thread of the seat sleeps in the kernel for 10 ms, another one runs what is bound
+  /// to it meanwhile. So tasks of one seat may overlap: what must not overlap takes a `strand`.
   template<class F>
   auto spawn_on(unsigned seat, F&& f);
   /// As spawn(), for code that needs a std::future. Dropping that future stops nothing. A task must not wait

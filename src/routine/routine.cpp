@@ -182,9 +182,9 @@ void routine::end_of_life() noexcept {
   wait_briefly<std_policy>(
       [this] { return state_.is_idle() || !state_.is_running() || was_left_behind(core_); });
   if (!state_.is_idle() && !was_left_behind(core_))
-    os::die(
-        "a routine was destroyed while it was posted; destroy it in its callback, or when that has returned "
-        "without a post");
+    os::die("a routine was destroyed while it was posted or waited; destroy it in its callback, or when that "
+            "has returned "
+            "without a post");
 }
 
 } // namespace rubato

@@ -5,12 +5,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
 #include "support/pools.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 
 namespace {
@@ -205,6 +208,42 @@ TEST_P(first_waits, regression_with_a_limit_throw_if_the_pool_ends) {
   };
   check(rubato::drain);
   check(rubato::discard);
+}
+
+/// Whether the drain ends the wait or its alarm first is left to chance.
+TEST_P(first_waits, regression_that_a_drain_meets_yield_nothing) {
+  for (std::size_t round = 0; round != scaled(100) && !HasFailure(); ++round) {
+    rubato::pool own{rubato_test::with_workers(GetParam())};
+    std::atomic<bool> begun{false};
+    auto const sleeps = [&]() -> rubato::task<void> {
+      begun = true;
+      co_await rubato::sleep_for(1h);
+    };
+    auto const waits = [&]() -> rubato::task<bool> {
+      bool const slept = co_await rubato::with_deadline(sleeps(), 1h);
+      co_return slept;
+    };
+    auto f = own.spawn(waits());
+    ASSERT_TRUE(eventually([&] { return begun.load(); }));
+    own.shutdown(rubato::drain);
+    EXPECT_NO_THROW(EXPECT_FALSE(f.get()));
+  }
+}
+
+/// As that of spawn().detach(), and of a coroutine.
+TEST_P(first_waits, regression_of_an_enqueued_closure_end_as_cancelled_without_a_report) {
+  std::atomic<int> begun{0};
+  std::atomic<int> reported{0};
+  {
+    rubato::pool own{
+        rubato_test::with_workers(GetParam()).on_unhandled([&](std::exception_ptr const&) { ++reported; })};
+    own.enqueue([&] {
+      ++begun;
+      rubato::block_on(rubato::sleep_for(1h));
+    });
+    ASSERT_TRUE(eventually([&] { return begun == 1; }));
+  }
+  EXPECT_EQ(reported, 0);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace rubato::os {
@@ -35,10 +36,12 @@ void raise_at_signals(int event_fd) noexcept { raised.store(event_fd, std::memor
 
 void catch_signal(int signal) {
   if (signal <= 0 || signal > most_signals)
-    throw std::system_error(EINVAL, std::generic_category(), "rubato: signal_set: there is no such signal");
+    throw std::system_error(EINVAL, std::generic_category(),
+                            "rubato: signal_set: there is no signal " + std::to_string(signal));
   // A handler that returns would repeat the fault, for ever.
   if (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL)
-    throw std::invalid_argument("rubato: signal_set: a fault of the program cannot be awaited");
+    throw std::invalid_argument("rubato: signal_set: signal " + std::to_string(signal) +
+                                " tells of a fault of the program, which cannot be awaited");
   struct sigaction action{};
   action.sa_handler = &handle;
 #if defined(RUBATO_UNDER_TSAN)

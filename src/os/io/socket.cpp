@@ -303,7 +303,8 @@ std::vector<socket_address> look_up(std::string const& host, std::string const& 
   if (has_zero_byte(host) || has_zero_byte(service))
     throw std::invalid_argument("rubato: resolve(): a zero byte is no part of a name");
   if (is_no_port(service))
-    throw std::system_error(EAI_SERVICE, resolver_category(), "rubato: resolve the port " + service);
+    throw std::system_error(EAI_SERVICE, resolver_category(),
+                            "rubato: resolve: \"" + service + "\" is no port from 0 to 65535");
   ::addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM; // else each address comes once for each transport
@@ -314,9 +315,9 @@ std::vector<socket_address> look_up(std::string const& host, std::string const& 
                           &hints, &all);
     reason = errno; // of EAI_SYSTEM; read before an allocation may change it
   } while (error == EAI_SYSTEM && reason == EINTR);
-  if (error == EAI_SYSTEM)
-    throw std::system_error(reason, std::generic_category(), "rubato: resolve " + host);
-  if (error != 0) throw std::system_error(error, resolver_category(), "rubato: resolve " + host);
+  std::string const what = "rubato: resolve the host \"" + host + "\" and the service \"" + service + "\"";
+  if (error == EAI_SYSTEM) throw std::system_error(reason, std::generic_category(), what);
+  if (error != 0) throw std::system_error(error, resolver_category(), what);
   struct freeing {
     void operator()(::addrinfo* a) const noexcept { ::freeaddrinfo(a); }
   };

@@ -280,6 +280,7 @@ void pool_core::call_worker(seat* wanted, bool always) noexcept {
 }
 
 void pool_core::unhandled(std::exception_ptr e) noexcept {
+  if (life.is_ending() && is_cancelled(e)) return; // the end of the pool has ended a wait of the task
   if (options_.on_unhandled_) {
     try {
       options_.on_unhandled_(std::move(e));

@@ -31,7 +31,9 @@ void print(stall_report const& report) {
   if (report.spares_used_up)
     text += std::to_string(report.ready) +
             " task(s) are ready, and no other thread can be made for them: all spares are used up "
-            "(pool_options::spares), or the system has no thread left; ";
+            "(raise pool_options::spares, or wait by co_await, which holds no thread), or the system has no "
+            "thread "
+            "left; ";
   else
     text += "and ";
   text += std::to_string(report.suspended) + " coroutine(s) are suspended\n";

@@ -89,7 +89,8 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   co_await clock.group.rest();
   if (std::exception_ptr const error = work.error(); error != nullptr) {
     // A loop that retries would never end otherwise.
-    if (is_stopped || !is_cancelled(error) || (!rang && !own.stop_requested())) std::rethrow_exception(error);
+    bool const ended_here = rang || own.level() != stop_level::none; // by the deadline, a stop, a drain
+    if (is_stopped || !is_cancelled(error) || !ended_here) std::rethrow_exception(error);
     clock.throw_if_memory_lacked(); // there was no alarm, which has ended the time at once
     if constexpr (std::is_void_v<T>)
       co_return false;
