@@ -21,6 +21,8 @@ using async_test::outcome;
 using async_test::outcome_of_get;
 using rubato::task;
 
+constexpr std::size_t small_stack = std::size_t{256} * 1024;
+
 using gate = rubato::shared_future<void>;
 using nest = task<void> (*)(std::size_t depth, gate innermost);
 
@@ -98,16 +100,19 @@ enum class ended_by : unsigned char { drain, discard, cancel };
 
 class deep_nests : public testing::TestWithParam<unsigned> {
   hang_guard guard_;
-  rubato::pool small_stack_{rubato::pool_options().workers(1).stack_size(std::size_t{256} * 1024)};
+  rubato::pool small_stack_{rubato::pool_options().workers(1).stack_size(small_stack)};
 
 protected:
+  void SetUp() override {
+    if (under_asan) GTEST_SKIP() << "AddressSanitizer's frames need more stack than these tests leave";
+  }
   /// Runs it on a thread that has little stack.
   template<class F>
   void on_small_stack(F f) {
     small_stack_.spawn(std::move(f)).get();
   }
   [[nodiscard]] static rubato::pool_options small_stacks() {
-    return with_workers(GetParam()).stack_size(std::size_t{256} * 1024);
+    return with_workers(GetParam()).stack_size(small_stack);
   }
   /// Ends a nest that is suspended in its innermost coroutine.
   void end(nest make, ended_by how) {

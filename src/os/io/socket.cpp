@@ -315,9 +315,11 @@ std::vector<socket_address> look_up(std::string const& host, std::string const& 
                           &hints, &all);
     reason = errno; // of EAI_SYSTEM; read before an allocation may change it
   } while (error == EAI_SYSTEM && reason == EINTR);
-  std::string const what = "rubato: resolve the host \"" + host + "\" and the service \"" + service + "\"";
-  if (error == EAI_SYSTEM) throw std::system_error(reason, std::generic_category(), what);
-  if (error != 0) throw std::system_error(error, resolver_category(), what);
+  auto const what = [&] { // not before the result has an owner: it allocates
+    return "rubato: resolve the host \"" + host + "\" and the service \"" + service + "\"";
+  };
+  if (error == EAI_SYSTEM) throw std::system_error(reason, std::generic_category(), what());
+  if (error != 0) throw std::system_error(error, resolver_category(), what());
   struct freeing {
     void operator()(::addrinfo* a) const noexcept { ::freeaddrinfo(a); }
   };
