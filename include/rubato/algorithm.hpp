@@ -44,9 +44,9 @@ struct for_index_fn : pool_forms<for_index_fn> {
   /// this loop. All calls have the floating-point modes of the calling thread, such as its rounding. Cost: n
   /// calls of f, and one compare-exchange per chunk. One thread makes the calls of a chunk, one after the
   /// other: at most 4,096, at most the calls that are left to it divided by the number of workers, and only
-  /// one if the calls so far took more than 50 us each. Without another worker a loop takes
-  /// a few nanoseconds more than a plain one, but the compiler may vectorise less of it: see for_range().
-  /// Related: lazy binary splitting (A. Tzannes et al., PPoPP 2010); here the thief splits.
+  /// one if the calls so far took more than 50 us each. Without another worker a loop takes a few nanoseconds
+  /// more than a plain one, but the compiler may vectorise less of it: see for_range(). Related: lazy binary
+  /// splitting (A. Tzannes et al., PPoPP 2010); here the thief splits.
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {

@@ -141,7 +141,8 @@ public:
   pool_options&& max_queued(std::size_t n) && { return std::move(max_queued(n)); }
   /// f(std::exception_ptr) is called with the exception of a task that has no future, or whose future was
   /// detached or dropped, on a thread of the pool; several threads may call it at once. Unset: the program
-  /// terminates with a message, except for a future that was dropped.
+  /// terminates with a message, except for a future that was dropped. A cancelled with which the end of the
+  /// pool has ended a wait of the task is no failure, and goes nowhere.
   template<class F>
   pool_options& on_unhandled(F&& f) & {
     static_assert(std::is_invocable_v<std::decay_t<F>&, std::exception_ptr>,

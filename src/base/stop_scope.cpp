@@ -15,8 +15,8 @@ namespace {
 struct call;
 [[gnu::tls_model("initial-exec")]] thread_local constinit call* calls = nullptr;
 struct call {
-  stop_scope const*
-      at; ///< whose listeners it calls: the scope of the request, or one below; null: it is over
+  /// Whose listeners it calls: the scope of the request, or one below; null: it is over.
+  stop_scope const* at;
   stop_scope const* const from;            ///< the scope of the request
   stop_listener const* listener = nullptr; ///< that it is calling, unless that is a link
   call* const outer = calls;
@@ -126,7 +126,8 @@ stop_listener* stop_scope::next_to_call(stop_link* last) noexcept {
 /// A loop, because a nest may be deep. The links on the way back up are in a call as long as it is below
 /// them, and so their scopes exist.
 void stop_scope::request(stop_level level) noexcept {
-  if (requested_here() >= level) return; // the thread that has set it calls the listeners
+  // acquire (requested_): pairs with mark(). The thread that has set it calls the listeners.
+  if (requested_here() >= level) return;
   call now(this);
   mark(level);
   stop_link* last = nullptr;

@@ -183,8 +183,7 @@ void routine::end_of_life() noexcept {
       [this] { return state_.is_idle() || !state_.is_running() || was_left_behind(core_); });
   if (!state_.is_idle() && !was_left_behind(core_))
     os::die("a routine was destroyed while it was posted or waited; destroy it in its callback, or when that "
-            "has returned "
-            "without a post");
+            "has returned without a post");
 }
 
 } // namespace rubato

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string_view>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -63,6 +64,9 @@ inline int get(fd const& from) {
   char c = 0;
   return ::read(from.get(), &c, 1) == 1 ? c : -1;
 }
+
+/// Throws std::system_error.
+inline fd open_pidfd(pid_t child) { return fd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))); }
 
 using rubato::detail::direction;
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -110,7 +109,7 @@ TEST_P(interrupted, children_are_reaped) {
   char name[] = "sleep", while_signals_come[] = "0.05";
   char* const arguments[] = {name, while_signals_come, nullptr};
   ASSERT_EQ(::posix_spawnp(&child, "sleep", nullptr, nullptr, arguments, environ), 0);
-  io_test::fd const pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  io_test::fd const pidfd = io_test::open_pidfd(child);
   EXPECT_EQ(pool.block_on(rubato::exited(pidfd.get())), 0);
 }
 

@@ -13,7 +13,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
@@ -133,7 +132,7 @@ TEST_P(io_races, regression_a_losing_exited_reaps_no_child) {
     if (child == 0) ::_exit(0);
     siginfo_t info{};
     ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
-    io_test::fd const pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    io_test::fd const pidfd = io_test::open_pidfd(child);
     if (!wins(pool, [&] { return rubato::exited(pidfd.get()); }, is_first)) {
       EXPECT_TRUE(ends(pool, rubato::exited(pidfd.get())));
     }

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <thread>
@@ -32,6 +31,7 @@ using io_test::ends;
 using io_test::fd;
 using io_test::make_pair;
 using io_test::make_pipe;
+using io_test::open_pidfd;
 using io_test::until_awaited;
 using std::chrono::steady_clock;
 
@@ -281,18 +281,16 @@ TEST_P(readiness, ends_in_a_pool_that_drains) {
   rubato::forget(p.a.get());
 }
 
-int open_pidfd(pid_t child) { return static_cast<int>(::syscall(SYS_pidfd_open, child, 0)); }
-
 TEST_P(readiness, exited_yields_the_status_of_a_child) {
   auto const child = [](auto body) {
     pid_t const p = ::fork();
     if (p == 0) body();
     return p;
   };
-  fd const ends_well(open_pidfd(child([] { ::usleep(2'000), ::_exit(7); })));
-  fd const is_killed(open_pidfd(child([] {
+  fd const ends_well = open_pidfd(child([] { ::usleep(2'000), ::_exit(7); }));
+  fd const is_killed = open_pidfd(child([] {
     for (;;) ::pause();
-  })));
+  }));
   auto a = pool.spawn(rubato::exited(ends_well.get()));
   auto b = pool.spawn(rubato::exited(is_killed.get()));
   EXPECT_EQ(a.get(), 7);

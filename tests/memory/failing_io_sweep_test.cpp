@@ -18,7 +18,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
@@ -144,10 +143,8 @@ std::vector<operation> const local_io{
          pid_t child;
          ~reaped() { ::waitpid(child, nullptr, 0); } // if it is still there
        } const at_end{child};
-       auto const pidfd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
-       if (pidfd == -1) return; // an old kernel
-       fd const held(pidfd);
-       require(p.block_on(rubato::exited(pidfd)) == 7);
+       fd const pidfd = open_pidfd(child);
+       require(p.block_on(rubato::exited(pidfd.get())) == 7);
      }},
 };
 

@@ -32,8 +32,7 @@ void print(stall_report const& report) {
     text += std::to_string(report.ready) +
             " task(s) are ready, and no other thread can be made for them: all spares are used up "
             "(raise pool_options::spares, or wait by co_await, which holds no thread), or the system has no "
-            "thread "
-            "left; ";
+            "thread left; ";
   else
     text += "and ";
   text += std::to_string(report.suspended) + " coroutine(s) are suspended\n";
