@@ -10,6 +10,7 @@
 #include "support/process.hpp"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -46,13 +48,28 @@ task<void> ask(rubato::address server) {
   std::size_t const n = co_await to.read_some(bytes);
   require(n == 4);
 }
-/// The failure of one child stops the other one.
+/// An end that fails closes its connection before its failure is told: the other end may meet the loss first.
+task<void> one_end(task<void> work, std::atomic<bool>& connection_lost) {
+  try {
+    co_await std::move(work);
+  } catch (std::system_error const&) {
+    connection_lost = true;
+  } catch (wrong const&) {
+    connection_lost = true;
+  }
+}
+/// The failure of one end stops the other one.
+void connect(pool& p, task<void> a, task<void> b) {
+  std::atomic<bool> connection_lost{false};
+  rubato::with_scope(p, [&](rubato::scope& s) {
+    s.spawn(one_end(std::move(a), connection_lost));
+    s.spawn(one_end(std::move(b), connection_lost));
+  });
+  require(!connection_lost); // a loss has its cause: the failure of the other end, which was thrown
+}
 template<class Socket, class Listener>
 void echoes(pool& p, Listener const& at) {
-  rubato::with_scope(p, [&](rubato::scope& s) {
-    s.spawn(echo_one<Socket>(at));
-    s.spawn(ask<Socket>(at.local_address()));
-  });
+  connect(p, echo_one<Socket>(at), ask<Socket>(at.local_address()));
 }
 
 task<void> reads_lines(rubato::unix_listener const& at) {
@@ -98,10 +115,7 @@ std::vector<operation> const local_io{
     {"lines",
      [](pool& p) {
        rubato::unix_listener const at(fresh_local_address());
-       rubato::with_scope(p, [&](rubato::scope& s) {
-         s.spawn(reads_lines(at));
-         s.spawn(writes_lines(at.local_address()));
-       });
+       connect(p, reads_lines(at), writes_lines(at.local_address()));
      }},
     {"an accept with a deadline",
      [](pool& p) {
