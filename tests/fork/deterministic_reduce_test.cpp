@@ -6,6 +6,9 @@
 #include "support/pools.hpp"
 #include "support/scale.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -6,6 +6,10 @@
 #include "support/scale.hpp"
 #include "support/tally.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -7,6 +7,14 @@
 #include "support/scale.hpp"
 #include "support/values.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/cancelled.hpp>
+#include <rubato/future.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/this_task.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <array>
 #include <atomic>
 #include <chrono>

@@ -5,6 +5,11 @@
 #include "support/rendezvous.hpp"
 #include "support/tally.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <functional>
 #include <numeric>

@@ -21,6 +21,9 @@
 #include "support/pools.hpp"
 #include "support/waiting.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/thread_pool.hpp>
+
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif

@@ -8,6 +8,10 @@
 #include "support/tally.hpp"
 #include "support/values.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -7,6 +7,10 @@
 #include "support/scale.hpp"
 #include "support/tally.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

@@ -7,6 +7,11 @@
 #include "support/rendezvous.hpp"
 #include "support/scale.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>

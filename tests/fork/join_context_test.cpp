@@ -6,6 +6,10 @@
 #include "support/scale.hpp"
 #include "support/values.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>

@@ -5,6 +5,9 @@
 #include "support/rendezvous.hpp"
 #include "support/values.hpp"
 
+#include <rubato/join.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <exception>
 #include <memory>

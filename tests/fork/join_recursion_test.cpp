@@ -6,6 +6,9 @@
 #include "support/rendezvous.hpp"
 #include "support/scale.hpp"
 
+#include <rubato/join.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <optional>

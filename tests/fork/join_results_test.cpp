@@ -5,6 +5,9 @@
 #include "support/pools.hpp"
 #include "support/values.hpp"
 
+#include <rubato/join.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <memory>
 #include <string>
 #include <type_traits>

@@ -9,6 +9,11 @@
 #include "support/rendezvous.hpp"
 #include "support/scale.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>

@@ -3,6 +3,9 @@
 
 #include "support/pools.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/spawn.hpp>
+
 #include <atomic>
 #include <functional>
 #include <memory>

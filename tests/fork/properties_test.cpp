@@ -8,6 +8,11 @@
 #include "support/scale.hpp"
 #include "support/values.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

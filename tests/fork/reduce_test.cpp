@@ -5,6 +5,9 @@
 #include "support/scale.hpp"
 #include "support/values.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <deque>

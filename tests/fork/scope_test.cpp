@@ -10,6 +10,11 @@
 #include "support/tally.hpp"
 #include "support/values.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <memory>
 #include <string>

@@ -7,6 +7,11 @@
 #include "support/scale.hpp"
 #include "support/stack_meter.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -4,6 +4,10 @@
 #include "support/pools.hpp"
 #include "support/rendezvous.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+
 #include <atomic>
 #include <stop_token>
 #include <thread>

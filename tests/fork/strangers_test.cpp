@@ -9,6 +9,10 @@
 #include "support/scale.hpp"
 #include "support/telling_mutex.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/join.hpp>
+#include <rubato/scope.hpp>
+
 #include <array>
 #include <atomic>
 #include <chrono>

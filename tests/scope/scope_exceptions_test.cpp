@@ -6,6 +6,10 @@
 #include "support/rendezvous.hpp"
 #include "support/values.hpp"
 
+#include <rubato/algorithm.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/thread_pool.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "support/hang_guard.hpp"
 #include "support/with_workers.hpp"
 
-#include <rubato/rubato.hpp>
+#include <rubato/thread_pool.hpp>
 
 #include <array>
 
