@@ -4,6 +4,8 @@ PRESET ?= gcc-release
 PREFIX ?= /usr/local
 DIR ?= /usr/include
 JOBS ?= $(shell nproc)
+# What make quick tests: a folder of tests/.
+FOLDER ?=
 # Further arguments for cmake, when it configures, and for ctest.
 CONFIGURE ?=
 CTEST ?=
@@ -15,11 +17,11 @@ DEEP ?= gcc-release gcc-debug clang-debug clang-release asan-ubsan tsan
 
 build := build/$(PRESET)
 # What the preset needs, as scripts/setup calls it.
-groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% asan-ubsan tsan tidy,$(PRESET)),clang)
+groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% quick asan-ubsan tsan tidy,$(PRESET)),clang)
 export ONLY WORKERS ROUNDS QUICK OUT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples savegame test test-deep coverage explore models bench docs check format tidy install clean configure
+.PHONY: help demo build examples savegame quick test test-deep coverage explore models bench docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -42,6 +44,9 @@ savegame: ## install missing packages, build, start the example server and its R
 	cmake --preset $(PRESET) $(CONFIGURE)
 	cmake --build --preset $(PRESET) --target savegame -j $(JOBS)
 	PROGRAM=$(build)/examples/savegame/savegame scripts/savegame $(OPTIONS)
+
+quick: ## install missing packages, build the library and the tests in tests/FOLDER for speed of compiling, run them
+	@JOBS=$(JOBS) scripts/quick '$(FOLDER)' $(SELECT) $(CTEST)
 
 # Many tests wait, so there is one more than there are cores.
 test: build ## install missing packages, build, run the tests with 0, 1 and 33 workers
