@@ -52,7 +52,8 @@ quick: ## install missing packages, build the library and the tests in tests/FOL
 test: build ## install missing packages, build, run the tests with 0, 1 and 33 workers
 	ctest --preset $(PRESET) -j $$(($(JOBS) + 1)) $(SELECT) $(CTEST)
 
-test-deep: coverage ## the tests with every number of workers, in every build of DEEP="preset ...", beside a reactor, and coverage: hours
+test-deep: coverage ## the tests with every number of workers, in every build of DEEP="preset ...", beside a reactor, coverage, clang-tidy: hours
+	$(MAKE) --no-print-directory tidy
 	@for preset in $(DEEP); do $(MAKE) --no-print-directory test PRESET=$$preset SELECT= || exit; done
 	RUBATO_TEST_SCALE=4 $(MAKE) --no-print-directory test SELECT=
 	RUBATO_TEST_EVENTS=1 $(MAKE) --no-print-directory test SELECT=
