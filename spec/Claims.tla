@@ -19,8 +19,7 @@ CONSTANTS
   QueueHolds,       \* the first claim gives the queue a hold of its own
   OneEntry,         \* work that is offered while its entry is still queued gets no second one
   AddRechecks,         \* a thread that joins the waiters sees if the result is there already
-  WaitVacates,      \* a thread that waits leaves its seat
-  StrandedClaims    \* with all threads asleep and none left to call, a thread that waits for ready work runs it
+  WaitVacates       \* a thread that waits leaves its seat
 
 VARIABLES bits, queue, holds, done, runs, asleep, waiters, fired, pc, stack, sits
 vars == <<bits, queue, holds, done, runs, asleep, waiters, fired, pc, stack, sits>>
@@ -114,12 +113,6 @@ Return(t) ==
   /\ pc' = [pc EXCEPT ![t] = "run"]
   /\ UNCHANGED <<bits, queue, holds, done, runs, asleep, waiters, stack>>
 
-ClaimStranded(t) ==
-  /\ StrandedClaims
-  /\ pc[t] = "parked" /\ ~fired[t] /\ Claimable(Need[Top(t)])
-  /\ \A u \in Threads : pc[u] = "parked"
-  /\ TakeOver(t, Need[Top(t)])
-
 Finish(t) ==
   LET w == Top(t)
       rest == Tail(stack[t])
@@ -136,9 +129,7 @@ Finish(t) ==
           /\ waiters' = [waiters EXCEPT ![w] = {}]
           /\ UNCHANGED asleep
   /\ pc' = [pc EXCEPT ![t] =
-       IF rest = <<>> THEN (IF sits[t] THEN "seated" ELSE "idle")
-       ELSE IF fired'[t] \/ t \in waiters'[Need[Head(rest)]] THEN "parked"  \* it had claimed from its sleep
-       ELSE "run"]
+       IF rest # <<>> THEN "run" ELSE IF sits[t] THEN "seated" ELSE "idle"]
   /\ UNCHANGED <<bits, queue, runs, sits>>
 
 \* A thread outside.
@@ -152,7 +143,7 @@ Offer(w) ==
 Over == (\A w \in Work : done[w]) /\ (\A t \in Threads : pc[t] = "idle") /\ ~Queued
 
 Step(t) ==
-  \/ Sit(t) \/ Rest(t) \/ Claim(t) \/ GoToWait(t) \/ Add(t) \/ Leave(t) \/ Return(t) \/ ClaimStranded(t) \/ Finish(t)
+  \/ Sit(t) \/ Rest(t) \/ Claim(t) \/ GoToWait(t) \/ Add(t) \/ Leave(t) \/ Return(t) \/ Finish(t)
   \/ \E w \in Work : Pop(t, w)
 Next == (\E t \in Threads : Step(t)) \/ (\E w \in Work : Offer(w)) \/ (Over /\ UNCHANGED vars)
 Spec == Init /\ [][Next]_vars /\ (\A t \in Threads : WF_vars(Step(t))) /\ (\A w \in Work : WF_vars(Offer(w)))
@@ -165,8 +156,7 @@ OneRun ==
 Alive ==
   /\ \A w \in Work : queue[w] > 0 => holds[w] > 0
   /\ \A t \in Threads : \A w \in Running(t) : holds[w] > 0 /\ (Need[w] # None => holds[Need[w]] > 0)
-\* A stranded thread nests deeper: as deep as works wait for each other, since no other thread is left.
-Bounded == StrandedClaims \/ \A t \in Threads : Len(stack[t]) <= Deepest + 1
+Bounded == \A t \in Threads : Len(stack[t]) <= Deepest + 1
 Seated == Free \in 0..Seats
 Freed == Over => \A w \in Work : holds[w] = 0
 Finished == <>[]Over

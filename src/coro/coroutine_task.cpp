@@ -46,80 +46,6 @@ void destroy_unbegun(std::coroutine_handle<> h) noexcept {
   --nest_depth;
 }
 
-/// Stands in a queue for a coroutine task that is in a queue itself already. It may be claimed like the task;
-/// then it is stale until a thread pops it.
-class requeue_entry final : public task {
-  coroutine_task& of_; // held
-  std::uint32_t const number_;
-
-  [[nodiscard]] bool is_stale() const noexcept { return of_.requeue_number_.is_stale(number_); }
-  void dispose() noexcept {
-    of_.release();
-    deallocate(this, sizeof(requeue_entry));
-  }
-  static void run(task& base, thread_context* runner) noexcept {
-    auto& self = static_cast<requeue_entry&>(base);
-    if (self.of_.requeue_number_.take(self.number_)) {
-      if (runner != nullptr)
-        self.of_.resume(*runner);
-      else
-        self.of_.drop();
-    }
-    self.dispose();
-  }
-
-public:
-  requeue_entry(coroutine_task& a, std::uint32_t number) noexcept
-      : task(&run)
-      , of_(a)
-      , number_(number) {
-    a.hold();
-  }
-  /// Null: there is no memory.
-  [[nodiscard]] static task* make(coroutine_task& a) noexcept {
-    try {
-      std::uint32_t const number = a.requeue_number_.next();
-      task* const made = ::new (allocate(sizeof(requeue_entry))) requeue_entry(a, number);
-      a.requeue_number_.offer(number);
-      return made;
-    } catch (std::bad_alloc const&) {
-      return nullptr;
-    }
-  }
-  [[nodiscard]] priority cls() const noexcept { return of_.queued.cls(); }
-  [[nodiscard]] static bool is_one(task const& k) noexcept { return k.exec == &run; }
-  /// False: it is none, or not stale.
-  [[nodiscard]] static bool drop_if_stale(task& k) noexcept {
-    if (k.exec != &run || !static_cast<requeue_entry&>(k).is_stale()) return false;
-    static_cast<requeue_entry&>(k).dispose();
-    return true;
-  }
-};
-
-bool may_have_begun(task const& k) noexcept {
-  return k.exec == &future_state::run_entry || requeue_entry::is_one(k);
-}
-
-priority class_of(task const& k) noexcept {
-  if (k.exec == &future_state::run_entry) return static_cast<future_state const&>(k).queued.cls();
-  return requeue_entry::is_one(k) ? static_cast<requeue_entry const&>(k).cls() : priority::normal;
-}
-
-task* drop_unless_begun(task& k) noexcept {
-  if (k.exec == &future_state::run_entry)
-    return static_cast<future_state&>(k).drop_unless_begun() ? &k : nullptr;
-  if (requeue_entry::is_one(k)) return &k; // of a coroutine that was resumed before
-  k.exec(k, nullptr);
-  return nullptr;
-}
-
-task* coroutine_task::make_requeue_entry() noexcept { return requeue_entry::make(*this); }
-
-bool drop_stale_task(task& k, pool_core& where) noexcept {
-  return k.exec == &future_state::run_entry ? static_cast<future_state&>(k).drop_if_stale(where)
-                                            : requeue_entry::drop_if_stale(k);
-}
-
 void coroutine_task::resume(thread_context& runner) noexcept {
   wait_operation* const s = waits_on_.get();   // its own: it is being resumed
   if (s != nullptr && s->wait_again()) return; // it may run elsewhere by now
@@ -243,27 +169,13 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   if (to != nullptr && to != home()) {
     if (is_listed()) owned_tasks_of(*home()).remove(*this);
     seat.set(any_seat);
-    displaced.set(queued.is_queued()); // see offer()
     set_home(to);
-  }
-  pool_core& there = *home();
-  std::uint16_t const where = seat.get();
-  // As soon as it is queued another thread may run it, and its pool may end.
-  outside_guard const here(there);
-  // Its own entry may stand where it belongs no more: in the middle of a queue, or in another pool's. Without
-  // memory for a second one it goes on there.
-  task* node = queued.is_queued() ? make_requeue_entry() : nullptr;
-  priority p = queued.linked_class();
-  if (node == nullptr) {
-    node = this;
-    auto const offered = queued.offer();
-    if (!offered) {
-      notify(there); // as in offer()
-      return;
+    if (queued.is_queued()) { // its old entry is
+      queued.leave_behind();
+      settle_in(); // without memory for a second one, the old pool passes it on: the new one must not end
     }
-    p = offered.cls;
   }
-  queue_task(there, where, p, *node, made_ready_by::call);
+  offer(*this, made_ready_by::call);
 }
 
 bool coroutine_task::let_others_run(std::coroutine_handle<> h, bool is_ours) noexcept {

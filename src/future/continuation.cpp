@@ -58,39 +58,6 @@ void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chose
   leave_owned_tasks(wanted, r);
 }
 
-namespace {
-
-/// Stands in a queue for work that is queued in a lower class.
-class raise_entry final : public task {
-  future_state& of_; // held
-
-  static void run(task& base, thread_context* runner) noexcept {
-    auto& self = static_cast<raise_entry&>(base);
-    state_ref const held(&self.of_);
-    free_in_slab(&self);
-    if (runner != nullptr) run_raised(*runner->core, thread_of(*runner), *held.get());
-  }
-
-public:
-  explicit raise_entry(future_state& s) noexcept
-      : task(&run)
-      , of_(s) {
-    s.hold();
-  }
-};
-
-void queue_raise_entry(future_state& s) noexcept {
-  pool_core* const home = s.home();
-  std::optional<hazard_guard> there;
-  if (!guard_if_there(home, there)) return;
-  try {
-    queue_task(*home, future_state::any_seat, s.queued.cls(), *make_in_slab<raise_entry>(s));
-  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
-  }
-}
-
-} // namespace
-
 void raise_before(future_state& c) noexcept {
   c.hold();
   for (state_ref s(&c); s;) {
@@ -99,8 +66,7 @@ void raise_before(future_state& c) noexcept {
     if (!before) return;
     auto const raised = before->queued.raise(s->queued.cls());
     if (raised == queue_state::raising::needless) return;
-    if (raised == queue_state::raising::of_queued || before->is_ready_elsewhere())
-      queue_raise_entry(*before.get());
+    if (raised == queue_state::raising::of_queued) queue_second_entry(*before.get());
     s = std::move(before);
   }
 }

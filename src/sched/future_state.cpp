@@ -6,6 +6,7 @@
 #include "sched/core/lifecycle.hpp"
 #include "sched/process/hazard_guard.hpp"
 #include "sched/process/pool_registry.hpp"
+#include "sched/worker/await.hpp"
 #include "sched/worker/search.hpp"
 
 #include <future>
@@ -20,7 +21,9 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
   s.holds_capacity = false; // the capacity has been released
   queue_state::taken const t = s.queued.take();
   if (t.ready) {
-    if (runner != nullptr && (!life_of(*runner->core).is_discarding() || s.has_begun())) {
+    if (s.has_moved_from(runner)) [[unlikely]] {
+      offer(s, made_ready_by::call);
+    } else if (runner != nullptr && (!life_of(*runner->core).is_discarding() || s.has_begun())) {
       s.begun_by.set(runner->index + 1);
       s.resume(*runner);
     } else {
@@ -28,6 +31,11 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
     }
   }
   if (t.stale) s.release();
+}
+
+bool future_state::has_moved_from(thread_context const* popper) const noexcept {
+  if (popper != nullptr) return popper->core != home();
+  return has_begun() && !life_of(*home()).is_closed(); // a closed pool drops its queues, and this is not its
 }
 
 bool future_state::begins_after_caller() noexcept {
@@ -134,21 +142,19 @@ void future_state::cancel() noexcept {
 
 // NOLINTBEGIN(clang-analyzer-core.*): work that is offered has a home
 void offer(future_state& s, made_ready_by cause) noexcept {
+  bool const was_claimed = s.queued.is_queued(); // its old entry is still there, or was at this moment
+  if (was_claimed) s.hold();
+  state_ref const held(was_claimed ? &s
+                                   : nullptr); // let go after the guard: it may destroy objects of the user
   // From the offer on another thread may claim it: it may move or end, and so may its pool.
   pool_core& core = *s.home();
   std::uint16_t const seat = s.seat.get();
   outside_guard const here(core);
-  // Set by the thread that ran it before, which has handed it on since.
-  if (s.displaced.get()) {
-    if (!s.queued.is_queued()) {
-      s.displaced.set(false);
-    } else if (task* const entry = s.make_requeue_entry()) {
-      queue_task(core, seat, s.queued.linked_class(), *entry, cause); // after the entry was made
-      return;
-    }
-  }
-  if (auto const offered = s.queued.offer())
+  auto const offered = s.queued.offer();
+  if (offered.to_queue)
     queue_task(core, seat, offered.cls, s, cause);
+  else if (offered.is_behind)
+    queue_second_entry(s);
   else
     notify(core); // every thread may wait, and have seen only claimed work in the queue
 }
@@ -202,6 +208,22 @@ void end_later(future_state& s, void (*end)(future_state&) noexcept) noexcept {
 bool was_lost_in_fork(future_state const& s) noexcept {
   pool_core const* const home = s.home();
   return !s.done() && home != nullptr && home != current->core && was_left_behind(home);
+}
+
+bool may_have_begun(task const& k) noexcept { return k.exec == &future_state::run_entry; }
+
+priority class_of(task const& k) noexcept {
+  return may_have_begun(k) ? static_cast<future_state const&>(k).queued.cls() : priority::normal;
+}
+
+task* drop_unless_begun(task& k) noexcept {
+  if (may_have_begun(k)) return static_cast<future_state&>(k).drop_unless_begun() ? &k : nullptr;
+  k.exec(k, nullptr);
+  return nullptr;
+}
+
+bool drop_stale_task(task& k, pool_core& where) noexcept {
+  return may_have_begun(k) && static_cast<future_state&>(k).drop_if_stale(where);
 }
 
 void spawn_state(pool_core& c, future_state& s) noexcept {

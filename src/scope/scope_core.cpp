@@ -189,17 +189,17 @@ void scope_core::member_ended(scope_member& m) noexcept {
 }
 
 /// Runs a child that is a job and is ready.
-bool scope_core::run_member(pool_thread& t, bool stranded) noexcept {
+bool scope_core::run_member(pool_thread& t) noexcept {
   state_ref ready;
   {
     lock_guard const guard(mutex_);
     for (scope_member* m = members_.front(); m != nullptr && !ready; m = members_.after(*m))
-      if (may_run_in_place(*core_, t, *m->job, stranded)) {
+      if (may_run_in_place(*core_, t, *m->job)) {
         m->job->hold();
         ready = state_ref(m->job);
       }
   }
-  return ready && run_in_place(*core_, t, *ready.get(), stranded);
+  return ready && run_in_place(*core_, t, *ready.get());
 }
 
 bool scope_joiner::insert() noexcept {
@@ -309,24 +309,16 @@ bool scope_core::has_members() const noexcept {
   return !members_.empty();
 }
 
-bool scope_core::member_ready(pool_thread const& t) const noexcept {
-  lock_guard const guard(mutex_);
-  for (scope_member* m = members_.front(); m != nullptr; m = members_.after(*m))
-    if (may_run_in_place(*core_, t, *m->job, true)) return true;
-  return false;
-}
-
 void scope_core::wait(thread_context& m) noexcept {
   pool_thread& t = thread_of(m);
   os::ticks spin_until = 0;
-  bool stranded = false; // no other thread can run ready tasks
   for (;;) {
     if (is_discarded()) stop_from_outside();
     if (stopped_.get() || stop_.stop_requested()) {
       stopped_.set(true);
       drop_children();
     }
-    if (run_child(t) || (core_->size() != 0 && run_member(t, std::exchange(stranded, false)))) {
+    if (run_child(t) || (core_->size() != 0 && run_member(t))) {
       spin_until = 0;
       continue;
     }
@@ -337,7 +329,7 @@ void scope_core::wait(thread_context& m) noexcept {
       for (unsigned i = 0; i != 16; ++i) std_policy::pause();
       continue;
     }
-    stranded = sleep(t);
+    sleep(t);
     spin_until = 0;
   }
   // A scope that is alone in the list stays there: one that is waited for again and again enters it once.
@@ -359,25 +351,21 @@ bool scope_core::run_child(pool_thread& t) noexcept {
   return true;
 }
 
-/// Until there is something to do. True: a child is ready, and no other thread can run it.
-bool scope_core::sleep(pool_thread& t) noexcept {
+/// Until there is something to do.
+void scope_core::sleep(pool_thread& t) noexcept {
   waiter self{&t, nullptr};
   {
     lock_guard const guard(mutex_);
     self.next = waiters_;
     waiters_ = &self;
   }
-  bool stranded = false;
   using ended_by = progress_monitor::ended_by; // a coroutine may be resumed from outside
   counted_wait const counted(core_->progress, has_members() ? ended_by::outsiders : ended_by::the_pool);
-  park_until(t, "scope", nullptr, [&] {
-    return must_poll() || is_discarded() || (stranded = member_ready(t) && core_->progress.is_stranded());
-  });
+  park_until(t, "scope", nullptr, [&] { return must_poll() || is_discarded(); });
   lock_guard const guard(mutex_);
   waiter** link = &waiters_;
   while (*link != &self) link = &(*link)->next;
   *link = self.next;
-  return stranded;
 }
 
 namespace {

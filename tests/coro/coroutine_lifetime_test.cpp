@@ -229,17 +229,16 @@ TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_a_child_that
   EXPECT_NE(outcome_of_get(around), outcome::value);
 }
 
-TEST(coroutine_lifetime, regression_a_result_from_several_pools_without_workers_is_there_when_one_waits) {
-  rubato::pool first(rubato::no_workers);
-  rubato::pool second(rubato::no_workers);
+TEST(coroutine_lifetime, regression_a_result_from_a_pool_without_workers_is_there_when_one_waits) {
+  rubato::pool idle(rubato::no_workers);
   rubato::pool third(1);
-  EXPECT_EQ(first.spawn([] { return 1; }).then(third, [](int v) { return v + 1; }).get(), 2);
-  EXPECT_EQ(first.spawn([] { return 1; }).then(second, [](int v) { return v + 1; }).get(), 2);
-  auto const [a, b] = rubato::when_all(first.spawn([] { return 1; }), second.spawn([] { return 2; })).get();
-  EXPECT_EQ(a + b, 3);
-  auto inside = third.spawn(
-      [&] { return rubato::when_all(first.spawn([] { return 1; }), second.spawn([] { return 2; })).get(); });
-  EXPECT_EQ(std::get<1>(inside.get()), 2);
+  EXPECT_EQ(idle.spawn([] { return 1; }).then(third, [](int v) { return v + 1; }).get(), 2);
+  EXPECT_EQ(third.spawn([] { return 1; }).then(idle, [](int v) { return v + 1; }).get(), 2);
+  auto const both = [&] {
+    return rubato::when_all(third.spawn([] { return 1; }), idle.spawn([] { return 2; })).get();
+  };
+  EXPECT_EQ(std::get<1>(both()), 2);
+  EXPECT_EQ(std::get<1>(third.spawn(both).get()), 2);
 }
 
 TEST(coroutine_lifetime, regression_waiters_without_workers_claim_what_they_wait_for_and_do_not_nest) {
@@ -360,12 +359,9 @@ TEST(coroutine_lifetime,
      regression_when_any_is_there_though_a_pool_without_workers_has_an_input_that_never_is) {
   rubato::promise<int> never;
   rubato::pool first(rubato::no_workers);
-  rubato::pool second(rubato::no_workers);
   rubato::pool third(1);
   auto const waits = [&] { return never.get_future(); };
   EXPECT_EQ(rubato::when_any(first.spawn(waits), third.spawn([] { return 2; })).get().index, 1U);
-  never = {};
-  EXPECT_EQ(rubato::when_any(first.spawn(waits), second.spawn([] { return 2; })).get().index, 1U);
 }
 
 rubato::task<void> moves_to(rubato::pool& to) { co_await rubato::resume_on(to); }

@@ -239,6 +239,7 @@ struct raised {
 
   void offer() {
     auto const o = entry.offer();
+    if (o.is_behind) entries.store(1, std::memory_order_release);
     if (!o) return;
     EXPLORE_ASSERT(o.cls != rubato::priority::normal);
     (o.cls == rubato::priority::high ? in_high : in_low).store(1, std::memory_order_release);
@@ -306,6 +307,56 @@ void raised_and_run(execution& e) {
   });
 }
 
+/// A waiter claims it before or after it is raised, and offers it again while its old entry is queued, as a
+/// coroutine does that was suspended.
+void raised_and_offered_again(execution& e) {
+  auto const w = std::make_shared<raised>();
+  w->entry.set_class(rubato::priority::low);
+  w->offer();
+  e.thread([w] { w->raise(); });
+  e.thread([w] {
+    if (w->entry.claim() == raised::queue_state::claimed::no) return;
+    w->run();
+    w->offer();
+  });
+  e.finally([w] {
+    int const runs = w->ran.load(relaxed); // 1, if the waiter has claimed it
+    w->work_high();                        // the worker never looks into the other queue
+    EXPLORE_ASSERT(w->ran.load(relaxed) == runs + 1);
+    w->work_low();
+    EXPLORE_ASSERT(w->ran.load(relaxed) == runs + 1 && !w->entry.is_queued());
+  });
+}
+
+/// A waiter claims it, and it moves to another pool, whose workers find a second entry. A worker of the old
+/// pool, which stands here for the class low, passes it on if that pops the old entry first.
+void moved_to_another_pool(execution& e) {
+  auto const w = std::make_shared<raised>();
+  auto const offer_there = [w] {
+    auto const o = w->entry.offer();
+    if (o.is_behind) w->entries.store(1, std::memory_order_release);
+    if (o.to_queue) w->in_high.store(1, std::memory_order_release);
+  };
+  w->in_low.store(w->entry.offer().to_queue ? 1 : 0, relaxed);
+  auto const claimed = std::make_shared<bool>(false);
+  e.thread([w, offer_there, claimed] {
+    if (w->entry.claim() == raised::queue_state::claimed::no) return;
+    *claimed = true;
+    w->run();
+    w->entry.leave_behind();
+    offer_there();
+  });
+  e.thread([w, offer_there] {
+    if (raised::pop(w->in_low) && w->entry.take().ready) offer_there();
+  });
+  e.finally([w, claimed] {
+    w->work_high(); // no worker looks into the other queue any more
+    EXPLORE_ASSERT(w->ran.load(relaxed) == (*claimed ? 2 : 1));
+    w->work_low();
+    EXPLORE_ASSERT(w->ran.load(relaxed) == (*claimed ? 2 : 1));
+  });
+}
+
 /// Two appends to a strand of one low task: the second, of the class high, raises the first before or after
 /// that is linked to the task before it.
 void appended(execution& e) {
@@ -337,10 +388,21 @@ void appended(execution& e) {
 template<int Runs>
 constexpr auto one_of_each = &worker_and_claimer<rubato::detail::basic_queue_state, Runs>;
 
-explore::tests const all{
-    one_of_each<1>,        one_of_each<2>,       one_of_each<3>, two_of_each<1>,         two_of_each<2>,
-    sweeping<1>,           sweeping<2>,          sweeping<3>,    offered_from_elsewhere, offered_and_raised,
-    raised_and_run<false>, raised_and_run<true>, appended};
+explore::tests const all{one_of_each<1>,
+                         one_of_each<2>,
+                         one_of_each<3>,
+                         two_of_each<1>,
+                         two_of_each<2>,
+                         sweeping<1>,
+                         sweeping<2>,
+                         sweeping<3>,
+                         offered_from_elsewhere,
+                         offered_and_raised,
+                         raised_and_run<false>,
+                         raised_and_run<true>,
+                         raised_and_offered_again,
+                         moved_to_another_pool,
+                         appended};
 
 TEST(queue_state_protocol, runs_each_offer_once_and_leaves_the_queue_once) {
   explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);

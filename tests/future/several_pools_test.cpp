@@ -65,16 +65,18 @@ TEST_P(pools_without_workers, are_driven_while_their_coroutine_waits) {
   EXPECT_EQ(get(std::move(f)), 2);
 }
 
-TEST_P(pools_without_workers, are_driven_for_the_inputs_of_a_gathering_one_after_the_other) {
+TEST_P(pools_without_workers, are_driven_for_the_inputs_of_a_gathering) {
   auto const one = [](rubato::pool& where) { return where.spawn([] { return 1; }); };
-  auto const three = [&] { return rubato::when_all(one(second), one(working), one(third)); };
   auto const sum = [](std::tuple<int, int, int> const& t) {
     return std::get<0>(t) + std::get<1>(t) + std::get<2>(t);
   };
+  auto const three = [&] { return rubato::when_all(one(second), one(working), one(second)); };
   EXPECT_EQ(sum(get(three())), 3);
   EXPECT_EQ(sum(std::get<1>(get(rubato::when_all(three(), three())))), 3);
   EXPECT_EQ(get(three().then(sum)), 3);
-  EXPECT_EQ(get(three().then(second, sum).then(third, [](int n) { return n + 1; })), 4);
+  EXPECT_EQ(get(three().then(second, sum).then([](int n) { return n + 1; })), 4);
+  EXPECT_EQ(get(three().then(working, sum)), 3);
+  EXPECT_EQ(sum(get(rubato::when_all(one(working), one(second), one(working)))), 3);
 }
 
 TEST_P(pools_without_workers, are_driven_for_an_input_behind_a_promise) {
@@ -115,10 +117,9 @@ TEST_P(pools_without_workers, are_driven_by_several) {
     std::atomic<int> sum = 0;
     for (int i = 0; i != 4; ++i) {
       auto& here = i % 2 == 0 ? first : second;
-      auto& there = i % 2 == 0 ? second : first;
-      threads.emplace_back([&, f = rubato::when_all(here.spawn([] { return 1; }), there.spawn([] {
-                                 return 1;
-                               }))]() mutable { sum += std::get<0>(get(std::move(f))); });
+      auto const one = [&here] { return here.spawn([] { return 1; }); };
+      threads.emplace_back(
+          [&, f = rubato::when_all(one(), one())]() mutable { sum += std::get<0>(get(std::move(f))); });
     }
     threads.clear();
     ASSERT_EQ(sum, 4);

@@ -87,69 +87,11 @@ TEST_P(async_waiting, without_spares) {
   std::function<int(int)> const tree = [&](int depth) -> int {
     if (depth == 0) return 1;
     auto left = small.spawn([&, depth] { return tree(depth - 1); });
-    auto right = small.spawn([&, depth]() -> rubato::task<int> {
-      co_await rubato::yield();
-      co_return tree(depth - 1);
-    });
+    auto right = small.spawn([&, depth]() -> rubato::task<int> { co_return tree(depth - 1); });
     return left.get() + right.get();
   };
   int const depth = under_tsan ? 6 : 9;
   EXPECT_EQ(small.spawn([&] { return tree(depth); }).get(), 1 << depth);
-}
-
-// Deeper than claims nest as long as another thread could run ready work.
-TEST_P(async_waiting, regression_without_spares_in_a_long_chain) {
-  if (pool.size() == 0) return;
-  rubato::pool small(rubato::pool_options().workers(pool.size()).spares(0));
-  std::function<int(int)> const chain = [&](int left) -> int {
-    return left == 0 ? 0 : small.spawn([&, left] { return chain(left - 1); }).get() + 1;
-  };
-  int const depth = under_tsan ? 100 : 400;
-  EXPECT_EQ(small.spawn([&] { return chain(depth); }).get(), depth);
-}
-
-TEST_P(async_waiting, without_spares_for_a_coroutine_that_becomes_ready_later) {
-  if (pool.size() == 0) return;
-  rubato::pool small(rubato::pool_options().workers(pool.size()).spares(0));
-  rubato::promise<int> p;
-  auto const value = p.get_future().share();
-  auto const awaits = [](rubato::shared_future<int> f) -> rubato::task<int> {
-    int const n = co_await f;
-    co_await rubato::yield();
-    co_return n;
-  };
-  std::vector<rubato::future<int>> all;
-  for (unsigned i = 0; i != 3 * pool.size() + 1; ++i)
-    all.push_back(small.spawn([&] { return small.spawn(awaits(value)).get(); }));
-  std::thread setter([&p] {
-    std::this_thread::sleep_for(5ms); // most of them wait by then
-    p.set_value(4);
-  });
-  for (auto& f : all) EXPECT_EQ(f.get(), 4);
-  setter.join();
-}
-
-// Its entry is still in the queue from before it was claimed, so that nothing is queued when it is ready
-// again.
-TEST_P(async_waiting, regression_without_spares_for_a_coroutine_that_was_claimed) {
-  if (pool.size() == 0) return;
-  rubato::pool small(rubato::pool_options().workers(pool.size()).spares(0));
-  auto const follows = [](rubato::shared_future<int> f) -> rubato::task<int> { co_return co_await f; };
-  for (unsigned round = 0; round != scaled(50); ++round) {
-    std::vector<rubato::promise<int>> values(pool.size());
-    std::vector<rubato::future<int>> all;
-    std::atomic<unsigned> begun = 0;
-    for (auto& v : values)
-      all.push_back(small.spawn([&, f = v.get_future().share()] {
-        auto inner = small.spawn(follows(f));
-        ++begun;
-        return inner.get();
-      }));
-    ASSERT_TRUE(eventually([&] { return begun == values.size(); }));
-    std::this_thread::sleep_for(round % 10 * 100us); // perhaps they all wait by then
-    for (auto& v : values) v.set_value(1);
-    for (auto& f : all) ASSERT_EQ(f.get(), 1);
-  }
 }
 
 TEST_P(async_waiting, of_pools_for_each_other) {

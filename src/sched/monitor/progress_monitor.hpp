@@ -107,7 +107,7 @@ public:
   }
   /// Every active thread waits for something that only the pool can complete.
   [[nodiscard]] bool all_wait() const noexcept;
-  /// The same, and no thread can be called: a waiter must itself run the ready work that it waits for.
+  /// The same, and no thread can be called: what is queued stays queued.
   [[nodiscard]] bool is_stranded() noexcept;
   /// After a wait began, or an active thread went idle or left: wakes the monitor if nothing can go on.
   void tell_if_stuck() noexcept;

@@ -249,7 +249,7 @@ void thread_registry::not_launched(idle_set::call const& c) noexcept {
   nudge_monitor(monitor_rest::dozing); // it looks after latent work, for which no thread was made
   core_.progress.tell_if_stuck();
   core_.quiescence.tell_waiters();
-  // No thread is left to sit down: one that waits for a task bound to a seat runs it itself.
+  // No thread is left to sit down: one that waits in broadcast() makes the seat's call itself.
   records.for_each([](pool_thread& w) {
     if (w.waits_in.get() != nullptr) w.parker.unpark();
   });

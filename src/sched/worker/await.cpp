@@ -13,12 +13,10 @@
 #include "sched/worker/search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <new>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace rubato::detail {
 
@@ -68,22 +66,19 @@ void sweep(pool_core& core, pool_thread& t) noexcept {
 
 } // namespace
 
-bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s,
-                      bool stranded) noexcept {
-  return (s.queued.is_ready() || s.is_ready_elsewhere()) && s.home() == &core &&
-         (stranded || (t.claims < most_claims && s.seat.get() == future_state::any_seat));
+bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s) noexcept {
+  return s.queued.is_ready() && s.home() == &core && t.claims < most_claims &&
+         s.seat.get() == future_state::any_seat;
 }
 
 namespace {
 
 /// The caller is to run it. False: it is not ready, or has moved.
-bool claim_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
-  if (!may_run_in_place(core, t, s, stranded)) return false;
-  std::uint16_t const seat = s.seat.get();
+bool claim_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
+  if (!may_run_in_place(core, t, s)) return false;
   switch (s.queued.claim()) {
   case queue_state::claimed::no:
-    if (!s.claim_elsewhere()) return false;
-    break;
+    return false;
   case queue_state::claimed::first:
     s.hold(); // for the queue
     break;
@@ -91,7 +86,7 @@ bool claim_in_place(pool_core& core, pool_thread& t, future_state& s, bool stran
     break;
   }
   // Before the claim a coroutine may have run and moved. Once claimed, it stays where it is.
-  if (s.home() != &core || (!stranded && s.seat.get() != seat)) {
+  if (s.home() != &core || s.seat.get() != future_state::any_seat) {
     offer(s);
     return false;
   }
@@ -106,7 +101,6 @@ void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) 
     if (!raised) t.bump(counted::executed);
     if (s.queued.was_low()) ++t.stale_low;
     ++t.claims;
-    if (raised) s.displaced.set(true); // its entry is in a queue that is no longer its own: see offer()
     s.begun_by.set(t.index + 1);
     s.resume(t);
     --t.claims;
@@ -116,14 +110,47 @@ void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) 
 
 } // namespace
 
-bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded) noexcept {
-  if (!claim_in_place(core, t, s, stranded)) return false;
+bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
+  if (!claim_in_place(core, t, s)) return false;
   run_claimed(core, t, s, false);
   return true;
 }
 
-void run_raised(pool_core& core, pool_thread& t, future_state& s) noexcept {
-  if (claim_in_place(core, t, s, false)) run_claimed(core, t, s, true);
+namespace {
+
+/// Stands in a queue for work whose own entry is in a queue of a lower class, or of a pool that it has left.
+/// Claims it as a waiter does; does nothing if it is not ready any more.
+class second_entry final : public task {
+  future_state& of_; // held
+
+  static void run(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<second_entry&>(base);
+    state_ref const held(&self.of_);
+    free_in_slab(&self);
+    if (runner == nullptr) return;
+    pool_core& core = *runner->core;
+    pool_thread& t = thread_of(*runner);
+    if (claim_in_place(core, t, *held.get())) run_claimed(core, t, *held.get(), true);
+  }
+
+public:
+  explicit second_entry(future_state& s) noexcept
+      : task(&run)
+      , of_(s) {
+    s.hold();
+  }
+};
+
+} // namespace
+
+void queue_second_entry(future_state& s) noexcept {
+  pool_core* const home = s.home();
+  std::optional<hazard_guard> there;
+  if (!guard_if_there(home, there)) return;
+  try {
+    queue_task(*home, future_state::any_seat, s.queued.cls(), *make_in_slab<second_entry>(s));
+  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
+  }
 }
 
 namespace {
@@ -135,9 +162,8 @@ struct wait_terms {
   stop_scope* stop = nullptr; ///< its request ends the wait
   bool ends_early = true;     ///< by that request, or when a pool discards the task that the thread runs
   // Set anew for each search for a pool to drive.
-  state_ref input{};             ///< belongs to a pool without workers; empty: none does
-  bool ready = false;            ///< that pool has something ready: the thread leaves it when it has not
-  std::uint64_t lost_before = 0; ///< workers_lost() before that look
+  pool_core* driven = nullptr;   ///< has no workers, and may be gone; null: there is none
+  std::uint64_t lost_before = 0; ///< workers_lost() before that search
 
   [[nodiscard]] bool is_stopped() const noexcept {
     return ends_early && (discarded(*current) || (stop != nullptr && stop->stop_requested()));
@@ -253,11 +279,8 @@ public:
 void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms const& terms,
                    bool as_guest = false) noexcept {
   bool const timed = terms.deadline != std::chrono::steady_clock::time_point::max();
-  future_state* const input = terms.input.get() != &s ? terms.input.get() : nullptr;
   auto const looks_anew = [&] {
-    return (as_guest && core.life.turns_guests_away()) || terms.lost_before != workers_lost() ||
-           (input != nullptr && (terms.ready || input->done()) &&
-            !has_ready(core)); // a chain of inputs is not walked for each link
+    return (as_guest && core.life.turns_guests_away()) || terms.lost_before != workers_lost();
   };
   if (!timed && !as_guest && run_in_place(core, t, s) && s.done()) return;
   if (core.size() != 0)
@@ -266,9 +289,8 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
     while (core.size() == 0 && !s.done() && !looks_anew() && !terms.is_over() && run_one(core, t)) {
     }
   stop_alarm const alarm(terms.ends_early ? terms.stop : nullptr, t);
-  inside_waiter self(t), of_input(t);
+  inside_waiter self(t);
   if (!s.waiters.add(self)) return;
-  bool const both = input != nullptr && input->waiters.add(of_input);
   auto const fired = [&] { return self.was_fired(); };
   auto const over = [&] {
     return alarm.rung() || (terms.ends_early && discarded(t)) ||
@@ -284,88 +306,29 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
                                                            : ended_by::the_pool);
   std::uint32_t const begun_by = from_outside ? 0 : s.begun_by.get(); // for reports
   thread_context const* const runner = begun_by != 0 ? core.threads.records.at(begun_by - 1) : nullptr;
-  // With no other thread left to run ready tasks, the waiter runs them.
-  bool stranded = false;
-  auto const is_mine = [&] {
-    return stranded = !timed && may_run_in_place(core, t, s, true) && core.progress.is_stranded();
-  };
-  while (!fired() && !over() && !looks_anew()) {
-    park_until(
-        t, terms.why, runner, [&] { return fired() || over() || looks_anew() || is_mine(); }, terms.deadline);
-    if (!fired() && std::exchange(stranded, false)) static_cast<void>(run_in_place(core, t, s, true));
-  }
-  if (both && !input->waiters.remove(of_input)) of_input.await_firing();
+  park_until(t, terms.why, runner, [&] { return fired() || over() || looks_anew(); }, terms.deadline);
   if (!fired() && !s.waiters.remove(self)) self.await_firing();
 }
 
-/// The path from a result to one of its inputs.
-class input_path {
-  struct level {
-    state_ref at;
-    std::size_t next = 0;
-  };
-  std::array<level, 8> first_; // most paths are short, and so cost no allocation
-  std::size_t depth_ = 0;
-  std::vector<level> rest_;
-
-public:
-  explicit input_path(future_state& s) noexcept {
-    s.hold();
-    first_[depth_++].at = state_ref(&s);
-  }
-  [[nodiscard]] bool empty() const noexcept { return depth_ == 0; }
-  [[nodiscard]] level& end() noexcept { return rest_.empty() ? first_[depth_ - 1] : rest_.back(); }
-  /// Throws std::bad_alloc.
-  void push(state_ref s) {
-    if (depth_ < first_.size())
-      first_[depth_] = {std::move(s)};
-    else
-      rest_.push_back({std::move(s)});
-    ++depth_;
-  }
-  void pop() noexcept {
-    if (rest_.empty())
-      first_[depth_ - 1] = {};
-    else
-      rest_.pop_back();
-    --depth_;
-  }
-};
-
-/// Sets what a thread that waits for `s` must drive: `s`, or a pending input of it or of its inputs, that
-/// belongs to a pool without workers. Prefers a pool that has something ready. O(pending inputs).
-void find_work_to_drive(future_state& s, wait_terms& terms) noexcept {
-  constexpr unsigned most_steps = 10'000'000; // inputs that are shared may be met many times
-  terms.input = {};
-  terms.ready = false;
-  input_path path(s);
-  try {
-    for (unsigned steps = 0; steps != most_steps && !path.empty(); ++steps) {
-      auto& now = path.end();
-      if (state_ref input(now.at->pending_input(now.next)); input) {
-        path.push(std::move(input));
-        continue;
-      }
-      if (now.at->is_work() && !now.at->done() && is_driven_by_waiters(now.at->home())) {
-        terms.ready = wants_driver(now.at->home());
-        if (terms.ready || !terms.input) terms.input = now.at;
-        if (terms.ready) return;
-      }
-      path.pop();
-    }
-  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it drives what it has found
+/// The pool without workers that the thread drives while it waits: that of a pending input, which comes
+/// first, or of the result. Null: there is none. O(pending inputs).
+pool_core* pool_to_drive(future_state& s) noexcept {
+  for (std::size_t next = 0;;) {
+    state_ref const input(s.pending_input(next));
+    if (!input) return is_driven_by_waiters(s.home()) ? s.home() : nullptr;
+    if (pool_core* const of_input = input->home(); is_driven_by_waiters(of_input)) return of_input;
   }
 }
 
-/// Waits as a guest of the pool that has the input, until the wait is over, or there may be something else to
-/// drive. False: the pool takes no guests.
+/// Waits as a guest of the pool that the thread drives, until the wait is over, or there may be something
+/// else to drive. False: the pool takes no guests.
 bool await_as_guest(future_state& s, wait_terms const& terms) noexcept {
   // The seat of the calling thread must not stay taken while it drives another pool.
   pool_thread* const t = current->core != nullptr ? &thread_of(*current) : nullptr;
   seat* const left = t != nullptr ? leave_seats(*t) : nullptr;
   bool was_guest = false;
   {
-    guest const g(terms.input->home());
+    guest const g(terms.driven);
     if (pool_thread* const in = g.thread()) {
       was_guest = true;
       await_in_pool(*in->core, *in, s, terms, true);
@@ -379,12 +342,12 @@ bool await_as_guest(future_state& s, wait_terms const& terms) noexcept {
 /// Waits on a thread that belongs to no pool, until the wait is over, or there may be something to drive.
 void await_outside(future_state& s, wait_terms const& terms) noexcept {
   constexpr std::int64_t spin_us = 20; // less than a wake costs
-  pool_core* const driven = terms.input ? terms.input->home() : nullptr;
-  if (driven == nullptr && s.home() != nullptr) spin(spin_us * ticks_per_us(), [&] { return s.done(); });
+  if (terms.driven == nullptr && s.home() != nullptr)
+    spin(spin_us * ticks_per_us(), [&] { return s.done(); });
   outside_waiter self;
-  listed_outside const listed(driven, self.bell());
+  listed_outside const listed(terms.driven, self.bell());
   if (!s.waiters.add(self)) return;
-  if (terms.lost_before == workers_lost() && !wants_driver(driven))
+  if (terms.lost_before == workers_lost() && !wants_driver(terms.driven))
     static_cast<void>(self.bell().park_until(terms.deadline));
   if (s.done() || !s.waiters.remove(self)) self.await_firing();
 }
@@ -407,9 +370,8 @@ bool await_anywhere(future_state& s, wait_terms terms) noexcept {
       return true;
     }
     // relaxed: a pool that loses its workers later counts that, and wakes the waiters.
-    terms.input = {};
-    if (workerless_pools.get() != 0) find_work_to_drive(s, terms);
-    bool const elsewhere = terms.input && terms.input->home() != current->core;
+    terms.driven = workerless_pools.get() != 0 ? pool_to_drive(s) : nullptr;
+    bool const elsewhere = terms.driven != nullptr && terms.driven != current->core;
     if (!elsewhere || !await_as_guest(s, terms)) await_here(s, terms);
     if (s.done()) return true;
     if (terms.is_over()) return false;

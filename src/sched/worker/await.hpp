@@ -9,14 +9,13 @@ namespace rubato::detail {
 class pool_core;
 struct pool_thread;
 
-/// May the thread run the work in place, and is it ready? `stranded`: no other thread can, not even on the
-/// seat where it must run.
-[[nodiscard]] bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s,
-                                    bool stranded = false) noexcept;
+/// May the thread run the work in place, and is it ready?
+[[nodiscard]] bool may_run_in_place(pool_core const& core, pool_thread const& t,
+                                    future_state const& s) noexcept;
 /// Runs it in place. False: it is not ready, or may not be.
-bool run_in_place(pool_core& core, pool_thread& t, future_state& s, bool stranded = false) noexcept;
-/// Runs work that was raised to a higher class, in place of its entry in the queue of the lower one. Nothing,
-/// if it is not ready any more. The caller holds it.
-void run_raised(pool_core& core, pool_thread& t, future_state& s) noexcept;
+bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept;
+/// The work is ready, and its entry is in the queue of a lower class, or of a pool that it has left: queues
+/// another entry in its own queue, which claims the work as a waiter does. The caller holds the work.
+void queue_second_entry(future_state& s) noexcept;
 
 } // namespace rubato::detail

@@ -6,7 +6,6 @@
 #include "rubato/detail/sync/child_count.hpp"
 #include "rubato/detail/sync/pinned_ptr.hpp"
 #include "rubato/detail/sync/race.hpp"
-#include "rubato/detail/sync/requeue_number.hpp"
 #include "rubato/detail/sync/suspension.hpp"
 
 #include <concepts>
@@ -39,14 +38,11 @@ struct trampoline {
 class coroutine_task : public future_state, owned_task {
   friend class wait_operation;
 
-  friend class requeue_entry;
-
   // Every suspended coroutine has one: small fields first, behind those of the owned task.
   std::uint8_t ready_waits_ : 6 = 0;  ///< modulo 64
   std::uint8_t leaf_is_ours_ : 1 = 0; ///< its promise can be found
   child_count children_;              ///< that refer to its frames
-  requeue_number requeue_number_;
-  std::coroutine_handle<> leaf_; ///< resumed next
+  std::coroutine_handle<> leaf_;      ///< resumed next
   stop_scope* scope_ = &stop; ///< in force where it stands: its own, or that of a fork group that it awaits
   pinned_ptr<wait_operation> waits_on_; ///< in one of its frames
 
@@ -94,10 +90,6 @@ public:
   void destroy() noexcept;
   [[nodiscard]] bool withdraw(owned_task const& as) noexcept override;
 
-  [[nodiscard]] task* make_requeue_entry() noexcept override;
-  [[nodiscard]] bool is_ready_elsewhere() const noexcept override { return requeue_number_.is_ready(); }
-  [[nodiscard]] bool claim_elsewhere() noexcept override { return requeue_number_.claim(); }
-
   /// For the thread that runs it, which is about to go on with a wait that need not wait. True, every 64th
   /// time: others want its worker.
   [[nodiscard]] bool has_used_its_turn() noexcept { return ++ready_waits_ == 0; }
@@ -108,8 +100,9 @@ public:
   /// From await_suspend of another library's awaitable: the coroutine to resume. A thread calls offer()
   /// later.
   void suspend_elsewhere(std::coroutine_handle<> h) noexcept;
-  /// From await_suspend: moves it to the back of the queue, of another pool if `to` names one. Throws
-  /// cancelled if that pool discards its tasks, or has ended.
+  /// From await_suspend: moves it to the back of the queue, of another pool if `to` names one. Where a waiter
+  /// has claimed it, it goes on in place of its old entry. Throws cancelled if that pool discards its tasks,
+  /// or has ended.
   void requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to);
 };
 

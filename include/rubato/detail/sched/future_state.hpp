@@ -20,8 +20,6 @@
 //   - `home_`, `seat`: written before the state is queued for the first time, later only by the runner (a
 //     coroutine that moves to another pool). Any thread may read them, as a hint: they may change at once,
 //     and the pool may be gone (guard_if_there()).
-//   - `displaced`: the runner that moves the coroutine to another pool writes it; the next thread that offers
-//     the work reads it and may clear it.
 //   - `is_child`: written before the state is queued for the first time.
 //   - `begun_by`: the runner writes it; any thread may read it, for reports.
 //   - `holders_`: any thread that has a reference may add one. The last release() destroys the state.
@@ -111,9 +109,8 @@ public:
   static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
 
   // Small fields first: they fill the padding of the base.
-  queue_state queued;      ///< is it in a queue, is it ready; its class
-  flag asked;              ///< to stop, and so are its inputs
-  relaxed<bool> displaced; ///< its entry is in the queue of a pool that it has left
+  queue_state queued; ///< is it in a queue, is it ready; its class
+  flag asked;         ///< to stop, and so are its inputs
 
 private:
   references holders_;
@@ -149,12 +146,6 @@ public:
   [[nodiscard]] virtual bool has_begun() const noexcept { return false; }
   /// Once begun it ends without having to be resumed.
   [[nodiscard]] virtual bool runs_to_end() const noexcept { return false; }
-  /// Another queue entry for it, while its own is still in a queue; null: there is no memory for it.
-  [[nodiscard]] virtual task* make_requeue_entry() noexcept { return nullptr; }
-  /// It is ready, and its requeue entry is queued: see coroutine_task::requeue().
-  [[nodiscard]] virtual bool is_ready_elsewhere() const noexcept { return false; }
-  /// Claims it; the requeue entry stays queued. False: it is not ready, or another thread runs it.
-  [[nodiscard]] virtual bool claim_elsewhere() noexcept { return false; }
   /// For the runner: it was stopped before it began, and is about to end as cancelled.
   virtual void skipped() noexcept {}
   /// For a child, by the thread that completes it: it has its result, which no consumer sees yet.
@@ -235,6 +226,9 @@ public:
   /// was so before the wait, and the result is not ready.
   [[nodiscard]] bool wait_in_task_until(std::chrono::steady_clock::time_point deadline);
 
+  /// For the thread that has taken its entry out of a queue, `popper` or one that drops the queue's tasks.
+  /// True: it is a coroutine that has moved to another pool since.
+  [[nodiscard]] bool has_moved_from(thread_context const* popper) const noexcept;
   /// For the thread that has taken its entry out of a queue. True: it was claimed and is not ready again, and
   /// the state may be gone.
   [[nodiscard]] bool drop_if_stale(pool_core& where) noexcept;

@@ -147,11 +147,10 @@ private:
   void end_one() noexcept;
   [[nodiscard]] bool is_discarded() const noexcept;
   [[nodiscard]] bool run_child(pool_thread& t) noexcept;
-  [[nodiscard]] bool run_member(pool_thread& t, bool stranded) noexcept;
-  [[nodiscard]] bool sleep(pool_thread& t) noexcept;
+  [[nodiscard]] bool run_member(pool_thread& t) noexcept;
+  void sleep(pool_thread& t) noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
   [[nodiscard]] bool has_members() const noexcept;
-  [[nodiscard]] bool member_ready(pool_thread const& t) const noexcept;
   void drop_children() noexcept;
   [[nodiscard]] bool add_locked(scope_child& c) noexcept RUBATO_REQUIRES(mutex_);
 };

@@ -11,7 +11,9 @@
 //
 // The class of the work is in the same word, so that one step decides the queue: offer() tells the class at
 // that moment, and raise() tells whether the entry is in the queue of the lower class. Bits of the class are
-// only ever set: low, then raised (to normal), then high; the highest one counts.
+// only ever set: low, then raised (to normal), then high; the highest one counts. `behind`: the entry is in
+// a queue where the work would wait too long, of a lower class or of a pool that the work has left; it goes
+// with `queued`.
 //
 // Ordering: offer() releases what the offering thread wrote; the thread that runs the work acquires it in
 // take() or claim().
@@ -31,6 +33,7 @@ template<class Policy>
 class basic_queue_state {
   static constexpr std::uint8_t queued = 1, ready = 2, stale = 4;
   static constexpr std::uint8_t low = 8, raised = 16, high = 32, classes = low | raised | high;
+  static constexpr std::uint8_t behind = 64;
   typename Policy::template atomic<std::uint8_t> bits_{0};
 
   static constexpr std::uint8_t bit_of(priority c) noexcept {
@@ -42,10 +45,15 @@ class basic_queue_state {
     return (bits & high) != 0 ? priority::high : (bits & raised) != 0 ? priority::normal : priority::low;
   }
 
+  static constexpr std::uint8_t raised_to(priority c, std::uint8_t bits) noexcept {
+    return static_cast<std::uint8_t>(bits | bit_of(c) | ((bits & queued) != 0 ? behind : 0));
+  }
+
 public:
   struct offered {
     bool to_queue; ///< the caller puts an entry into a queue; else an old entry is still in one
     priority cls;
+    bool is_behind; ///< that is the queue of a lower class, or of another pool: see leave_behind()
     explicit operator bool() const noexcept { return to_queue; }
   };
   /// The work is ready.
@@ -53,7 +61,7 @@ public:
     // release: pairs with take() and claim(), because the thread that runs the work reads it. acquire: pairs
     // with take(), because the thread that took the entry out of the queue has finished with it.
     std::uint8_t const before = bits_.fetch_or(queued | ready, std::memory_order_acq_rel);
-    return {(before & queued) == 0, class_in(before)};
+    return {(before & queued) == 0, class_in(before), (before & behind) != 0};
   }
 
   /// The same for work that was never ready before. Other threads may know it, and claim it before they meet
@@ -68,11 +76,9 @@ public:
   [[nodiscard]] priority cls() const noexcept { return class_in(bits_.load(std::memory_order_relaxed)); }
   /// It was low at first, so an old entry may be in a queue of that class.
   [[nodiscard]] bool was_low() const noexcept { return (bits_.load(std::memory_order_relaxed) & low) != 0; }
-  /// For the thread that has just linked the work to other work (seq_cst) that must not have a lower class,
-  /// or has made a requeue entry of it (seq_cst), which goes to the queue of this class.
+  /// For the thread that has just linked the work to other work (seq_cst) that must not have a lower class.
   [[nodiscard]] priority linked_class() const noexcept {
-    // seq_cst: pairs with raise(). Either the thread that raises this finds the link or the entry, or its
-    // raise is seen.
+    // seq_cst: pairs with raise(). Either the thread that raises this finds the link, or its raise is seen.
     return class_in(bits_.load(std::memory_order_seq_cst));
   }
   /// For work that no other thread knows, before its first offer.
@@ -91,9 +97,19 @@ public:
       if (class_in(bits) <= c) return raising::needless;
     // Against offer() any order does: both change this word, and the one that comes second sees the other.
     // seq_cst: pairs with linked_class(), because the caller looks next at what this work is linked to.
-    while (!bits_.compare_exchange_weak(bits, bits | bit_of(c), std::memory_order_seq_cst,
+    while (!bits_.compare_exchange_weak(bits, raised_to(c, bits), std::memory_order_seq_cst,
                                         std::memory_order_relaxed));
     return (bits & ready) != 0 ? raising::of_queued : raising::applied;
+  }
+
+  /// For the runner, which has claimed the work and moves it to another pool: if its entry is still queued,
+  /// it is in the wrong queue. An offer then says so, and the caller queues a second entry, which claims.
+  void leave_behind() noexcept {
+    std::uint8_t bits = bits_.load(std::memory_order_relaxed);
+    // relaxed: only the runner itself, in offer(), and later runners need to see it.
+    while ((bits & queued) != 0 &&
+           !bits_.compare_exchange_weak(bits, bits | behind, std::memory_order_relaxed)) {
+    }
   }
 
   using claimed = queue_claimed;
@@ -104,8 +120,8 @@ public:
     for (;;) {
       if ((bits & ready) == 0) return claimed::no;
       // acquire: pairs with offer(). release: pairs with take(), which sees what the claimer did.
-      if (bits_.compare_exchange_weak(bits, queued | stale | (bits & classes), std::memory_order_acq_rel,
-                                      std::memory_order_relaxed))
+      if (bits_.compare_exchange_weak(bits, queued | stale | (bits & (classes | behind)),
+                                      std::memory_order_acq_rel, std::memory_order_relaxed))
         return (bits & stale) != 0 ? claimed::again : claimed::first;
     }
   }
@@ -142,7 +158,7 @@ public:
     std::uint8_t bits = queued | stale;
     while (!bits_.compare_exchange_weak(bits, bits & classes, std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
-      if ((bits & ~classes) != (queued | stale)) return false;
+      if ((bits & (queued | ready | stale)) != (queued | stale)) return false;
     return true;
   }
 };
