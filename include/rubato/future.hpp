@@ -20,7 +20,7 @@
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/future/token_watch.hpp"
-#include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/work/future_state.hpp"
 
 #include <chrono>
 #include <exception>

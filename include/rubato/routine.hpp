@@ -26,7 +26,7 @@
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/coro/gate.hpp"
 #include "rubato/detail/routine/routine_callback.hpp"
-#include "rubato/detail/sched/waiting_routine.hpp"
+#include "rubato/detail/work/waiting_routine.hpp"
 #include "rubato/task.hpp"
 #include "rubato/thread_pool.hpp"
 #include "rubato/time.hpp"

@@ -1,7 +1,7 @@
 #include "rubato/detail/async_sync/thread_wait.hpp"
 
 #include "rubato/detail/future/continuation.hpp"
-#include "sched/worker/park.hpp"
+#include "sched/wait/park.hpp"
 
 namespace rubato::detail {
 

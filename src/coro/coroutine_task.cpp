@@ -5,11 +5,11 @@
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/coro/fork_group.hpp"
 #include "rubato/detail/sched/arrival.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
-#include "sched/core/lifecycle.hpp"
-#include "sched/core/owned_tasks.hpp"
-#include "sched/process/hazard_guard.hpp"
-#include "sched/worker/search.hpp"
+#include "rubato/detail/work/thread_context.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "sched/run/search.hpp"
+#include "work/hazard_guard.hpp"
+#include "work/owned_tasks.hpp"
 
 #include <new>
 #include <optional>

@@ -3,8 +3,8 @@
 
 #include "coro/trampoline.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
-#include "sched/core/lifecycle.hpp"
+#include "rubato/detail/work/thread_context.hpp"
+#include "sched/life/lifecycle.hpp"
 
 #include <utility>
 

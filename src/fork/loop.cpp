@@ -2,9 +2,9 @@
 #include "rubato/detail/fork/loop.hpp"
 
 #include "rubato/detail/base/stop_scope.hpp"
-#include "sched/core/lifecycle.hpp"
-#include "sched/worker/park.hpp"
-#include "sched/worker/search.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "sched/run/search.hpp"
+#include "sched/wait/park.hpp"
 
 namespace rubato::detail {
 

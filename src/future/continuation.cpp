@@ -2,11 +2,11 @@
 #include "rubato/detail/future/continuation.hpp"
 
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/owned_tasks.hpp"
-#include "sched/process/hazard_guard.hpp"
-#include "sched/process/pool_registry.hpp"
-#include "sched/worker/await.hpp"
-#include "sched/worker/pool_thread.hpp"
+#include "sched/core/pool_registry.hpp"
+#include "sched/wait/await.hpp"
+#include "work/hazard_guard.hpp"
+#include "work/owned_tasks.hpp"
+#include "work/pool_thread.hpp"
 
 #include <cstddef>
 #include <new>

@@ -2,9 +2,9 @@
 #include "rubato/detail/future/detached.hpp"
 
 #include "rubato/detail/future/continuation.hpp"
-#include "sched/core/lifecycle.hpp"
-#include "sched/process/hazard_guard.hpp"
-#include "sched/process/pool_registry.hpp"
+#include "sched/core/pool_registry.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "work/hazard_guard.hpp"
 
 #include <future>
 #include <new>

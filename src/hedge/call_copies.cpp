@@ -9,8 +9,8 @@
 #include "rubato/hedge_policy.hpp"
 #include "rubato/thread_pool.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/process/hazard_guard.hpp"
-#include "sched/process/pool_registry.hpp"
+#include "sched/core/pool_registry.hpp"
+#include "work/hazard_guard.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "io/reactor.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
-#include "rubato/detail/sched/timer.hpp"
+#include "rubato/detail/timer/timer.hpp"
 #include "rubato/task.hpp"
 #include "rubato/time.hpp"
 

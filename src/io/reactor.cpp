@@ -10,10 +10,10 @@
 #include "os/io/socket.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/base/atomics.hpp"
-#include "sched/monitor/timers.hpp"
-#include "sched/worker/event_source.hpp"
-#include "sched/worker/pool_thread.hpp"
 #include "sync/event_key.hpp"
+#include "timer/event_source.hpp"
+#include "timer/timers.hpp"
+#include "work/pool_thread.hpp"
 
 #include <algorithm>
 #include <array>

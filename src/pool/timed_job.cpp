@@ -1,9 +1,9 @@
 #include "rubato/detail/pool/timed_job.hpp"
-#include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/work/future_state.hpp"
 #include "rubato/timer_handle.hpp"
-#include "sched/core/lifecycle.hpp"
 #include "sched/core/quiescence.hpp"
-#include "sched/process/hazard_guard.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "work/hazard_guard.hpp"
 
 namespace rubato::detail {
 

@@ -9,13 +9,13 @@
 #include "os/die.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/sched/arrival.hpp"
-#include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/lifecycle.hpp"
+#include "rubato/detail/work/future_state.hpp"
+#include "sched/core/pool_registry.hpp"
 #include "sched/core/quiescence.hpp"
-#include "sched/core/waiting_routines.hpp"
-#include "sched/process/hazard_guard.hpp"
-#include "sched/process/pool_registry.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "work/hazard_guard.hpp"
+#include "work/waiting_routines.hpp"
 
 #include <optional>
 #include <utility>

@@ -2,9 +2,9 @@
 #include "rubato/detail/scope/scope_core.hpp"
 #include "rubato/cancelled.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/process/hazard_guard.hpp"
-#include "sched/worker/await.hpp"
-#include "sched/worker/park.hpp"
+#include "sched/wait/await.hpp"
+#include "sched/wait/park.hpp"
+#include "work/hazard_guard.hpp"
 
 #include <chrono>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 // What waits in a pool that ends is looked at a few times, not once for each that is broken off.
 #include <gtest/gtest.h>
 
-#include "rubato/detail/sched/future_state.hpp"
-#include "sched/core/owned_tasks.hpp"
+#include "rubato/detail/work/future_state.hpp"
+#include "work/owned_tasks.hpp"
 
 #include <cstddef>
 #include <exception>

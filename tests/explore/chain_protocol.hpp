@@ -4,8 +4,8 @@
 
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
 #include "rubato/detail/sync/latent_chain.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 #include "sync/parker.hpp"
 
 #include <array>

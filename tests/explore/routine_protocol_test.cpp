@@ -5,7 +5,7 @@
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
 #include "rubato/detail/routine/routine_state.hpp"
-#include "time/timer_shards.hpp"
+#include "timer/timer_shards.hpp"
 
 #include <gtest/gtest.h>
 

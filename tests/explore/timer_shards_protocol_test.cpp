@@ -2,7 +2,7 @@
 // its way to sleep; it fires once, or is disarmed.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
-#include "time/timer_shards.hpp"
+#include "timer/timer_shards.hpp"
 
 #include <gtest/gtest.h>
 

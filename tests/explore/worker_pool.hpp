@@ -1,4 +1,4 @@
-// Workers that do as the pool's do (src/sched/worker/worker.cpp), with the real idle set, parkers and
+// Workers that do as the pool's do (src/sched/run/worker.cpp), with the real idle set, parkers and
 // quiescence, around the queues that a test brings along. A task that no thread is called for is a deadlock.
 #pragma once
 

@@ -1,13 +1,13 @@
 // When a low task counts as normal. The clock is an argument: no test waits.
-#include "sched/core/ready_ages.hpp"
-#include "sched/core/task_queues.hpp"
+#include "work/ready_ages.hpp"
+#include "work/task_queues.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 
 namespace {
 

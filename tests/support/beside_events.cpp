@@ -1,6 +1,6 @@
 // With RUBATO_TEST_EVENTS in the environment all tests run in a process that has a reactor: one idle worker
 // sleeps among the kernel's events instead of in its parker.
-#include "sched/worker/event_source.hpp"
+#include "timer/event_source.hpp"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // The wheel of timers alone: what is due comes out, once, not early, in the order of its ticks, and none
 // stays behind, however far in the future or the past it is due.
-#include "time/timer_wheel.hpp"
+#include "timer/timer_wheel.hpp"
 
 #include <gtest/gtest.h>
 

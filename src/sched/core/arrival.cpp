@@ -2,9 +2,9 @@
 
 #include "rubato/cancelled.hpp"
 #include "sched/core/capacity.hpp"
-#include "sched/core/lifecycle.hpp"
 #include "sched/core/quiescence.hpp"
-#include "sched/process/hazard_guard.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "work/hazard_guard.hpp"
 
 namespace rubato::detail {
 

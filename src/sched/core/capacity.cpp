@@ -2,9 +2,9 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/lifecycle.hpp"
-#include "sched/monitor/progress_monitor.hpp"
-#include "sched/worker/park.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "sched/wait/park.hpp"
+#include "sched/watch/progress_monitor.hpp"
 
 namespace rubato::detail {
 

@@ -3,12 +3,12 @@
 #include "os/cpus/topology.hpp"
 #include "os/die.hpp"
 #include "os/thread.hpp"
-#include "sched/monitor/monitor.hpp"
-#include "sched/process/hazard_guard.hpp"
-#include "sched/process/outside_waiters.hpp"
-#include "sched/process/pool_registry.hpp"
-#include "sched/worker/park.hpp"
-#include "sched/worker/search.hpp"
+#include "sched/core/outside_waiters.hpp"
+#include "sched/core/pool_registry.hpp"
+#include "sched/run/search.hpp"
+#include "sched/wait/park.hpp"
+#include "sched/watch/monitor.hpp"
+#include "work/hazard_guard.hpp"
 
 #include <algorithm>
 #include <cstddef>

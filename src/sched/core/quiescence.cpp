@@ -2,10 +2,10 @@
 
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/lifecycle.hpp"
-#include "sched/core/task_queues.hpp"
-#include "sched/worker/park.hpp"
-#include "sched/worker/search.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "sched/run/search.hpp"
+#include "sched/wait/park.hpp"
+#include "work/task_queues.hpp"
 
 #include <system_error>
 

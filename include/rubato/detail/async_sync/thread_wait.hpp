@@ -1,8 +1,8 @@
 // A thread's wait at one end of a channel. docs/design/races.md
 #pragma once
 
-#include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sync/race.hpp"
+#include "rubato/detail/work/future_state.hpp"
 
 namespace rubato::detail {
 

@@ -2,11 +2,11 @@
 // suspended and resumed as a whole. docs/design/coroutines.md
 #pragma once
 
-#include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sync/child_count.hpp"
 #include "rubato/detail/sync/pinned_ptr.hpp"
 #include "rubato/detail/sync/race.hpp"
 #include "rubato/detail/sync/suspension.hpp"
+#include "rubato/detail/work/future_state.hpp"
 
 #include <concepts>
 #include <coroutine>

@@ -3,7 +3,7 @@
 
 #include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/fork/loop.hpp"
-#include "rubato/detail/sched/callable.hpp"
+#include "rubato/detail/work/callable.hpp"
 
 #include <concepts>
 #include <cstdint>

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "rubato/detail/base/result.hpp"
-#include "rubato/detail/sched/callable.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/work/callable.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 
 #include <exception>
 #include <memory>

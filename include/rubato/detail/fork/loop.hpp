@@ -13,7 +13,7 @@
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/fork/chunk_size.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 
 #include <algorithm>
 #include <cstddef>

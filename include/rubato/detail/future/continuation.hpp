@@ -2,8 +2,8 @@
 #pragma once
 
 #include "rubato/detail/future/job.hpp"
-#include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sync/pinned_ptr.hpp"
+#include "rubato/detail/work/future_state.hpp"
 
 #include <concepts>
 #include <functional>

@@ -4,7 +4,7 @@
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/sched/arrival.hpp"
 #include "rubato/detail/sched/pool_access.hpp"
-#include "rubato/detail/sched/task.hpp"
+#include "rubato/detail/work/task.hpp"
 
 #include <cstdint>
 #include <exception>

@@ -1,9 +1,9 @@
 // Work with a result: a callable, and the future that it may return. docs/design/futures.md
 #pragma once
 
-#include "rubato/detail/sched/callable.hpp"
-#include "rubato/detail/sched/future_state.hpp"
-#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/work/callable.hpp"
+#include "rubato/detail/work/future_state.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 #include "rubato/priority.hpp"
 
 #include <concepts>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rubato/detail/memory/slab.hpp"
-#include "rubato/detail/sched/future_state.hpp"
+#include "rubato/detail/work/future_state.hpp"
 
 #include <atomic>
 #include <stop_token>

@@ -6,8 +6,8 @@
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/memory/slab_array.hpp"
-#include "rubato/detail/sched/future_state.hpp"
 #include "rubato/detail/sync/race.hpp"
+#include "rubato/detail/work/future_state.hpp"
 #include "rubato/future.hpp"
 
 #include <cstddef>

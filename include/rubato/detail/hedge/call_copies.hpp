@@ -7,9 +7,9 @@
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/result.hpp"
 #include "rubato/detail/future/job.hpp"
-#include "rubato/detail/sched/future_state.hpp"
-#include "rubato/detail/sched/timer.hpp"
 #include "rubato/detail/sync/copies.hpp"
+#include "rubato/detail/timer/timer.hpp"
+#include "rubato/detail/work/future_state.hpp"
 #include "rubato/race_options.hpp"
 
 #include <atomic>

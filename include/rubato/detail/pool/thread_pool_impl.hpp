@@ -5,9 +5,9 @@
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/future/continuation.hpp"
+#include "rubato/detail/pool/broadcast.hpp"
 #include "rubato/detail/pool/timed_job.hpp"
 #include "rubato/detail/sched/blocking_region.hpp"
-#include "rubato/detail/sched/broadcast.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
 #include "rubato/detail/future/job.hpp"
-#include "rubato/detail/sched/task.hpp"
-#include "rubato/detail/sched/timer.hpp"
+#include "rubato/detail/timer/timer.hpp"
+#include "rubato/detail/work/task.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
-#include "rubato/detail/sched/callable.hpp"
+#include "rubato/detail/work/callable.hpp"
 
 #include <array>
 #include <functional>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rubato/detail/routine/routine_state.hpp"
-#include "rubato/detail/sched/task.hpp"
+#include "rubato/detail/work/task.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // How new work gets into a pool, or is refused. docs/design/lifecycle.md
 #pragma once
 
-#include "rubato/detail/sched/thread_context.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 
 #include <utility>
 

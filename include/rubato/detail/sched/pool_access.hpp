@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rubato/detail/base/deadline.hpp"
-#include "rubato/detail/sched/task.hpp"
+#include "rubato/detail/work/task.hpp"
 #include "rubato/priority.hpp"
 
 #include <cstdint>

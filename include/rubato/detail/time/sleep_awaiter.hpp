@@ -4,7 +4,7 @@
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
-#include "rubato/detail/sched/timer.hpp"
+#include "rubato/detail/timer/timer.hpp"
 
 #include <chrono>
 #include <utility>

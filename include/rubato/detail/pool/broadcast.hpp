@@ -1,0 +1,15 @@
+// The same function once on every seat of a pool.
+#pragma once
+
+#include "rubato/detail/work/thread_context.hpp"
+
+#include <cstddef>
+
+namespace rubato::detail {
+
+/// Runs `body(arg, seat number, thread context)` once per seat and waits; before that, runs `prepare(arg,
+/// number of seats)`.
+void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
+                      void (*body)(void*, std::size_t seat, thread_context&), void* arg);
+
+} // namespace rubato::detail

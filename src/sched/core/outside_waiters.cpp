@@ -1,0 +1,98 @@
+#include "sched/core/outside_waiters.hpp"
+
+#include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/base/mutex.hpp"
+#include "sched/core/pool_registry.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "sched/run/search.hpp"
+#include "work/hazard_guard.hpp"
+
+#include <optional>
+
+namespace rubato::detail {
+
+class outside_list {
+  mutex guard_;
+  intrusive_list<listed_outside> waiting_ RUBATO_GUARDED_BY(guard_);
+  announced<unsigned> drivers_;
+
+public:
+  void add(listed_outside& w) noexcept {
+    // Pairs with call_drivers(): the waiter counts itself before it looks whether something is ready.
+    if (w.driven_ != nullptr) drivers_.add(1);
+    lock_guard const guard(guard_);
+    waiting_.push_front(w);
+  }
+  void remove(listed_outside& w) noexcept {
+    lock_guard const guard(guard_);
+    waiting_.erase(w);
+    if (w.driven_ != nullptr) drivers_.subtract(1);
+  }
+  void call_drivers(pool_core const& driven) noexcept {
+    // Pairs with add(): the push comes before this.
+    if (drivers_.get() != 0) call([&](listed_outside const& w) { return w.driven_ == &driven; });
+  }
+  void call_all() noexcept {
+    call([](listed_outside const&) { return true; });
+  }
+
+  void lock() noexcept RUBATO_ACQUIRE(guard_) { guard_.lock(); }
+  void unlock() noexcept RUBATO_RELEASE(guard_) { guard_.unlock(); }
+  void forget_all() noexcept RUBATO_REQUIRES(guard_) {
+    waiting_.clear();
+    drivers_.set(0);
+  }
+
+private:
+  template<class Wanted>
+  void call(Wanted wanted) noexcept {
+    lock_guard const guard(guard_);
+    waiting_.for_each([&](listed_outside& w) {
+      if (wanted(w)) w.bell_.unpark();
+    });
+  }
+};
+
+namespace {
+
+constinit outside_list waiters;
+constinit announced<std::uint64_t> lost;
+
+} // namespace
+
+std::uint64_t workers_lost() noexcept { return lost.get(); }
+
+void tell_workers_lost() noexcept {
+  // Pairs with workers_lost(): a waiter is in a list before it reads the count, so it is woken or sees the
+  // new count.
+  lost.add(1);
+  wake_all_waiters();
+  waiters.call_all();
+}
+
+listed_outside::listed_outside(pool_core const* driven, parker& bell) noexcept
+    : driven_(driven)
+    , bell_(bell) {
+  waiters.add(*this);
+}
+
+listed_outside::~listed_outside() { waiters.remove(*this); }
+
+void call_outside_drivers(pool_core const& c) noexcept { waiters.call_drivers(c); }
+
+bool is_driven_by_waiters(pool_core* core) noexcept {
+  std::optional<hazard_guard> here;
+  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0;
+}
+
+bool wants_driver(pool_core* core) noexcept {
+  std::optional<hazard_guard> here;
+  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0 &&
+         !life_of(*core).turns_guests_away() && has_ready(*core);
+}
+
+void lock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.lock(); }
+void unlock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.unlock(); }
+void forget_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.forget_all(); }
+
+} // namespace rubato::detail

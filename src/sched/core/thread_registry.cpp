@@ -1,0 +1,399 @@
+#include "sched/core/thread_registry.hpp"
+
+#include "os/membarrier.hpp"
+#include "os/memory.hpp"
+#include "os/thread.hpp"
+#include "rubato/detail/base/brief_wait.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/run/worker.hpp"
+#include "sched/watch/monitor.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+
+namespace rubato::detail {
+
+namespace {
+
+// A fork uses at least this much stack: a chain with more cells would never be full.
+constexpr std::size_t least_frame = 64;
+constexpr std::size_t most_slots = std::size_t{1} << 20U;
+
+/// Why no thread was made: the system's error, or no_memory.
+[[nodiscard]] int reason_of(std::exception_ptr const& e) noexcept {
+  try {
+    std::rethrow_exception(e);
+  } catch (std::system_error const& refused) {
+    return refused.code().value();
+  } catch (std::exception const&) {
+    return thread_registry::no_memory;
+  }
+}
+
+/// The pool's name and the thread's number, in 15 bytes: the name is shortened, never the number.
+std::string thread_name(std::string const& pool, unsigned number) {
+  constexpr std::size_t most = 15;
+  std::string const tail = std::string("/").append(std::to_string(number)); // g++ 12 warns of "/" +
+  if (pool.size() + tail.size() <= most) return pool + tail;
+  return pool.substr(0, most - tail.size() - 1) + "~" + tail;
+}
+
+} // namespace
+
+thread_registry::thread_registry(pool_core& core, unsigned slots)
+    : core_(core)
+    , records(slots) {}
+
+thread_registry::~thread_registry() {
+  if (core_.life.is_abandoned()) return;
+  for (auto& t : storage_) os::release(t->memory, t->memory_bytes);
+  records.release();
+}
+
+std::vector<os::cpu> const& thread_registry::places(os::placement_policy p) {
+  std::call_once(places_made_, [this] {
+    std::vector<os::cpu> const all = os::topology("/", cpus_.cpus());
+    for (auto const policy : {os::placement_policy::cores, os::placement_policy::numa})
+      places_[static_cast<std::size_t>(policy)] = os::in_placement_order(all, policy);
+  });
+  return places_[static_cast<std::size_t>(p)];
+}
+
+void thread_registry::await_guests() const noexcept {
+  wait_briefly<std_policy>([this] { return inside_.is_over(); });
+}
+
+void thread_registry::open(bool starts) noexcept {
+  lock_guard const guard(mutex_); // a thread that is about to end decides under it: ends_now()
+  if (starts) scheduling_ = os::scheduling::of_this_thread();
+  winding_up_ = false;
+  surplus_.publish(0);
+  records.for_each([](pool_thread& t) { t.exiting.lower(); });
+}
+
+void thread_registry::wind_up() noexcept {
+  lock_guard const guard(mutex_); // no thread is made in between
+  winding_up_ = true;
+  records.for_each([](pool_thread& t) {
+    if (!t.worker.load(std::memory_order_relaxed)) return;
+    t.exiting.raise(); // read by worker.cpp's sleep()
+    t.parker.unpark();
+  });
+}
+
+/// The next number's record. Null: no number is left. Under the lock.
+pool_thread* thread_registry::add_record() {
+  unsigned const number = records.known();
+  if (number == records.slots()) return nullptr;
+  free_.reserve(number + 1); // so that giving it back cannot fail
+  exited_.reserve(number + 1);
+  auto made = std::make_unique<pool_thread>();
+  storage_.reserve(number + 1);
+  std::size_t const stack =
+      core_.options().stack_size_ != 0 ? core_.options().stack_size_ : os::stack_bytes();
+  std::size_t const cells = std::clamp(stack / least_frame, std::size_t{1024}, most_slots);
+  made->memory_bytes = (cells + 2) * sizeof(latent_chain::cell);
+  made->memory = os::reserve(made->memory_bytes);
+  made->chain.attach(static_cast<latent_chain::cell*>(made->memory), cells, os::membarrier_available());
+  made->index = number;
+  made->core = &core_;
+  made->next_victim = number;
+  storage_.push_back(std::move(made));
+  records.publish(*storage_.back());
+  return storage_.back().get();
+}
+
+/// Under the lock. May another thread be made? For a seat that was reserved when no thread was idle: since
+/// then a thread may have been made for another seat, and be idle now.
+bool thread_registry::may_make(bool for_seat) noexcept {
+  if (winding_up_ || made_.get() >= core_.size() + core_.options().spares_) return false;
+  return !for_seat || made_.get() < core_.size() || !core_.idle_threads.has_idle();
+}
+
+/// A record for a thread that joins: a free one, or a new one. Null: no number is left, or none may join.
+pool_thread* thread_registry::take_record(bool guest, bool for_seat) {
+  lock_guard const guard(mutex_);
+  if (guest ? guests_ >= pool_core::max_guests : !may_make(for_seat)) return nullptr;
+  pool_thread* t = nullptr;
+  if (free_.empty()) {
+    t = add_record();
+    if (t == nullptr) return nullptr;
+  } else {
+    t = free_.back();
+    free_.pop_back();
+  }
+  if (guest)
+    ++guests_;
+  else
+    made_.add(1), ++unjoined_; // at once: join_all() waits for it although it does not run yet
+  t->worker.store(!guest, std::memory_order_relaxed);
+  t->exiting.lower();
+  t->relief.lower();
+  t->resting = false;
+  t->boundaries.set((t->boundaries.get() | 1U) + 1U);
+  t->tid.set(0);
+  t->outer = &outside;
+  t->local_since = 0;
+  t->pinned_to = -1;
+  t->refused_cpu = -1;
+  records.enter(*t);
+  t->chain.arm_poll(); // the monitor may be asleep: it has not seen this thread
+  return t;
+}
+
+/// Under the lock.
+void thread_registry::give_back(pool_thread& t) noexcept {
+  records.leave(t);
+  free_.push_back(&t);
+}
+
+void thread_registry::keep_a_record() {
+  lock_guard const guard(mutex_);
+  if (pool_thread* const t = add_record()) free_.push_back(t);
+}
+
+void thread_registry::free_number(pool_thread& t) noexcept {
+  lock_guard const guard(mutex_);
+  if (t.worker.load(std::memory_order_relaxed))
+    made_.subtract(1);
+  else
+    --guests_;
+  give_back(t);
+}
+
+void thread_registry::throw_refusal() const {
+  int const why = refused_.get();
+  if (why == no_memory) throw std::bad_alloc();
+  throw std::system_error(why != 0 ? why : EAGAIN, std::generic_category(),
+                          "rubato: not a single thread could be started");
+}
+
+/// Makes a thread for a call, or without a seat one for the task `aside`, or else for relief. It is active
+/// from now on. False: none can be made.
+bool thread_registry::launch(idle_set::call const& c, relief_order const& order, task* aside) noexcept {
+  pool_thread* t = nullptr;
+  try {
+    join_ended();
+    t = take_record(false, static_cast<bool>(c));
+  } catch (std::exception const&) { // no memory, no thread either
+    refused_.set(reason_of(std::current_exception()));
+  }
+  if (t == nullptr) return false;
+  if (aside != nullptr)
+    static_cast<void>(t->aside.put(aside));
+  else if (!c)
+    core_.progress.call_for_relief(*t, order);
+  if (c)
+    core_.idle_threads.settle(c, *t);
+  else
+    core_.idle_threads.count_in(*t);
+  if (create(*t)) return true;
+  static_cast<void>(t->aside.take()); // the caller keeps it
+  undo_launch(c, *t);
+  return false;
+}
+
+bool thread_registry::create(pool_thread& t) noexcept {
+  try {
+    auto const name = thread_name(core_.options().name_, t.index);
+    // Under the lock, which the thread takes at its end: the thread that joins it finds the handle.
+    lock_guard const guard(mutex_);
+    os::thread_options const wanted{
+        .name = name, .stack_size = core_.options().stack_size_, .like = &scheduling_, .cpus = &cpus_};
+    t.handle = os::thread(wanted, &thread_registry::thread_main, &t);
+    refused_.set(0);
+    return true;
+  } catch (std::exception const&) {
+    refused_.set(reason_of(std::current_exception()));
+    return false;
+  }
+}
+
+void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
+  t.relief.lower();
+  if (c)
+    core_.idle_threads.unsettle(c, t);
+  else
+    core_.vacate(t, leaving::for_good);
+  {
+    lock_guard const guard(mutex_);
+    --unjoined_;
+  }
+  free_number(t);
+  core_.quiescence.wake_all(); // as in reclaim()
+}
+
+void thread_registry::start(idle_set::call const& c) noexcept {
+  if (!launch(c, {}, nullptr)) not_launched(c);
+}
+
+void thread_registry::start_relief(relief_order const& order) noexcept {
+  if (!launch({}, order, nullptr)) not_launched({});
+}
+
+void thread_registry::not_launched(idle_set::call const& c) noexcept {
+  if (c) {
+    core_.idle_threads.give_up(c);
+    auto& s = static_cast<seat&>(*c.where);
+    if (s.closed.load(std::memory_order_relaxed)) core_.life.retire_seat(s);
+  }
+  // A thread may have gone idle meanwhile without leaving a seat, and have found none vacant.
+  if (core_.idle_threads.has_idle()) {
+    core_.call_for_inboxes();
+    if (core_.queues.any_shared()) core_.notify();
+  }
+  nudge_monitor(monitor_rest::dozing); // it looks after latent work, for which no thread was made
+  core_.progress.tell_if_stuck();
+  core_.quiescence.tell_waiters();
+  // No thread is left to sit down: one that waits in broadcast() makes the seat's call itself.
+  records.for_each([](pool_thread& w) {
+    if (w.waits_in.get() != nullptr) w.parker.unpark();
+  });
+}
+
+void thread_registry::thread_main(void* arg) {
+  auto& t = *static_cast<pool_thread*>(arg);
+  pool_core& core = *t.core;
+  current = &t;
+  t.tid.set(os::this_thread_id());
+  if (seat* const s = t.sits_on()) pin(t, *s);
+  if (core.options().on_start_) core.options().on_start_(t.index);
+  worker_loop(core, t);
+  if (core.options().on_exit_) {
+    core.idle_threads.count_in(t);
+    core.options().on_exit_(t.index);
+    core.after_vacating(core.vacate(t, leaving::for_good));
+    core.quiescence.tell_waiters();
+  }
+  current = &outside;
+  core.threads.thread_ended(t);
+}
+
+void thread_registry::thread_ended(pool_thread& t) noexcept {
+  join_ended(); // a thread that ended before, so that few of their stacks are kept
+  {
+    lock_guard const guard(mutex_);
+    exited_.push_back(&t);
+  }
+  core_.quiescence.wake_all();
+}
+
+void thread_registry::reclaim(pool_thread& t) noexcept {
+  {
+    lock_guard const guard(mutex_);
+    --unjoined_;
+    give_back(t);
+  }
+  core_.quiescence.wake_all(); // join_all() may wait for the last one
+}
+
+pool_thread* thread_registry::take_exited() noexcept {
+  lock_guard const guard(mutex_);
+  if (exited_.empty()) return nullptr;
+  pool_thread* const t = exited_.back();
+  exited_.pop_back();
+  return t;
+}
+
+/// Frees the record of a thread that has ended altogether. It waits for none: the destructors of thread-local
+/// objects are user code.
+void thread_registry::join_ended() noexcept {
+  pool_thread* const t = take_exited();
+  if (t == nullptr) return;
+  if (t->handle.try_join()) {
+    reclaim(*t);
+  } else {
+    lock_guard const guard(mutex_);
+    exited_.push_back(t);
+  }
+}
+
+bool thread_registry::join_all() noexcept {
+  for (;;) {
+    if (pool_thread* const t = take_exited()) {
+      t->handle.join();
+      reclaim(*t);
+      continue;
+    }
+    core_.quiescence.await([&] {
+      lock_guard const guard(mutex_);
+      return unjoined_ == 0 || !winding_up_ || !exited_.empty();
+    });
+    lock_guard const guard(mutex_);
+    if (unjoined_ == 0) return true;
+    if (!winding_up_) return false;
+  }
+}
+
+pool_thread* thread_registry::enter() {
+  pool_thread* const t = take_record(true, false);
+  if (t == nullptr)
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                            "rubato: more than 65,535 outside threads run in one pool at the same time");
+  inside_.add();
+  t->tid.set(os::this_thread_id());
+  t->pass_boundary(); // a guest is in a task from the beginning
+  core_.idle_threads.enter(*t);
+  core_.quiescence.thread_began();
+  return t;
+}
+
+void thread_registry::leave(pool_thread& t) noexcept {
+  t.pass_boundary();
+  core_.after_vacating(core_.vacate(t, leaving::for_good));
+  free_number(t);
+  core_.quiescence.tell_waiters();
+  static_cast<void>(inside_.arrive()); // the last touch: see await_guests()
+}
+
+bool thread_registry::no_thread_to_call() noexcept {
+  bool const none_made = made_.get() >= core_.size() + core_.options().spares_ || refused_.get() != 0;
+  return none_made && !core_.idle_threads.has_idle();
+}
+
+/// Threads end until `workers` are left: sleeping threads now, busy ones when they have nothing to do, as a
+/// thread whose seat is closed has after its task. See worker.cpp's sleep().
+void thread_registry::end_surplus(unsigned workers) noexcept {
+  unsigned surplus = 0;
+  {
+    lock_guard const guard(mutex_);
+    unsigned const made = made_.get();
+    surplus = made - std::min(made, workers);
+    surplus_.publish(surplus);
+  }
+  core_.idle_threads.for_each_idle([&](idle_set_thread& t) {
+    if (surplus == 0 || t.active) return; // active: it drives
+    --surplus;
+    t.parker.unpark();
+  });
+}
+
+/// The caller is in no list. False: resize() wants it after all, or another thread has ended in its stead.
+bool thread_registry::ends_now(pool_thread const& t) noexcept {
+  lock_guard const guard(mutex_);
+  unsigned const surplus = surplus_.own();
+  bool const is_surplus = surplus != 0 && made_.get() > core_.size();
+  surplus_.publish(is_surplus ? surplus - 1 : 0);
+  if (!is_surplus && !t.exiting.is_raised()) return false;
+  made_.subtract(1); // now, so that another may be made in its place
+  return true;
+}
+
+void pin(pool_thread& t, seat& s) noexcept {
+  if (s.cpu == t.pinned_to || (s.cpu >= 0 && s.cpu == t.refused_cpu)) return;
+  if (!t.worker.load(std::memory_order_relaxed)) return; // a guest's affinity is its own affair
+  if (!pin_to(t, s.cpu)) t.refused_cpu = s.cpu;          // it would be refused again
+}
+
+bool pin_to(pool_thread& t, int cpu) noexcept {
+  if (cpu == t.pinned_to) return true;
+  bool const done = cpu >= 0 ? os::pin(cpu) : os::unpin();
+  if (done) t.pinned_to = cpu;
+  return done;
+}
+
+} // namespace rubato::detail

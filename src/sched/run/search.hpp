@@ -1,0 +1,52 @@
+// How a thread without work finds some: queues first, then children of scopes, then latent jobs of busy
+// threads. docs/design/take.md
+#pragma once
+
+#include "rubato/detail/work/thread_context.hpp"
+
+namespace rubato::detail {
+
+class pool_core;
+struct pool_thread;
+struct scope_child;
+struct seat;
+struct task;
+
+/// Something to run: one of the three.
+struct finding {
+  task* queued = nullptr;
+  scope_child* child = nullptr;
+  steal_result latent{};
+  explicit operator bool() const noexcept {
+    return queued != nullptr || child != nullptr || static_cast<bool>(latent);
+  }
+};
+
+/// Call after every event that leaves work queued: wakes a worker if one sleeps and none searches.
+void notify(pool_core& core) noexcept;
+/// Looks for work for about the time of a wake and runs what it finds. `searching`: the thread counts as a
+/// searcher; reset when it no longer does. False: there was none.
+[[nodiscard]] bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept;
+/// False: enough threads search.
+[[nodiscard]] bool begin_search(pool_core& core) noexcept;
+/// Runs one task, child or latent job, for a thread that drives the pool. False: there is none.
+bool run_one(pool_core& core, pool_thread& t) noexcept;
+void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept;
+void run_latent(pool_thread& t, steal_result const& l) noexcept;
+
+/// Steals a job that fits the filter from the victim's chain: asks, waits 2 us, takes.
+[[nodiscard]] steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim,
+                                  steal_filter const& w) noexcept;
+/// A child of any scope; null: there is none.
+[[nodiscard]] scope_child* take_child(pool_core& core, pool_thread& t) noexcept;
+
+/// A latent job of any other thread that fits the filter; none: there is none.
+[[nodiscard]] steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w = {}) noexcept;
+
+[[nodiscard]] bool any_child(pool_core const& core) noexcept;
+/// `but`: the chain of this thread does not count.
+[[nodiscard]] bool any_latent(pool_core const& core, pool_thread const* but = nullptr) noexcept;
+/// Is there anything that any thread may run: a task, or a child that has not begun?
+[[nodiscard]] bool has_ready(pool_core const& core) noexcept;
+
+} // namespace rubato::detail

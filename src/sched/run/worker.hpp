@@ -1,0 +1,29 @@
+// Chooses the task that a worker runs next. docs/design/parking.md
+#pragma once
+
+#include "rubato/detail/work/task.hpp"
+#include "rubato/priority.hpp"
+
+namespace rubato::detail {
+
+class pool_core;
+struct pool_thread;
+struct seat;
+
+/// The loop of a worker: ends when the thread is to end.
+void worker_loop(pool_core& core, pool_thread& t) noexcept;
+/// The next of the queued tasks that the occupant of the seat is to run; guarantee F. Null: there is none.
+[[nodiscard]] task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept;
+/// The oldest task of the class high or low, for the caller to run. Null: there is none.
+[[nodiscard]] task* take(pool_core& core, pool_thread& t, priority c) noexcept;
+/// A low task that has been ready for 100 ms, which counts as normal.
+[[nodiscard]] task* take_aged(pool_core& core, pool_thread& t) noexcept;
+/// What begins before a normal task at this boundary, while something other than normal is queued: a high
+/// task, or in its turn a low one. Null: the normal task.
+[[nodiscard]] task* take_before_normal(pool_core& core, pool_thread& t) noexcept;
+/// The end of a task: the worker hands its seat over if a thread that came back from a wait has none.
+void boundary(pool_core& core, pool_thread& t) noexcept;
+/// Runs a task that was taken out of a queue.
+void run_task(pool_core& core, pool_thread& t, task& k) noexcept;
+
+} // namespace rubato::detail

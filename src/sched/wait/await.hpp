@@ -1,0 +1,21 @@
+// How a thread waits for a result: it runs the work itself, leaves its seat, drives the pool, or just sleeps.
+// docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/work/future_state.hpp"
+
+namespace rubato::detail {
+
+class pool_core;
+struct pool_thread;
+
+/// May the thread run the work in place, and is it ready?
+[[nodiscard]] bool may_run_in_place(pool_core const& core, pool_thread const& t,
+                                    future_state const& s) noexcept;
+/// Runs it in place. False: it is not ready, or may not be.
+bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept;
+/// The work is ready, and its entry is in the queue of a lower class, or of a pool that it has left: queues
+/// another entry in its own queue, which claims the work as a waiter does. The caller holds the work.
+void queue_second_entry(future_state& s) noexcept;
+
+} // namespace rubato::detail

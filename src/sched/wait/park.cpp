@@ -1,0 +1,216 @@
+#include "sched/wait/park.hpp"
+
+#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/thread_context.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/run/search.hpp"
+#include "sched/watch/monitor.hpp"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+/// Leaves the seat for a wait, and counts that. Null: the thread has none. The caller calls after_vacating().
+seat* vacate_to_wait(pool_core& core, pool_thread& t) noexcept {
+  if (t.sits_on() != nullptr) t.bump(counted::vacated); // before: the next occupant counts there as well
+  return core.vacate(t, leaving::to_wait);
+}
+
+seat* leave_seat_in(pool_core& core, pool_thread& t) noexcept {
+  seat* const s = vacate_to_wait(core, t);
+  if (s != nullptr) core.after_vacating(s);
+  return s;
+}
+
+void come_back_in(pool_core& core, pool_thread& t, seat* s) noexcept {
+  // A thread that had no seat before does not get one now.
+  if (s != nullptr && core.idle_threads.sit(t, s, true)) pin(t, *t.sits_on());
+}
+
+void come_back_to_outer_seats(pool_thread& t) noexcept {
+  for (thread_context* m = t.outer; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& outer = thread_of(*m);
+    if (--outer.waits_elsewhere == 0) come_back_in(*m->core, outer, std::exchange(outer.left, nullptr));
+  }
+}
+
+/// The thread may hold a seat in each pool that it is a member of. `waits_elsewhere` counts, because a wait
+/// may begin within another: in on_stall, or in a task that a driver runs.
+void leave_outer_seats(pool_thread& t) noexcept {
+  for (thread_context* m = t.outer; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& outer = thread_of(*m);
+    if (outer.waits_elsewhere++ == 0) outer.left = leave_seat_in(*m->core, outer);
+  }
+}
+
+/// A seat on which a thread may drive a pool without workers. Null: there is no memory, try again.
+seat* sit_temporarily(pool_core& core, pool_thread& t) noexcept {
+  if (t.own_seat == nullptr) {
+    try {
+      t.own_seat = &core.queues.add_personal_seat();
+    } catch (std::bad_alloc const&) {
+      return nullptr;
+    }
+  }
+  core.idle_threads.open(t.own_seat);
+  if (core.idle_threads.sit(t, t.own_seat, false)) return t.own_seat;
+  core.idle_threads.close(t.own_seat);
+  return nullptr;
+}
+
+/// For a pool without workers: the waiter runs ready tasks, in order, and in between sleeps beside a seat
+/// of its own. Returns when done or when the pool has workers again.
+void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<bool()> done,
+                 std::chrono::steady_clock::time_point deadline) noexcept {
+  seat* left = nullptr;
+  os::ticks search_until = 0;
+  while (core.size() == 0 && !done()) {
+    if (run_one(core, t)) {
+      search_until = 0;
+      continue;
+    }
+    if (search_until == 0) search_until = os::now() + core.search_ticks();
+    seat* const temporary = sit_temporarily(core, t);
+    if (temporary == nullptr) { // no memory
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
+    // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
+    core.vacate(t, leaving::to_drive);
+    // A latent job may stay out of reach: another thief has asked for it, and was put aside. After the time
+    // of a search it is left to the monitor, which calls this thread every half a millisecond.
+    bool const latent = any_latent(core, &t);
+    if (has_ready(core) || (latent && os::now() < search_until))
+      core.call_worker(temporary, true);
+    else if (latent)
+      nudge_monitor(monitor_rest::dozing);
+    t.waits_in.set(why);
+    core.progress.begin_wait(); // asleep, it counts as waiting
+    core.progress.tell_if_stuck();
+    while (t.sits_on() == nullptr && !done() && core.size() == 0) t.parker.park_until(deadline);
+    core.progress.end_wait();
+    t.waits_in.set(nullptr);
+    core.idle_threads.stop_driving(t);
+    core.idle_threads.close(temporary);
+    left = core.vacate(t, leaving::to_wait);
+  }
+  // A push may have called this thread, even after the pool got workers again; it has not run the work.
+  core.after_vacating(left);
+}
+
+} // namespace
+
+seat* leave_seats(pool_thread& t) noexcept {
+  seat* const s = leave_seat_in(*t.core, t);
+  leave_outer_seats(t);
+  return s;
+}
+
+void return_to_seats(pool_thread& t, seat* s) noexcept {
+  come_back_in(*t.core, t, s);
+  come_back_to_outer_seats(t);
+}
+
+void park_until(pool_thread& t, char const* why, thread_context const* waits_for, function_ref<bool()> done,
+                std::chrono::steady_clock::time_point deadline) noexcept {
+  if (done()) return;
+  pool_core& core = *t.core;
+  seat* const s = vacate_to_wait(core, t);
+  leave_outer_seats(t);
+  // on_stall, which report() calls below, may wait as well.
+  thread_context const* const outer_waits_for = t.waits_for.exchange(waits_for);
+  t.waits_since.set(os::now());
+  char const* const outer_why = t.waits_in.exchange(why);
+  core.progress.begin_wait();
+  core.after_vacating(s);
+  while (!done()) {
+    if (core.size() == 0) { // the waiter drives the pool, and does not count as waiting meanwhile
+      t.waits_in.set(nullptr);
+      core.progress.end_wait();
+      drive_until(core, t, why, done, deadline);
+      core.progress.begin_wait();
+      t.waits_in.set(why);
+      core.progress.tell_if_stuck();
+      continue;
+    }
+    t.parker.park_until(deadline);
+    // A thread that was woken and has not run yet still counts as waiting: that is no stall.
+    if (core.progress.takes_report() && !done()) core.progress.report();
+  }
+  core.progress.end_wait();
+  core.progress.wait_returned();
+  t.waits_for.set(outer_waits_for);
+  t.waits_in.set(outer_why);
+  return_to_seats(t, s);
+}
+
+void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_result()> steal,
+                 function_ref<void()> sleep) noexcept {
+  os::ticks const patience = t.core->search_ticks();
+  os::ticks spin_until = os::now() + patience;
+  while (!done()) {
+    if (steal_result const l = steal()) {
+      run_latent(t, l);
+      spin_until = os::now() + patience;
+    } else if (os::now() < spin_until) {
+      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+    } else {
+      sleep();
+    }
+  }
+}
+
+void wait_for(thread_context& me, stolen_job& d) noexcept {
+  pool_thread& t = thread_of(me);
+  auto& runner = thread_of(*d.runner);
+  auto const done = [&d] { return d.done(); };
+  // Leapfrogging: what the runner forks from here on descends from the stolen job.
+  steal_until(
+      t, done, [&] { return obtain(*me.core, t, runner, {.descends_from = &d}); },
+      [&] {
+        if (d.await()) park_until(t, "join", d.runner, done);
+      });
+}
+
+void run_stolen(latent_job& job, thread_context& runner,
+                void (*body)(latent_job&, thread_context&)) noexcept {
+  stolen_job& d = job.stolen_job.value;
+  {
+    token_in_force const token(runner.chain, d.token);
+    body(job, runner);
+  }
+  // Read before: the frame may be gone right after finish().
+  auto& owner = thread_of(*d.owner);
+  if (d.finish()) owner.parker.unpark();
+}
+
+void poll_requests(thread_context& me) noexcept {
+  static_cast<void>(me.chain.serve_request(&me));
+  me.core->progress.tell_of_latent(thread_of(me).blocks_on_seat.is_set());
+}
+
+void enter_kernel(thread_context& me) noexcept {
+  for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer) {
+    pool_thread& t = thread_of(*m);
+    t.blocks_on_seat.enter();
+    t.chain.arm_poll(); // poll_requests() tells of what it forks or spawns meanwhile
+    if (m->core->progress.hides_work(t)) nudge_monitor();
+  }
+}
+
+void leave_kernel(thread_context& me) noexcept {
+  for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer)
+    thread_of(*m).blocks_on_seat.leave();
+}
+
+void* leave_seat(thread_context& me) noexcept { return leave_seats(thread_of(me)); }
+
+void come_back(thread_context& me, void* s) noexcept {
+  return_to_seats(thread_of(me), static_cast<seat*>(s));
+}
+
+} // namespace rubato::detail

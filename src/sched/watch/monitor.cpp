@@ -1,0 +1,125 @@
+#include "sched/watch/monitor.hpp"
+
+#include "os/clock.hpp"
+#include "os/cpus/affinity.hpp"
+#include "os/scheduling.hpp"
+#include "os/thread.hpp"
+#include "rubato/detail/base/deadline.hpp"
+#include "rubato/detail/base/mutex.hpp"
+#include "sched/core/pool_registry.hpp"
+#include "sched/watch/progress_monitor.hpp"
+#include "timer/event_source.hpp"
+#include "timer/timers.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace rubato::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds first_look = 100us, longest_look = 500us, relief_look = 10ms, linger = 2ms;
+
+constinit bool started = false; // under the lock of the registry of pools
+
+/// After the monitor has announced its sleep: is there anything for which it must stay awake? If it only
+/// dozes it ignores queued tasks.
+bool anything_to_see(monitor_rest depth) noexcept {
+  static_cast<void>(find_pool([](progress_monitor& p) { return p.arm_poll_all(), false; }));
+  return find_pool([depth](progress_monitor& p) { return p.wants_attention(depth == monitor_rest::asleep); });
+}
+
+progress_monitor::attention look_at_all(os::ticks now) noexcept {
+  progress_monitor::attention all;
+  static_cast<void>(find_pool([&](progress_monitor& p) {
+    progress_monitor::attention const a = p.inspect(now);
+    all.latent |= a.latent;
+    all.queued |= a.queued;
+    return false;
+  }));
+  return all;
+}
+
+/// Fires the timers if there is no reactor. Returns when to come back.
+std::chrono::steady_clock::time_point
+fire_without_reactor(std::chrono::steady_clock::time_point latest) noexcept {
+  // Pairs with the reactor's start, which installs it and then fires: it sees what fire_timers_until() has
+  // left for later, or this thread sees the reactor.
+  if (installed_events.get() != nullptr) return latest;
+  auto const until = fire_timers_until(latest);
+  if (installed_events.get() != nullptr) fire_timers(); // and sets its alarm
+  return until;
+}
+
+/// Sleeps until `latest`, or until a timer is due. `alarm`: its value before the caller looked at the pools.
+void sleep_until(std::uint32_t alarm, std::chrono::steady_clock::time_point latest) noexcept {
+  auto const until = fire_without_reactor(latest);
+  if (until == std::chrono::steady_clock::time_point::max())
+    sleep_of_monitor.sleep(alarm);
+  else
+    sleep_of_monitor.sleep(alarm, deadline{until});
+}
+
+void monitor_main(void*) {
+  os::set_timer_slack(1us);
+  os::schedule_ordinarily();
+  std::chrono::nanoseconds pause = first_look;
+  auto last_seen = std::chrono::steady_clock::now();
+  for (;;) {
+    std::uint32_t const alarm = sleep_of_monitor.alarm();
+    progress_monitor::attention const a = look_at_all(os::now());
+    auto const now = std::chrono::steady_clock::now();
+    if (a.latent || a.queued) last_seen = now;
+    if (now - last_seen < linger) {
+      bool doze = a.queued && !a.latent;
+      if (doze) {
+        sleep_of_monitor.announce(monitor_rest::dozing);
+        doze = !anything_to_see(monitor_rest::dozing);
+      }
+      sleep_until(alarm, now + (doze ? relief_look : pause));
+      sleep_of_monitor.rise();
+      pause = std::min(pause * 2, longest_look);
+      continue;
+    }
+    // The first sleep is short: a fork that was between its poll and its push is seen at the second look.
+    auto const second_look = now + longest_look;
+    sleep_of_monitor.sleep_deeply([] { return anything_to_see(monitor_rest::asleep); },
+                                  [second_look](std::uint32_t then) {
+                                    bool const first = std::chrono::steady_clock::now() < second_look;
+                                    sleep_until(then, first ? second_look
+                                                            : std::chrono::steady_clock::time_point::max());
+                                  });
+    // A look right after the wake would tell nothing yet: what began just now shows later.
+    last_seen = std::chrono::steady_clock::now();
+    pause = first_look;
+    sleep_until(sleep_of_monitor.alarm(), last_seen + first_look);
+  }
+}
+
+} // namespace
+
+void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept {
+  // As in fire_without_reactor().
+  if (event_source* const e = installed_events.get())
+    e->set_alarm(due);
+  else
+    sleep_of_monitor.ring();
+}
+
+void start_monitor() {
+  if (started) return;
+  os::cpu_mask const everywhere = os::cpu_mask::of_process(); // not tied to the CPU that its maker keeps busy
+  os::thread made({.name = "rubato/monitor", .blocks_signals = true, .cpus = &everywhere}, &monitor_main,
+                  nullptr);
+  made.detach();
+  started = true;
+}
+
+void forget_monitor() noexcept {
+  started = false;
+  sleep_of_monitor.reset();
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,52 @@
+// The routines that wait in a pool. At its end the pool wakes those that wait for time, and lets go of those
+// that no thread wakes. docs/design/routines.md
+#pragma once
+
+#include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/work/waiting_routine.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rubato::detail {
+
+class pool_core;
+
+class waiting_routines {
+  struct alignas(64) stripe {
+    mutex guard;
+    intrusive_list<waiting_routine> routines RUBATO_GUARDED_BY(guard);
+    announced<std::size_t> count; // of those, and of those that are being queued
+  };
+  std::array<stripe, 8> stripes_;
+
+  [[nodiscard]] stripe& stripe_of(void const* r) noexcept {
+    return stripes_[reinterpret_cast<std::uintptr_t>(r) / 128 % stripes_.size()];
+  }
+  template<class Move>
+  void take(intrusive_list<waiting_routine>& to, Move move) noexcept;
+
+public:
+  /// For the thread that has the routine. Until left() the pool does not close.
+  void add(waiting_routine& r) noexcept;
+  /// For the thread that has moved it on, before it lets go of it.
+  void remove(waiting_routine& r) noexcept;
+  /// After that. The routine may be gone: `r` is only its address.
+  void left(void const* r) noexcept {
+    stripe_of(r).count.subtract(1); // any() sees what was queued before
+  }
+  [[nodiscard]] bool any() const noexcept;
+
+  /// The pool drains: wakes the routines that wait for time.
+  void wake_timed() noexcept;
+  /// Moves all that wait into that list. The caller passes it to let_go().
+  void withdraw(intrusive_list<waiting_routine>& to) noexcept;
+  static void let_go(intrusive_list<waiting_routine>& withdrawn) noexcept;
+};
+
+/// The part of that pool, for code that needs no other part of it.
+[[nodiscard]] waiting_routines& waiting_routines_of(pool_core& c) noexcept;
+
+} // namespace rubato::detail
