@@ -20,6 +20,7 @@
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/future/token_watch.hpp"
+#include "rubato/detail/sched/wait/await.hpp"
 #include "rubato/detail/work/future_state.hpp"
 
 #include <chrono>
@@ -59,15 +60,17 @@ public:
   /// Waits as get() does, and keeps the result.
   void wait() const {
     RUBATO_ASSERT(!state().begins_after_caller(), detail::waits_for_successor);
-    if (!state().wait("get")) throw cancelled();
+    if (!detail::await(state(), "get")) throw cancelled();
   }
   /// Waits for at most `d`. Returns false if the result is not ready by then, or if the calling task is
   /// stopped meanwhile. Throws cancelled if the task was stopped before and the result is not ready: so a
   /// loop that tries again ends. The caller does not run the awaited work itself, except in a pool without
   /// workers: there it runs the pool's queued tasks, and may return late by one task.
-  bool wait_for(detail::delay d) const { return state().wait_in_task_until(deadline_after(d)); }
+  bool wait_for(detail::delay d) const { return detail::await_in_task_until(state(), deadline_after(d)); }
   /// wait_for(), until `t`.
-  bool wait_until(std::chrono::steady_clock::time_point t) const { return state().wait_in_task_until(t); }
+  bool wait_until(std::chrono::steady_clock::time_point t) const {
+    return detail::await_in_task_until(state(), t);
+  }
 };
 
 } // namespace detail

@@ -35,7 +35,7 @@ namespace rubato {
 
 namespace detail {
 class pool_core;
-class progress_monitor;
+class stall_watch;
 class thread_registry;
 } // namespace detail
 
@@ -84,7 +84,7 @@ struct stall_report {
 class pool_options {
   friend class detail::pool_core;
   friend class detail::thread_registry;
-  friend class detail::progress_monitor;
+  friend class detail::stall_watch;
   friend class pool;
   std::optional<unsigned> workers_; // 0: no_workers
   std::string name_ = "rubato";

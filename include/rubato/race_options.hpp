@@ -38,7 +38,7 @@ class call_stops; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is f
 /// callable throws. A loser that still runs afterwards does not write to it.
 struct race_report {
   /// What became of a copy.
-  enum class fate : unsigned char {
+  enum class outcome : unsigned char {
     withdrawn, ///< it has not begun: the call was decided before, or it was not due
     running,   ///< of a hedge: it had not ended when hedge() returned
     returned,
@@ -46,9 +46,9 @@ struct race_report {
   };
   /// One copy.
   struct copy {
-    fate what = fate::withdrawn; ///< how it ended, or why it did not
-    int cpu = -1;                ///< where it began; -1: it has not begun, or the system does not tell
-    bool pinned = false;         ///< false also if the system has refused the pin
+    outcome what = outcome::withdrawn; ///< how it ended, or why it did not
+    int cpu = -1;                      ///< where it began; -1: it has not begun, or the system does not tell
+    bool pinned = false;               ///< false also if the system has refused the pin
     bool queued = false;    ///< it waited in the pool's queue: no thread could be had, or no worker was free
     bool on_caller = false; ///< the first copy: in race(), and in hedge() if no thread could be had for it
     std::chrono::steady_clock::time_point began{}; ///< if it has begun

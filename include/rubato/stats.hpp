@@ -42,24 +42,24 @@ struct seat_stats {
   std::uint64_t io_events = 0; ///< events from the kernel
 };
 
-/// The tasks of one class.
-struct class_stats {
+/// The tasks of one priority.
+struct priority_stats {
   std::uint64_t executed = 0; ///< tasks that a thread took from a queue and began
-  std::size_t queued = 0;     ///< not begun; normal includes tasks that have no class, such as routines
+  std::size_t queued = 0;     ///< not begun; normal includes tasks that have no priority, such as routines
 };
 
 /// The sums over all seats of a pool, and the pool's own counters.
 struct pool_stats : seat_stats {
-  std::vector<seat_stats> seats;        ///< one for each seat
-  std::size_t spares = 0;               ///< threads beyond size() that exist now
-  std::size_t stragglers = 0;           ///< losing copies that still run although their hedge() has returned
-  std::size_t queued = 0;               ///< tasks that have not begun
-  std::uint64_t contended = 0;          ///< steals that failed because another thread was at the chain
-  std::array<class_stats, 3> classes{}; ///< parts of `executed` and `queued`; see of()
+  std::vector<seat_stats> seats; ///< one for each seat
+  std::size_t spares = 0;        ///< threads beyond size() that exist now
+  std::size_t stragglers = 0;    ///< losing copies that still run although their hedge() has returned
+  std::size_t queued = 0;        ///< tasks that have not begun
+  std::uint64_t contended = 0;   ///< steals that failed because another thread was at the chain
+  std::array<priority_stats, 3> priorities{}; ///< parts of `executed` and `queued`; see of()
 
-  /// The part of one class.
-  [[nodiscard]] class_stats const& of(priority p) const noexcept {
-    return classes[static_cast<std::size_t>(p)];
+  /// The part of one priority.
+  [[nodiscard]] priority_stats const& of(priority p) const noexcept {
+    return priorities[static_cast<std::size_t>(p)];
   }
 };
 

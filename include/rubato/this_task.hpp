@@ -19,7 +19,7 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/coro/coroutine.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 
 #include <stop_token>
 

@@ -17,9 +17,9 @@
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
-#include "rubato/detail/sched/arrival.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/callable.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/future.hpp"
 #include "rubato/pool_options.hpp"
 #include "rubato/priority.hpp"

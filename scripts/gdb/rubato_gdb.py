@@ -300,14 +300,14 @@ def print_state(state, seen, indent):
 
 def pools():
     """All that there are. Needs debug information of the library."""
-    core = gdb.lookup_type("rubato::detail::pool_core").pointer()
+    entry = gdb.lookup_type("rubato::detail::registered_pool").pointer()
     try:
-        first = gdb.parse_and_eval("'rubato::detail::(anonymous namespace)::of_process'.pools.first_")
+        first = gdb.parse_and_eval("'rubato::detail::pools_of_process'.pools_.first_")
     except gdb.error:  # the type of that variable is not known
-        registry = gdb.parse_and_eval("(char*)&'rubato::detail::(anonymous namespace)::of_process'")
-        first = (registry + 8).cast(core.pointer()).dereference()
+        registry = gdb.parse_and_eval("(char*)&'rubato::detail::pools_of_process'")
+        first = (registry + 8).cast(entry.pointer()).dereference()
     while int(first) != 0:
-        yield first.dereference()
+        yield first["core_"].referenced_value()
         first = first["next_"]
 
 

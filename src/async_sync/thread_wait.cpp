@@ -1,6 +1,7 @@
 #include "rubato/detail/async_sync/thread_wait.hpp"
 
 #include "rubato/detail/future/continuation.hpp"
+#include "rubato/detail/sched/wait/await.hpp"
 #include "sched/wait/park.hpp"
 
 namespace rubato::detail {
@@ -25,12 +26,12 @@ bool thread_wait::wait(char const* why) noexcept {
   constexpr std::int64_t spin_us = 20; // less than a sleep and a wake cost
   if (current->core == nullptr)        // a task's wait spins by itself
     spin(spin_us * ticks_per_us(), [this] { return ended_->done(); });
-  if (ended_->wait(why)) return true;
+  if (await(*ended_.get(), why)) return true;
   if (claim(stopped)) {
     ended_->release(); // the giver's hold: no giver comes
     return false;
   }
-  ended_->wait_to_end(why); // a giver is about to end it
+  await_end(*ended_.get(), why); // a giver is about to end it
   return true;
 }
 

@@ -4,9 +4,9 @@
 #include "coro/trampoline.hpp"
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/coro/fork_group.hpp"
-#include "rubato/detail/sched/arrival.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/thread_context.hpp"
-#include "sched/life/lifecycle.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/run/search.hpp"
 #include "work/hazard_guard.hpp"
 #include "work/owned_tasks.hpp"
@@ -131,7 +131,7 @@ void coroutine_task::stops_with(stop_scope& s) noexcept {
 void coroutine_task::settle_in() noexcept {
   if (is_listed()) return;
   owned_tasks_of(*home()).add(*this);
-  lifecycle const& life = life_of(*home());
+  life_state const& life = life_of(*home());
   if (life.is_discarding())
     stop.request_stop();
   else if (life.is_ending() && !stop.is_shielded())

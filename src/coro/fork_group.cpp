@@ -2,9 +2,10 @@
 #include "rubato/detail/coro/fork_group.hpp"
 
 #include "coro/trampoline.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/wait/steal_service.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/thread_context.hpp"
-#include "sched/life/lifecycle.hpp"
+#include "sched/core/life_state.hpp"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 #include "rubato/detail/fork/loop.hpp"
 
 #include "rubato/detail/base/stop_scope.hpp"
-#include "sched/life/lifecycle.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/run/search.hpp"
 #include "sched/wait/park.hpp"
 

@@ -1,9 +1,9 @@
 // How continuations get into a pool and out of it. docs/design/futures.md
 #include "rubato/detail/future/continuation.hpp"
 
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "sched/core/pool_registry.hpp"
-#include "sched/wait/await.hpp"
+#include "sched/run/claim.hpp"
 #include "work/hazard_guard.hpp"
 #include "work/owned_tasks.hpp"
 #include "work/pool_thread.hpp"

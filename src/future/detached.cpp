@@ -2,8 +2,8 @@
 #include "rubato/detail/future/detached.hpp"
 
 #include "rubato/detail/future/continuation.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/core/pool_registry.hpp"
-#include "sched/life/lifecycle.hpp"
 #include "work/hazard_guard.hpp"
 
 #include <future>

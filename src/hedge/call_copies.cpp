@@ -5,7 +5,7 @@
 #include "os/thread.hpp"
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/base/deadline.hpp"
-#include "rubato/detail/sched/arrival.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/hedge_policy.hpp"
 #include "rubato/thread_pool.hpp"
 #include "sched/core/pool_core.hpp"
@@ -485,14 +485,14 @@ void call_copies::fill_report(race_options const& o) const {
     race_report::copy& out = r.copies[i];
     auto const told = c.told.load(std::memory_order_acquire); // pairs with note_begin() and end()
     if (told == call_copy::tells::nothing) continue;
-    out.what = race_report::fate::running;
+    out.what = race_report::outcome::running;
     out.cpu = c.ran_on;
     out.pinned = c.pinned;
     out.queued = c.queued;
     out.on_caller = c.on_caller;
     out.began = c.began;
     if (told != call_copy::tells::end) continue;
-    out.what = c.threw ? race_report::fate::threw : race_report::fate::returned;
+    out.what = c.threw ? race_report::outcome::threw : race_report::outcome::returned;
     out.ended = c.ended;
   }
 }
@@ -518,23 +518,24 @@ void conduct(call_copies& c, stop_scope* around, race_options const& o) {
   if (c.kind_ == call_kind::race) {
     c.run_first(*current);
     // The deadline's task may find no thread: see ring().
-    if (c.deadline_ != clock::time_point::max() && !c.wait_until(c.deadline_) && clock::now() >= c.deadline_)
+    if (c.deadline_ != clock::time_point::max() && !await_until(c, c.deadline_) &&
+        clock::now() >= c.deadline_)
       c.stop_call();
-    c.wait_to_end("race");
+    await_end(c, "race");
   } else {
     if (!first_has_thread)
       on_pool(&c.home()->handle(), [&c](thread_context& me) {
         c.copies_[0].on_caller = true;
         c.run(c.copies_[0], me);
         // If the pool was shut down meanwhile, a copy may be queued that no other thread runs.
-        if (!c.has_workers()) static_cast<void>(c.wait_until(c.deadline_));
+        if (!c.has_workers()) static_cast<void>(await_until(c, c.deadline_));
       });
     // If the wait ends early, the call ends with it. The deadline's task may find no thread.
     bool const is_over =
-        c.deadline_ == clock::time_point::max() ? c.wait("hedge") : c.wait_until(c.deadline_);
+        c.deadline_ == clock::time_point::max() ? await(c, "hedge") : await_until(c, c.deadline_);
     if (!is_over) {
       c.stop_call();
-      c.wait_to_end("hedge");
+      await_end(c, "hedge");
     }
   }
   c.fill_report(o);

@@ -1,10 +1,10 @@
 #include "rubato/detail/pool/broadcast.hpp"
 
 #include "rubato/detail/base/atomics.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/work/future_state.hpp"
+#include "rubato/detail/work/pool_port.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/core/thread_registry.hpp"
-#include "sched/life/lifecycle.hpp"
 #include "sched/wait/park.hpp"
 #include "work/task_queues.hpp"
 

@@ -5,6 +5,8 @@
 #include "os/die.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "sched/core/pool_core.hpp"
+#include "sched/life/lifecycle.hpp"
+#include "sched/wait/await_quiescence.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,13 +18,6 @@ namespace rubato {
 
 namespace detail {
 
-namespace {
-
-constinit mutex starting; // one pool starts at a time
-
-} // namespace
-
-mutex& start_mutex() noexcept { return starting; }
 void lose_core(pool& p, unsigned workers) noexcept {
   p.core_.publish(nullptr); // this thread is alone after fork()
   p.workers_ = workers;
@@ -76,7 +71,7 @@ unsigned pool::workers_of(pool_options const& options) noexcept {
 pool::~pool() {
   // acquire: pairs with the release in start().
   if (detail::pool_core* c = core_.get()) {
-    static_cast<void>(c->life.shutdown(detail::ending::drain, true));
+    static_cast<void>(detail::lifecycle(*c).shutdown(detail::ending::drain, true));
     delete c;
   }
 }
@@ -85,7 +80,7 @@ detail::pool_core& pool::start() const {
   for (;;) {
     std::shared_ptr<pool_options const> chosen;
     {
-      detail::lock_guard const guard(detail::starting);
+      detail::lock_guard const guard(detail::start_mutex);
       chosen = options_;
     }
     // Copies callbacks: without the lock.
@@ -98,12 +93,12 @@ detail::pool_core& pool::start() const {
 detail::pool_core* pool::start_with(std::shared_ptr<pool_options const> const& chosen,
                                     pool_options options) const {
   std::unique_ptr<detail::pool_core> made; // one that cannot be started ends without the lock
-  detail::lock_guard const guard(detail::starting);
+  detail::lock_guard const guard(detail::start_mutex);
   if (detail::pool_core* const c = core_.own()) return c;
   if (options_ != chosen) return nullptr;
   auto& self = const_cast<pool&>(*this); // NOLINT(cppcoreguidelines-pro-type-const-cast): made at first use
   made = std::make_unique<detail::pool_core>(self, std::move(options));
-  made->life.start(workers_ == by_machine ? usable_cpus() : workers_);
+  detail::lifecycle(*made).start(workers_ == by_machine ? usable_cpus() : workers_);
   if (immortal_) {
     static bool const registered = (std::atexit([] { global().end_of_program(); }), true);
     static_cast<void>(registered);
@@ -125,10 +120,11 @@ pool& pool::global() {
 
 void pool::configure_global(pool_options options) {
   unsigned const workers = workers_of(options);
-  detail::pool_core::check(options, workers == by_machine ? 1 : workers);
+  detail::pool_core::check(options);
+  detail::lifecycle::check_workers(workers == by_machine ? 1 : workers);
   auto chosen = std::make_shared<pool_options const>(std::move(options));
   pool& it = global();
-  detail::lock_guard const guard(detail::starting);
+  detail::lock_guard const guard(detail::start_mutex);
   if (it.core_.own() != nullptr)
     throw std::logic_error("rubato: configure_global(): the global pool has been used already; a program "
                            "configures it before its first spawn, loop or join");
@@ -142,31 +138,37 @@ void pool::end_of_program() {
   c->life.program_ends();
   // A task has called exit(): to wait for that task would be to wait for itself.
   if (detail::is_member(*c))
-    c->life.request_shutdown(detail::ending::discard);
+    detail::lifecycle(*c).request_shutdown(detail::ending::discard);
   else
-    static_cast<void>(c->life.shutdown(detail::ending::drain, false));
+    static_cast<void>(detail::lifecycle(*c).shutdown(detail::ending::drain, false));
 }
 
-unsigned pool::resize(unsigned workers) { return core().life.resize(workers); }
+unsigned pool::resize(unsigned workers) { return detail::lifecycle(core()).resize(workers); }
 unsigned pool::size() const { return core().size(); }
 unsigned pool::slots() const { return core().threads.records.slots(); }
 std::size_t pool::pending() const { return core().queues.size(); }
 
 void pool::shutdown(drain_t /*how*/) {
-  static_cast<void>(core().life.shutdown(detail::ending::drain, false));
+  static_cast<void>(detail::lifecycle(core()).shutdown(detail::ending::drain, false));
 }
 void pool::shutdown(discard_t /*how*/) {
-  static_cast<void>(core().life.shutdown(detail::ending::discard, false));
+  static_cast<void>(detail::lifecycle(core()).shutdown(detail::ending::discard, false));
 }
 bool pool::shutdown_until(std::chrono::steady_clock::time_point discard_at) {
-  return core().life.shutdown(detail::ending::drain, false, discard_at);
+  return detail::lifecycle(core()).shutdown(detail::ending::drain, false, discard_at);
 }
-void pool::request_shutdown(drain_t /*how*/) { core().life.request_shutdown(detail::ending::drain); }
-void pool::request_shutdown(discard_t /*how*/) { core().life.request_shutdown(detail::ending::discard); }
+void pool::request_shutdown(drain_t /*how*/) {
+  detail::lifecycle(core()).request_shutdown(detail::ending::drain);
+}
+void pool::request_shutdown(discard_t /*how*/) {
+  detail::lifecycle(core()).request_shutdown(detail::ending::discard);
+}
 
-bool pool::wait_idle() { return core().quiescence.wait(std::chrono::steady_clock::time_point::max()); }
+bool pool::wait_idle() {
+  return detail::await_quiescence(core(), std::chrono::steady_clock::time_point::max());
+}
 bool pool::wait_idle_until(std::chrono::steady_clock::time_point deadline) {
-  return core().quiescence.wait(deadline);
+  return detail::await_quiescence(core(), deadline);
 }
 
 pool_stats pool::stats() const { return core().stats(); }

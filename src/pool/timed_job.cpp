@@ -1,8 +1,8 @@
 #include "rubato/detail/pool/timed_job.hpp"
 #include "rubato/detail/work/future_state.hpp"
 #include "rubato/timer_handle.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/core/quiescence.hpp"
-#include "sched/life/lifecycle.hpp"
 #include "work/hazard_guard.hpp"
 
 namespace rubato::detail {

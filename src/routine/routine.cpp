@@ -8,12 +8,12 @@
 
 #include "os/die.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
-#include "rubato/detail/sched/arrival.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/future_state.hpp"
+#include "rubato/detail/work/pool_port.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/core/pool_registry.hpp"
 #include "sched/core/quiescence.hpp"
-#include "sched/life/lifecycle.hpp"
 #include "work/hazard_guard.hpp"
 #include "work/waiting_routines.hpp"
 

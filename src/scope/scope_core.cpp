@@ -1,8 +1,9 @@
 // Scopes: how children are kept, found, run and waited for. docs/design/scopes.md
 #include "rubato/detail/scope/scope_core.hpp"
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/sched/wait/steal_service.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/wait/await.hpp"
+#include "sched/run/claim.hpp"
 #include "sched/wait/park.hpp"
 #include "work/hazard_guard.hpp"
 
@@ -359,8 +360,8 @@ void scope_core::sleep(pool_thread& t) noexcept {
     self.next = waiters_;
     waiters_ = &self;
   }
-  using ended_by = progress_monitor::ended_by; // a coroutine may be resumed from outside
-  counted_wait const counted(core_->progress, has_members() ? ended_by::outsiders : ended_by::the_pool);
+  using ended_by = waits::ended_by; // a coroutine may be resumed from outside
+  counted_wait const counted(core_->waits, has_members() ? ended_by::outsiders : ended_by::the_pool);
   park_until(t, "scope", nullptr, [&] { return must_poll() || is_discarded(); });
   lock_guard const guard(mutex_);
   waiter** link = &waiters_;

@@ -4,6 +4,7 @@
 #include "base/undying.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "timer/event_source.hpp"
+#include "timer/nudge_monitor.hpp"
 #include "timer/timer_shards.hpp"
 
 #include <algorithm>
@@ -36,7 +37,14 @@ time_point to_time_point(clock_ns t) noexcept {
                        : time_point(std::chrono::duration_cast<clock::duration>(std::chrono::nanoseconds(t)));
 }
 
-constexpr auto set_alarm = [](clock_ns due) { set_timer_alarm(to_time_point(due)); };
+/// Under a lock of the timers: the alarm, the reactor's or the monitor's, would ring later than `due`.
+constexpr auto set_alarm = [](clock_ns due) {
+  // Pairs with the reactor's start, as in monitor.cpp's fire_without_reactor().
+  if (event_source* const e = installed_events.get())
+    e->set_alarm(to_time_point(due));
+  else
+    sleep_of_monitor.ring();
+};
 
 } // namespace
 

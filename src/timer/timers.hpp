@@ -1,5 +1,5 @@
-// The firers of timers and the timers, which are in a higher layer (src/timer/timers.cpp), as they see each
-// other. The reactor fires them, or the monitor, if there is no reactor. docs/design/timers.md
+// The timers of the process. The reactor fires them, or the monitor, if there is no reactor.
+// docs/design/timers.md
 #pragma once
 
 #include "rubato/detail/timer/timer.hpp"
@@ -17,10 +17,6 @@ fire_timers_until(std::chrono::steady_clock::time_point latest) noexcept;
 
 /// Calls off the timers that end with that pool. It may miss one that is armed meanwhile.
 void call_off_timers(pool_core const& core) noexcept;
-
-/// Under a lock of the timers: the alarm, the reactor's or the monitor's, must ring at `due`; it would ring
-/// later. In monitor.cpp.
-void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept;
 
 // Around fork(): the child has no timers.
 void lock_timers() noexcept;

@@ -1,7 +1,8 @@
 #include "rubato/detail/work/child_source.hpp"
 
 #include "rubato/detail/base/atomics.hpp"
-#include "sched/core/thread_registry.hpp"
+#include "work/pool_thread.hpp"
+#include "work/record_table.hpp"
 
 namespace rubato::detail {
 
@@ -9,7 +10,7 @@ namespace rubato::detail {
 // one.
 void child_source::enlist() noexcept RUBATO_NOT_ANALYSED {
   home_->scopes.push_back(*this);
-  if (home_->departed) threads_of(*home_->core).records.list(*home_);
+  if (home_->departed) home_->table->list(*home_);
   // Pairs with find_child() of a thread that has announced its sleep: a spawn that is an event reads the
   // sleepers next.
   home_->open_scopes.add(1);
@@ -19,7 +20,7 @@ void child_source::enlist() noexcept RUBATO_NOT_ANALYSED {
 void child_source::delist() noexcept RUBATO_NOT_ANALYSED {
   home_->scopes.erase(*this);
   bool const last = home_->open_scopes.subtract(1) == 1;
-  if (last && home_->departed) threads_of(*home_->core).records.unlist(*home_);
+  if (last && home_->departed) home_->table->unlist(*home_);
   listed_.set(false);
 }
 

@@ -2,12 +2,7 @@
 #include "rubato/detail/work/future_state.hpp"
 
 #include "rubato/cancelled.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
-#include "sched/core/pool_registry.hpp"
-#include "sched/life/lifecycle.hpp"
-#include "sched/run/search.hpp"
-#include "sched/wait/await.hpp"
-#include "work/hazard_guard.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 
 #include <future>
 #include <optional>
@@ -23,7 +18,7 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
   if (t.ready) {
     if (s.has_moved_from(runner)) [[unlikely]] {
       offer(s, made_ready_by::call);
-    } else if (runner != nullptr && (!life_of(*runner->core).is_discarding() || s.has_begun())) {
+    } else if (runner != nullptr && (!is_discarding(*runner->core) || s.has_begun())) {
       s.begun_by.set(runner->index + 1);
       s.resume(*runner);
     } else {
@@ -35,7 +30,7 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
 
 bool future_state::has_moved_from(thread_context const* popper) const noexcept {
   if (popper != nullptr) return popper->core != home();
-  return has_begun() && !life_of(*home()).is_closed(); // a closed pool drops its queues, and this is not its
+  return has_begun() && !is_closed(*home()); // a closed pool drops its queues, and this is not its
 }
 
 bool future_state::begins_after_caller() noexcept {
@@ -61,13 +56,6 @@ bool future_state::drop_unless_begun() noexcept {
   }
   if (t.stale) release();
   return again;
-}
-
-bool future_state::drop_if_stale(pool_core& where) noexcept {
-  if (!queued.drop_if_stale()) return false;
-  if (std::exchange(holds_capacity, false)) release_capacity(where);
-  release();
-  return true;
 }
 
 void future_state::tell(future_state& s, completions& more) noexcept {
@@ -140,76 +128,6 @@ void future_state::cancel() noexcept {
   }
 }
 
-// NOLINTBEGIN(clang-analyzer-core.*): work that is offered has a home
-void offer(future_state& s, made_ready_by cause) noexcept {
-  bool const was_claimed = s.queued.is_queued(); // its old entry is still there, or was at this moment
-  if (was_claimed) s.hold();
-  state_ref const held(was_claimed ? &s
-                                   : nullptr); // let go after the guard: it may destroy objects of the user
-  // From the offer on another thread may claim it: it may move or end, and so may its pool.
-  pool_core& core = *s.home();
-  std::uint16_t const seat = s.seat.get();
-  outside_guard const here(core);
-  auto const offered = s.queued.offer();
-  if (offered.to_queue)
-    queue_task(core, seat, offered.cls, s, cause);
-  else if (offered.is_behind)
-    queue_second_entry(s);
-  else
-    notify(core); // every thread may wait, and have seen only claimed work in the queue
-}
-// NOLINTEND(clang-analyzer-core.*)
-
-void queue_near(task& t, pool_core* made_at) noexcept {
-  if (current->core != nullptr) {
-    queue(*current->core, &t);
-    return;
-  }
-  std::optional<hazard_guard> there;
-  if (guard_if_there(made_at, there)) {
-    queue(*made_at, &t);
-    return;
-  }
-  try {
-    queue(*some_core(), &t);
-  } catch (std::exception const&) { // no threads, or no memory
-    t.exec(t, nullptr);
-  }
-}
-
-namespace {
-
-struct ending_task final : task {
-  future_state& state;
-  void (*end)(future_state&) noexcept;
-  ending_task(future_state& s, void (*f)(future_state&) noexcept) noexcept
-      : task(&run)
-      , state(s)
-      , end(f) {}
-  static void run(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {
-    auto& self = static_cast<ending_task&>(base);
-    future_state& s = self.state;
-    auto const end_it = self.end;
-    free_in_slab(&self);
-    end_it(s);
-  }
-};
-
-} // namespace
-
-void end_later(future_state& s, void (*end)(future_state&) noexcept) noexcept {
-  try {
-    queue_near(*make_in_slab<ending_task>(s, end), s.home());
-  } catch (std::bad_alloc const&) {
-    end(s);
-  }
-}
-
-bool was_lost_in_fork(future_state const& s) noexcept {
-  pool_core const* const home = s.home();
-  return !s.done() && home != nullptr && home != current->core && was_left_behind(home);
-}
-
 bool may_have_begun(task const& k) noexcept { return k.exec == &future_state::run_entry; }
 
 priority class_of(task const& k) noexcept {
@@ -220,23 +138,6 @@ task* drop_unless_begun(task& k) noexcept {
   if (may_have_begun(k)) return static_cast<future_state&>(k).drop_unless_begun() ? &k : nullptr;
   k.exec(k, nullptr);
   return nullptr;
-}
-
-bool drop_stale_task(task& k, pool_core& where) noexcept {
-  return may_have_begun(k) && static_cast<future_state&>(k).drop_if_stale(where);
-}
-
-void spawn_state(pool_core& c, future_state& s) noexcept {
-  s.set_home(&c);
-  std::uint16_t const seat = s.seat.get(); // read before: once offered, another thread may run it
-  queue_task(c, seat, s.queued.offer_first(), s, made_ready_by::call);
-}
-
-std::uint16_t checked_seat(pool_core& c, unsigned seat) {
-  if (seat >= size_of(c))
-    throw std::out_of_range("rubato: spawn_on(" + std::to_string(seat) + "): the pool has " +
-                            std::to_string(size_of(c)) + " seats");
-  return static_cast<std::uint16_t>(seat);
 }
 
 void throw_no_state(char const* what) {

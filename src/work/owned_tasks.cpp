@@ -47,7 +47,7 @@ void owned_tasks::request(stop_level level) noexcept {
   // Work that lives in another pool is about to leave this list.
   auto const wanted = [this, level](future_state const& work) {
     return work.stop.requested_here() < level && (level == stop_level::stopped || !work.stop.is_shielded()) &&
-           &owned_tasks_of(*work.home()) == this;
+           work.home() == core_;
   };
   for (stripe& s : stripes_)
     for (;;) {

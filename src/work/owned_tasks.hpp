@@ -11,9 +11,8 @@
 
 namespace rubato::detail {
 
-class pool_core;
-
 class owned_tasks {
+  pool_core const* core_;
   /// Holds the tasks that its threads have added: a thread that adds and removes meets few others.
   struct alignas(64) stripe {
     mutable mutex guard;
@@ -35,6 +34,8 @@ class owned_tasks {
   void request(stop_level level) noexcept;
 
 public:
+  explicit owned_tasks(pool_core const* core) noexcept
+      : core_(core) {}
   void add(owned_task& r) noexcept;
   /// Does nothing if the task was dropped.
   void remove(owned_task& r) noexcept;
@@ -50,10 +51,5 @@ public:
   /// How many are left. O(that number).
   [[nodiscard]] std::size_t count() const noexcept;
 };
-
-/// The part of that pool, for code that needs no other part of it.
-[[nodiscard]] owned_tasks& owned_tasks_of(pool_core& c) noexcept;
-/// The task waits there no longer, and so the pool may be quiescent. By any thread.
-void leave_owned_tasks(pool_core& c, owned_task& r) noexcept;
 
 } // namespace rubato::detail

@@ -22,6 +22,7 @@
 namespace rubato::detail {
 
 class child_source;
+class record_table;
 struct pool_thread;
 struct task;
 
@@ -75,6 +76,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   bool spins_first = false;         ///< it has run such a task: it waits awake for the next one, for a while
   relief_order relieves;            ///< what it was called for
   unsigned boundaries_then = 0;     ///< of that thread, or of all others, when it was called
+  record_table* table = nullptr;    ///< where it is listed
   thread_context* outer = &outside; ///< its context, perhaps in another pool, before it joined this one
 
   // What it waits for, for the stall report; written by itself.
@@ -121,6 +123,9 @@ struct pool_thread final : thread_context, idle_set_thread {
     if (seat* s = sits_on()) s->counts.bump(c);
   }
 };
+
+/// Is the calling thread a member of this pool, perhaps beneath what it runs in another?
+[[nodiscard]] bool is_member(pool_core const& core) noexcept;
 
 [[nodiscard]] inline pool_thread& thread_of(thread_context& m) noexcept {
   return static_cast<pool_thread&>(m);

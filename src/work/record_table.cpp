@@ -11,6 +11,14 @@ void record_table::unlist(pool_thread& t) noexcept {
   groups_[t.index / width].in_use.fetch_and(~bit_of(t.index), std::memory_order_relaxed);
 }
 
+unsigned record_table::boundaries_of_all_but(pool_thread const* t) const noexcept {
+  unsigned n = 0;
+  for_each_known([&](pool_thread const& other) {
+    if (&other != t) n += other.boundaries.get();
+  });
+  return n;
+}
+
 void record_table::publish(pool_thread& t) noexcept {
   groups_[t.index / width].records[t.index % width].publish(&t);
   known_.publish(t.index + 1);

@@ -63,6 +63,9 @@ public:
   /// The last one has left the list.
   void unlist(pool_thread& t) noexcept;
 
+  /// How often all threads but `t` have passed a task boundary. It never goes back.
+  [[nodiscard]] unsigned boundaries_of_all_but(pool_thread const* t) const noexcept;
+
   /// Calls f(record) for each record that is in use, from number `first` on and around, until f returns true.
   /// Returns that record, or null.
   template<class F>

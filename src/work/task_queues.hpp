@@ -24,8 +24,6 @@
 
 namespace rubato::detail {
 
-class pool_core;
-
 class task_queues {
 public:
   explicit task_queues(unsigned most_seats);
@@ -160,8 +158,5 @@ private:
   mutex storage_mutex_;
   std::vector<std::unique_ptr<seat>> storage_ RUBATO_GUARDED_BY(storage_mutex_);
 };
-
-/// The part of that pool, for code that needs no other part of it.
-[[nodiscard]] task_queues& queues_of(pool_core& c) noexcept;
 
 } // namespace rubato::detail

@@ -12,8 +12,6 @@
 
 namespace rubato::detail {
 
-class pool_core;
-
 class waiting_routines {
   struct alignas(64) stripe {
     mutex guard;
@@ -45,8 +43,5 @@ public:
   void withdraw(intrusive_list<waiting_routine>& to) noexcept;
   static void let_go(intrusive_list<waiting_routine>& withdrawn) noexcept;
 };
-
-/// The part of that pool, for code that needs no other part of it.
-[[nodiscard]] waiting_routines& waiting_routines_of(pool_core& c) noexcept;
 
 } // namespace rubato::detail

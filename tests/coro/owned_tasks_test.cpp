@@ -49,7 +49,7 @@ bool drop_stuck(rubato::detail::owned_tasks& all) {
 TEST(owned_tasks, regression_breaking_off_is_linear_in_what_waits) {
   constexpr std::size_t count = 2000;
   std::size_t asked = 0;
-  rubato::detail::owned_tasks all;
+  rubato::detail::owned_tasks all(nullptr);
   std::vector<std::unique_ptr<waiting_work>> work;
   // Each second one can be withdrawn; the others stand before them in the list, and wait for them.
   for (std::size_t i = 0; i != count; ++i) {

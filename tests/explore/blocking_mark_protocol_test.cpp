@@ -46,7 +46,7 @@ struct world {
   void block() {
     while (ran.load(std::memory_order_acquire) == 0) policy::futex_wait(ran, 0);
   }
-  /// The monitor sleeps until the seat hides work, and the substitute runs it. As progress_monitor does.
+  /// The monitor sleeps until the seat hides work, and the substitute runs it. As the monitor does.
   void monitor_until_hidden() {
     monitor.sleep_deeply(
         [&] {

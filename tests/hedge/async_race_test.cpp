@@ -31,7 +31,7 @@ using rubato::cancelled;
 using rubato::race_options;
 using rubato::race_report;
 using rubato::task;
-using fate = race_report::fate;
+using fate = race_report::outcome;
 
 namespace {
 

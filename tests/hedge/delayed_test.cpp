@@ -24,7 +24,7 @@ using namespace rubato_test;
 using namespace std::chrono_literals;
 using rubato::race_options;
 using rubato::race_report;
-using fate = race_report::fate;
+using fate = race_report::outcome;
 
 namespace {
 

@@ -26,7 +26,7 @@ using pool_test::eventually;
 using rubato::cancelled;
 using rubato::race_options;
 using rubato::race_report;
-using fate = race_report::fate;
+using fate = race_report::outcome;
 using std::chrono::steady_clock;
 
 namespace {

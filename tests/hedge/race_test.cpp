@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 using pool_test::computing_until;
 using rubato::race_options;
 using rubato::race_report;
-using fate = race_report::fate;
+using fate = race_report::outcome;
 
 namespace {
 

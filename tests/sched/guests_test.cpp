@@ -1,5 +1,5 @@
 // Threads from outside: how many may be in a pool at the same time, and the records that they leave.
-#include <rubato/detail/sched/pool_access.hpp>
+#include <rubato/detail/work/pool_port.hpp>
 #include <rubato/join.hpp>
 #include <rubato/per_worker.hpp>
 #include <rubato/pool.hpp>

@@ -2,6 +2,7 @@
 // while the pool ends. The protocol is in sync/queue_limit.hpp.
 #pragma once
 
+#include "rubato/detail/work/pool_port.hpp"
 #include "sync/queue_limit.hpp"
 
 #include <cstddef>
@@ -9,38 +10,30 @@
 
 namespace rubato::detail {
 
-class lifecycle;
-class pool_core;
-class progress_monitor;
-struct pool_thread;
-
 class capacity {
-  pool_core& core_;
-  lifecycle& life_;
-  progress_monitor& progress_;
+  pool_core const& core_;
+  life_state& life_;
   queue_limit limit_;
 
-  [[nodiscard]] admission wait(pool_thread& t) noexcept;
-  [[nodiscard]] admission wait_outside() noexcept;
-  [[nodiscard]] admission acquire_or_exceed() noexcept;
+  [[nodiscard]] bool is_late() const noexcept;
 
 public:
-  capacity(pool_core& core, lifecycle& life, progress_monitor& progress,
-           std::optional<std::size_t> most) noexcept;
+  capacity(pool_core const& core, life_state& life, std::optional<std::size_t> most) noexcept;
 
-  /// For one task of the caller: waits, or throws cancelled if it is refused.
-  void acquire();
+  /// For one task of the caller. acquire_capacity() waits, too.
   [[nodiscard]] admission try_acquire() noexcept;
   /// For one task that holds no capacity. False: it is refused, because the pool ends.
   [[nodiscard]] bool admit() noexcept;
   void release() noexcept { limit_.release(); }
   /// The pool begins to end: from now on it counts what outside threads queue.
   void restart_late() noexcept { limit_.restart_late(); }
+  /// The waiter is told of capacity, until leave().
+  void enter(queue_limit::waiter& w) noexcept { limit_.enter(w); }
+  void leave(queue_limit::waiter& w) noexcept { limit_.leave(w); }
+  /// One task more than the limit is queued.
+  void exceed() noexcept { limit_.exceed(); }
   /// Callers that wait try again: the pool ends, or its size has changed.
   void wake_all() noexcept { limit_.wake_all(); }
 };
-
-/// The part of that pool, for code that needs no other part of it.
-[[nodiscard]] capacity& capacity_of(pool_core& c) noexcept;
 
 } // namespace rubato::detail

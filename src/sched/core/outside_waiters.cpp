@@ -3,11 +3,6 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "sched/core/pool_registry.hpp"
-#include "sched/life/lifecycle.hpp"
-#include "sched/run/search.hpp"
-#include "work/hazard_guard.hpp"
-
-#include <optional>
 
 namespace rubato::detail {
 
@@ -79,17 +74,6 @@ listed_outside::listed_outside(pool_core const* driven, parker& bell) noexcept
 listed_outside::~listed_outside() { waiters.remove(*this); }
 
 void call_outside_drivers(pool_core const& c) noexcept { waiters.call_drivers(c); }
-
-bool is_driven_by_waiters(pool_core* core) noexcept {
-  std::optional<hazard_guard> here;
-  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0;
-}
-
-bool wants_driver(pool_core* core) noexcept {
-  std::optional<hazard_guard> here;
-  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0 &&
-         !life_of(*core).turns_guests_away() && has_ready(*core);
-}
 
 void lock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.lock(); }
 void unlock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.unlock(); }

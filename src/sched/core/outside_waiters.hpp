@@ -39,11 +39,6 @@ public:
 /// Something is ready in a pool without workers.
 void call_outside_drivers(pool_core const& c) noexcept;
 
-/// Is the pool one that only waiters drive? It may be gone, or null.
-[[nodiscard]] bool is_driven_by_waiters(pool_core* core) noexcept;
-/// Is something ready in such a pool? It may be gone, or null.
-[[nodiscard]] bool wants_driver(pool_core* core) noexcept;
-
 // Around fork(): the child has no other threads.
 void lock_outside_waiters() noexcept;
 void unlock_outside_waiters() noexcept;

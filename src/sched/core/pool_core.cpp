@@ -3,11 +3,10 @@
 #include "os/cpus/topology.hpp"
 #include "os/die.hpp"
 #include "os/thread.hpp"
+#include "sched/core/moving_tasks.hpp"
 #include "sched/core/outside_waiters.hpp"
-#include "sched/core/pool_registry.hpp"
-#include "sched/run/search.hpp"
-#include "sched/wait/park.hpp"
-#include "sched/watch/monitor.hpp"
+#include "sched/core/ready.hpp"
+#include "timer/nudge_monitor.hpp"
 #include "work/hazard_guard.hpp"
 
 #include <algorithm>
@@ -84,26 +83,31 @@ pool_core::pool_core(pool& handle, pool_options options)
     : handle_(&handle)
     , options_((check_limits(options.max_queued_, options.spares_), std::move(options)))
     , search_ticks_(search_ticks_of(options_.search_time_))
-    , life(*this, cpu_order(options_.cpus_, options_.place_))
+    , cpu_order_(cpu_order(options_.cpus_, options_.place_))
     , queues(max_workers)
-    , threads(*this, max_workers + options_.spares_ + max_guests)
-    , capacity(*this, life, progress, options_.max_queued_)
+    , threads(*this, max_workers + options_.spares_ + thread_registry::max_guests)
+    , capacity(*this, life, options_.max_queued_)
     , quiescence(*this, life, queues, idle_threads)
-    , progress(*this, max_workers) {
-  add_to_registry(*this);
-}
+    , waits(*this)
+    , notes(max_workers)
+    , owned(this)
+    , registered(*this) {}
 
-void pool_core::check(pool_options const& options, unsigned workers) {
+void pool_core::check(pool_options const& options) {
   check_limits(options.max_queued_, options.spares_);
   static_cast<void>(cpu_order(options.cpus_, options.place_));
-  lifecycle::check_workers(workers);
+}
+
+void pool_core::add_seats(unsigned n) {
+  for (unsigned i = queues.seats(); i < n; ++i)
+    queues.add_seat(cpu_order_.empty() ? -1 : cpu_order_[i % cpu_order_.size()]);
 }
 
 pool_core::~pool_core() {
   if (life.is_abandoned()) return;
-  remove_from_registry(*this); // from now on no thread finds it, and so none begins a hazard guard
+  pools_of_process.remove(registered); // from now on no thread finds it, and so none begins a hazard guard
   await_hazards(*this);
-  life.drop_last();
+  drop_last(*this);
   threads.await_guests();
 }
 
@@ -125,22 +129,22 @@ pool_stats pool_core::stats() const {
     t.counts.add_to(all);
     all.contended += t.counts[counted::contended];
     all.io_events += t.counts[counted::io_events];
-    all.classes[static_cast<std::size_t>(priority::high)].executed += t.counts[counted::executed_high];
-    all.classes[static_cast<std::size_t>(priority::low)].executed += t.counts[counted::executed_low];
+    all.priorities[static_cast<std::size_t>(priority::high)].executed += t.counts[counted::executed_high];
+    all.priorities[static_cast<std::size_t>(priority::low)].executed += t.counts[counted::executed_low];
   });
   unsigned const made = threads.made();
   all.spares = made > n ? made - n : 0;
   // A loser may be counted off before the decider has counted it.
   all.stragglers = static_cast<std::size_t>(std::max(0, stragglers.load(std::memory_order_relaxed)));
   all.queued = queues.size();
-  class_stats normal{.executed = all.executed, .queued = all.queued};
+  priority_stats normal{.executed = all.executed, .queued = all.queued};
   for (priority const c : {priority::high, priority::low}) {
-    class_stats& of = all.classes[static_cast<std::size_t>(c)];
+    priority_stats& of = all.priorities[static_cast<std::size_t>(c)];
     of.queued = queues.classes().size(c);
     normal.executed -= std::min(normal.executed, of.executed);
     normal.queued -= std::min(normal.queued, of.queued);
   }
-  all.classes[static_cast<std::size_t>(priority::normal)] = normal;
+  all.priorities[static_cast<std::size_t>(priority::normal)] = normal;
   all.timers = quiescence.timers_fired();
   return all;
 }
@@ -195,7 +199,7 @@ void pool_core::enqueue_for(seat& s, task* t) noexcept {
   // The idle set's lock, which call_worker() takes, comes before or after close() takes it. Before: the
   // thread that closes the seat empties it afterwards, and finds the task. After: the seat is seen closed
   // here. A seat below the size is about to be opened: open_seats() then calls a thread for its inbox.
-  if (s.closed.load(std::memory_order_relaxed) && s.index >= size()) life.retire_seat(s);
+  if (s.closed.load(std::memory_order_relaxed) && s.index >= size()) retire_seat(s);
   nudge_monitor();
 }
 
@@ -256,15 +260,21 @@ void pool_core::notify() noexcept {
   if (size() == 0) call_outside_drivers(*this);
 }
 
+void pool_core::retire_seat(seat& s) noexcept {
+  moving_tasks const moving(*this);
+  queues.retire(s);
+}
+
 void pool_core::after_vacating(seat* s) noexcept {
   // The thread that closed the seat may have emptied it before this thread left.
-  if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) life.retire_seat(*s);
+  if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) retire_seat(*s);
   call_for_inboxes();
   if (queues.any_shared() || any_child(*this)) // no worker may be left for the children of a scope
     notify();
-  else if (idle_threads.active() != 0 && !progress.all_wait())
+  else if (idle_threads.active() != 0 && !waits.all_wait())
     nudge_monitor(monitor_rest::dozing); // a busy thread may have latent work that no thread was told of
-  progress.tell_if_stuck();
+  waits.tell_if_stuck();
+  quiescence.tell_waiters();
 }
 
 /// For tasks that must run on a given seat: there may have been no thread for it before.
@@ -318,25 +328,50 @@ bool has_free_worker(pool_core const& c) noexcept {
   return c.idle_threads.wanted() != idle_set::want::monitor || c.size() == 0;
 }
 
-void notify(pool_core& c) noexcept { c.notify(); }
-unsigned size_of(pool_core& c) noexcept { return c.size(); }
 void queue(pool_core& c, task* t, priority p) noexcept {
   if (p == priority::normal)
     c.enqueue(t);
   else
     c.enqueue_as(p, t);
 }
-pool& handle_of(pool_core& c) noexcept { return c.handle(); }
-lifecycle& life_of(pool_core& c) noexcept { return c.life; }
-task_queues& queues_of(pool_core& c) noexcept { return c.queues; }
-capacity& capacity_of(pool_core& c) noexcept { return c.capacity; }
-thread_registry& threads_of(pool_core& c) noexcept { return c.threads; }
-quiescence& quiescence_of(pool_core& c) noexcept { return c.quiescence; }
-owned_tasks& owned_tasks_of(pool_core& c) noexcept { return c.owned; }
-waiting_routines& waiting_routines_of(pool_core& c) noexcept { return c.routines; }
+void notify(pool_core& c) noexcept { c.notify(); }
+void call_for_inboxes(pool_core& c) noexcept { c.call_for_inboxes(); }
+void call_worker(pool_core& c) noexcept { c.call_worker(); }
+void retire_seat(pool_core& c, seat& s) noexcept { c.retire_seat(s); }
+void give_up_seat(pool_core& c, pool_thread& t, leaving how, bool searching) noexcept {
+  c.after_vacating(c.vacate(t, how, searching));
+}
+void release_capacity(pool_core& c) noexcept { c.capacity.release(); }
 void leave_owned_tasks(pool_core& c, owned_task& r) noexcept {
   c.owned.remove(r);
   c.quiescence.tell_waiters();
 }
+
+bool is_discarding(pool_core const& c) noexcept { return c.life.is_discarding(); }
+bool is_closed(pool_core const& c) noexcept { return c.life.is_closed(); }
+std::stop_token current_token(thread_context& me) {
+  if (me.core == nullptr) return {}; // blocking() outside any pool
+  auto const* const s = static_cast<stop_scope const*>(me.chain.token());
+  std::stop_token const outermost = me.core->life.stop_token();
+  return s != nullptr ? s->token(outermost) : outermost;
+}
+
+unsigned size_of(pool_core const& c) noexcept { return c.size(); }
+std::uint64_t serial_of(pool_core const& c) noexcept { return c.registered.serial; }
+pool& handle_of(pool_core& c) noexcept { return c.handle(); }
+pool_options const& options_of(pool_core const& c) noexcept { return c.options(); }
+life_state& life_of(pool_core& c) noexcept { return c.life; }
+life_state const& life_of(pool_core const& c) noexcept { return c.life; }
+task_queues& queues_of(pool_core& c) noexcept { return c.queues; }
+task_queues const& queues_of(pool_core const& c) noexcept { return c.queues; }
+capacity& capacity_of(pool_core& c) noexcept { return c.capacity; }
+thread_registry& threads_of(pool_core& c) noexcept { return c.threads; }
+record_table const& records_of(pool_core const& c) noexcept { return c.threads.records; }
+pool_thread const& external_scopes_of(pool_core const& c) noexcept { return c.external_scopes; }
+idle_set& idle_threads_of(pool_core& c) noexcept { return c.idle_threads; }
+quiescence& quiescence_of(pool_core& c) noexcept { return c.quiescence; }
+waits& waits_of(pool_core& c) noexcept { return c.waits; }
+owned_tasks& owned_tasks_of(pool_core& c) noexcept { return c.owned; }
+waiting_routines& waiting_routines_of(pool_core& c) noexcept { return c.routines; }
 
 } // namespace rubato::detail

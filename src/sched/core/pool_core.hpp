@@ -3,14 +3,15 @@
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
-#include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/pool_options.hpp"
 #include "rubato/stats.hpp"
 #include "sched/core/capacity.hpp"
+#include "sched/core/life_state.hpp"
+#include "sched/core/pool_registry.hpp"
 #include "sched/core/quiescence.hpp"
 #include "sched/core/thread_registry.hpp"
-#include "sched/life/lifecycle.hpp"
-#include "sched/watch/progress_monitor.hpp"
+#include "sched/core/waits.hpp"
+#include "sched/core/watch_notes.hpp"
 #include "sync/idle_set.hpp"
 #include "work/owned_tasks.hpp"
 #include "work/pool_thread.hpp"
@@ -22,34 +23,38 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <vector>
 
 namespace rubato::detail {
 
-class pool_core : public list_node<pool_core> { // in the registry of pools, which the monitor walks
+class pool_core {
   pool* handle_;
   pool_options options_;
   os::ticks search_ticks_;
+  std::vector<int> const cpu_order_; // of the seats; empty: not pinned
 
   [[nodiscard]] bool push_own(pool_thread& me, seat& s, task* t) noexcept;
 
 public:
   static constexpr unsigned max_workers = 1024;
-  static constexpr unsigned max_guests = 65'535;
 
   pool_core(pool& handle, pool_options options);
   ~pool_core();
-  /// Throws what the constructor and a start with so many workers would throw because of the options.
-  static void check(pool_options const& options, unsigned workers);
+  /// Throws what the constructor would throw because of the options.
+  static void check(pool_options const& options);
+  /// Up to that number, closed. One caller at a time.
+  void add_seats(unsigned n);
 
   // The parts. The life first: it ends last, since the others' destructors ask it whether fork() has left
   // their threads behind.
-  lifecycle life;
+  life_state life;
   task_queues queues;
   detail::idle_set idle_threads;
   thread_registry threads;
   detail::capacity capacity;
   detail::quiescence quiescence;
-  progress_monitor progress;
+  detail::waits waits;
+  watch_notes notes; ///< the monitor's
   owned_tasks owned;
   waiting_routines routines;
   pool_thread external_scopes;    ///< no thread: the home of scopes that were opened outside the pool
@@ -57,10 +62,7 @@ public:
   std::atomic<int> stragglers{0}; ///< losers of hedges that still run; relaxed: a count for stats()
   relaxed<unsigned> spinning;     ///< threads that wait awake for a task aside
 
-  std::uint64_t const serial = [] {
-    static relaxed<std::uint64_t> last;
-    return last.add(1) + 1;
-  }();
+  registered_pool registered; ///< from enter_process() to the destructor
 
   // Queuing wakes a worker if one sleeps and none searches.
   void enqueue(task* t) noexcept;
@@ -82,6 +84,8 @@ public:
   /// Wakes a thread for every seat with a task in its inbox.
   void call_for_inboxes() noexcept;
 
+  /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
+  void retire_seat(seat& s) noexcept;
   /// The thread gives up its seat, if it has one. The caller calls after_vacating() with the result.
   seat* vacate(pool_thread& t, leaving how, bool searching = false) noexcept;
   /// A seat has become vacant, or a thread idle: queued tasks must not depend on the thread that left.
@@ -99,8 +103,7 @@ public:
   [[nodiscard]] pool_stats stats() const;
 };
 
-/// Defined with the object that the user holds: src/pool/thread_pool.cpp. One pool starts at a time. fork()
-/// holds this lock.
-[[nodiscard]] mutex& start_mutex() noexcept;
+/// One pool starts at a time. fork() holds this lock.
+inline constinit mutex start_mutex;
 
 } // namespace rubato::detail

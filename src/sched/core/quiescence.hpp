@@ -12,23 +12,20 @@
 
 namespace rubato::detail {
 
-class lifecycle;
+class life_state;
 class pool_core;
 class task_queues;
 
 class quiescence {
   pool_core& core_;
-  lifecycle& life_;
+  life_state& life_;
   task_queues const& queues_;
   idle_set const& idle_threads_;
   quiet state_;
   relaxed<std::uint64_t> timers_fired_; // for stats()
 
-  /// False: the deadline has passed.
-  [[nodiscard]] bool sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept;
-
 public:
-  quiescence(pool_core& core, lifecycle& life, task_queues const& queues,
+  quiescence(pool_core& core, life_state& life, task_queues const& queues,
              idle_set const& idle_threads) noexcept
       : core_(core)
       , life_(life)
@@ -48,15 +45,17 @@ public:
   void wake_all() noexcept { state_.wake_all(); }
   [[nodiscard]] bool is_awaited() const noexcept { return state_.is_awaited(); }
 
-  /// False: the deadline has passed. `or_closed`: or until the pool is closed and none of its timers is
-  /// armed. In a pool without workers the caller runs ready tasks. Throws std::system_error from a task of
-  /// the pool.
-  bool wait(std::chrono::steady_clock::time_point deadline, bool or_closed = false);
+  /// For a wait: changes() is read before the last look, sleep() after it.
+  using announcement = quiet::announcement;
+  [[nodiscard]] announcement announce() noexcept { return announcement(state_); }
+  [[nodiscard]] std::uint32_t changes() const noexcept { return state_.changes(); }
+  /// False: the deadline has passed.
+  [[nodiscard]] bool sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept;
   /// Sleeps until `done()` or the deadline. wake_all() follows what makes it true.
   template<class Done>
   void await(Done done,
              std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) {
-    quiet::announcement const announced(state_);
+    announcement const announced(state_);
     for (;;) {
       std::uint32_t const changes = state_.changes();
       if (done() || !sleep(changes, deadline)) return;
@@ -75,8 +74,5 @@ public:
   [[nodiscard]] std::uint64_t how_many_armed() const noexcept { return state_.armed(); }
   [[nodiscard]] std::uint64_t timers_fired() const noexcept { return timers_fired_.get(); }
 };
-
-/// The part of that pool, for code that needs no other part of it.
-[[nodiscard]] quiescence& quiescence_of(pool_core& c) noexcept;
 
 } // namespace rubato::detail

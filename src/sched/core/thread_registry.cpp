@@ -4,9 +4,12 @@
 #include "os/memory.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
-#include "sched/core/pool_core.hpp"
-#include "sched/run/worker.hpp"
-#include "sched/watch/monitor.hpp"
+#include "rubato/pool_options.hpp"
+#include "sched/core/life_state.hpp"
+#include "sched/core/quiescence.hpp"
+#include "sched/core/waits.hpp"
+#include "timer/nudge_monitor.hpp"
+#include "work/task_queues.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -49,7 +52,7 @@ thread_registry::thread_registry(pool_core& core, unsigned slots)
     , records(slots) {}
 
 thread_registry::~thread_registry() {
-  if (core_.life.is_abandoned()) return;
+  if (life_of(core_).is_abandoned()) return;
   for (auto& t : storage_) os::release(t->memory, t->memory_bytes);
   records.release();
 }
@@ -94,13 +97,14 @@ pool_thread* thread_registry::add_record() {
   auto made = std::make_unique<pool_thread>();
   storage_.reserve(number + 1);
   std::size_t const stack =
-      core_.options().stack_size_ != 0 ? core_.options().stack_size_ : os::stack_bytes();
+      options_of(core_).stack_size_ != 0 ? options_of(core_).stack_size_ : os::stack_bytes();
   std::size_t const cells = std::clamp(stack / least_frame, std::size_t{1024}, most_slots);
   made->memory_bytes = (cells + 2) * sizeof(latent_chain::cell);
   made->memory = os::reserve(made->memory_bytes);
   made->chain.attach(static_cast<latent_chain::cell*>(made->memory), cells, os::membarrier_available());
   made->index = number;
   made->core = &core_;
+  made->table = &records;
   made->next_victim = number;
   storage_.push_back(std::move(made));
   records.publish(*storage_.back());
@@ -110,14 +114,14 @@ pool_thread* thread_registry::add_record() {
 /// Under the lock. May another thread be made? For a seat that was reserved when no thread was idle: since
 /// then a thread may have been made for another seat, and be idle now.
 bool thread_registry::may_make(bool for_seat) noexcept {
-  if (winding_up_ || made_.get() >= core_.size() + core_.options().spares_) return false;
-  return !for_seat || made_.get() < core_.size() || !core_.idle_threads.has_idle();
+  if (winding_up_ || made_.get() >= size_of(core_) + options_of(core_).spares_) return false;
+  return !for_seat || made_.get() < size_of(core_) || !idle_threads_of(core_).has_idle();
 }
 
 /// A record for a thread that joins: a free one, or a new one. Null: no number is left, or none may join.
 pool_thread* thread_registry::take_record(bool guest, bool for_seat) {
   lock_guard const guard(mutex_);
-  if (guest ? guests_ >= pool_core::max_guests : !may_make(for_seat)) return nullptr;
+  if (guest ? guests_ >= max_guests : !may_make(for_seat)) return nullptr;
   pool_thread* t = nullptr;
   if (free_.empty()) {
     t = add_record();
@@ -186,11 +190,11 @@ bool thread_registry::launch(idle_set::call const& c, relief_order const& order,
   if (aside != nullptr)
     static_cast<void>(t->aside.put(aside));
   else if (!c)
-    core_.progress.call_for_relief(*t, order);
+    call_for_relief(*t, order);
   if (c)
-    core_.idle_threads.settle(c, *t);
+    idle_threads_of(core_).settle(c, *t);
   else
-    core_.idle_threads.count_in(*t);
+    idle_threads_of(core_).count_in(*t);
   if (create(*t)) return true;
   static_cast<void>(t->aside.take()); // the caller keeps it
   undo_launch(c, *t);
@@ -199,11 +203,11 @@ bool thread_registry::launch(idle_set::call const& c, relief_order const& order,
 
 bool thread_registry::create(pool_thread& t) noexcept {
   try {
-    auto const name = thread_name(core_.options().name_, t.index);
+    auto const name = thread_name(options_of(core_).name_, t.index);
     // Under the lock, which the thread takes at its end: the thread that joins it finds the handle.
     lock_guard const guard(mutex_);
     os::thread_options const wanted{
-        .name = name, .stack_size = core_.options().stack_size_, .like = &scheduling_, .cpus = &cpus_};
+        .name = name, .stack_size = options_of(core_).stack_size_, .like = &scheduling_, .cpus = &cpus_};
     t.handle = os::thread(wanted, &thread_registry::thread_main, &t);
     refused_.set(0);
     return true;
@@ -216,15 +220,22 @@ bool thread_registry::create(pool_thread& t) noexcept {
 void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
   t.relief.lower();
   if (c)
-    core_.idle_threads.unsettle(c, t);
-  else
-    core_.vacate(t, leaving::for_good);
+    idle_threads_of(core_).unsettle(c, t);
+  else // it has no seat
+    static_cast<void>(idle_threads_of(core_).vacate(t, leaving::for_good));
   {
     lock_guard const guard(mutex_);
     --unjoined_;
   }
   free_number(t);
-  core_.quiescence.wake_all(); // as in reclaim()
+  quiescence_of(core_).wake_all(); // as in reclaim()
+}
+
+void thread_registry::call_for_relief(pool_thread& t, relief_order const& order) noexcept {
+  t.relieves = order;
+  t.boundaries_then =
+      order.blocked != nullptr ? order.blocked->boundaries.get() : records.boundaries_of_all_but(&t);
+  t.relief.raise(); // read by worker.cpp's sleep() and worker_loop()
 }
 
 void thread_registry::start(idle_set::call const& c) noexcept {
@@ -237,18 +248,18 @@ void thread_registry::start_relief(relief_order const& order) noexcept {
 
 void thread_registry::not_launched(idle_set::call const& c) noexcept {
   if (c) {
-    core_.idle_threads.give_up(c);
+    idle_threads_of(core_).give_up(c);
     auto& s = static_cast<seat&>(*c.where);
-    if (s.closed.load(std::memory_order_relaxed)) core_.life.retire_seat(s);
+    if (s.closed.load(std::memory_order_relaxed)) retire_seat(core_, s);
   }
   // A thread may have gone idle meanwhile without leaving a seat, and have found none vacant.
-  if (core_.idle_threads.has_idle()) {
-    core_.call_for_inboxes();
-    if (core_.queues.any_shared()) core_.notify();
+  if (idle_threads_of(core_).has_idle()) {
+    call_for_inboxes(core_);
+    if (queues_of(core_).any_shared()) notify(core_);
   }
   nudge_monitor(monitor_rest::dozing); // it looks after latent work, for which no thread was made
-  core_.progress.tell_if_stuck();
-  core_.quiescence.tell_waiters();
+  waits_of(core_).tell_if_stuck();
+  quiescence_of(core_).tell_waiters();
   // No thread is left to sit down: one that waits in broadcast() makes the seat's call itself.
   records.for_each([](pool_thread& w) {
     if (w.waits_in.get() != nullptr) w.parker.unpark();
@@ -261,16 +272,15 @@ void thread_registry::thread_main(void* arg) {
   current = &t;
   t.tid.set(os::this_thread_id());
   if (seat* const s = t.sits_on()) pin(t, *s);
-  if (core.options().on_start_) core.options().on_start_(t.index);
+  if (options_of(core).on_start_) options_of(core).on_start_(t.index);
   worker_loop(core, t);
-  if (core.options().on_exit_) {
-    core.idle_threads.count_in(t);
-    core.options().on_exit_(t.index);
-    core.after_vacating(core.vacate(t, leaving::for_good));
-    core.quiescence.tell_waiters();
+  if (options_of(core).on_exit_) {
+    idle_threads_of(core).count_in(t);
+    options_of(core).on_exit_(t.index);
+    give_up_seat(core, t, leaving::for_good);
   }
   current = &outside;
-  core.threads.thread_ended(t);
+  threads_of(core).thread_ended(t);
 }
 
 void thread_registry::thread_ended(pool_thread& t) noexcept {
@@ -279,7 +289,7 @@ void thread_registry::thread_ended(pool_thread& t) noexcept {
     lock_guard const guard(mutex_);
     exited_.push_back(&t);
   }
-  core_.quiescence.wake_all();
+  quiescence_of(core_).wake_all();
 }
 
 void thread_registry::reclaim(pool_thread& t) noexcept {
@@ -288,7 +298,7 @@ void thread_registry::reclaim(pool_thread& t) noexcept {
     --unjoined_;
     give_back(t);
   }
-  core_.quiescence.wake_all(); // join_all() may wait for the last one
+  quiescence_of(core_).wake_all(); // join_all() may wait for the last one
 }
 
 pool_thread* thread_registry::take_exited() noexcept {
@@ -319,7 +329,7 @@ bool thread_registry::join_all() noexcept {
       reclaim(*t);
       continue;
     }
-    core_.quiescence.await([&] {
+    quiescence_of(core_).await([&] {
       lock_guard const guard(mutex_);
       return unjoined_ == 0 || !winding_up_ || !exited_.empty();
     });
@@ -337,22 +347,21 @@ pool_thread* thread_registry::enter() {
   inside_.add();
   t->tid.set(os::this_thread_id());
   t->pass_boundary(); // a guest is in a task from the beginning
-  core_.idle_threads.enter(*t);
-  core_.quiescence.thread_began();
+  idle_threads_of(core_).enter(*t);
+  quiescence_of(core_).thread_began();
   return t;
 }
 
 void thread_registry::leave(pool_thread& t) noexcept {
   t.pass_boundary();
-  core_.after_vacating(core_.vacate(t, leaving::for_good));
+  give_up_seat(core_, t, leaving::for_good);
   free_number(t);
-  core_.quiescence.tell_waiters();
   static_cast<void>(inside_.arrive()); // the last touch: see await_guests()
 }
 
 bool thread_registry::no_thread_to_call() noexcept {
-  bool const none_made = made_.get() >= core_.size() + core_.options().spares_ || refused_.get() != 0;
-  return none_made && !core_.idle_threads.has_idle();
+  bool const none_made = made_.get() >= size_of(core_) + options_of(core_).spares_ || refused_.get() != 0;
+  return none_made && !idle_threads_of(core_).has_idle();
 }
 
 /// Threads end until `workers` are left: sleeping threads now, busy ones when they have nothing to do, as a
@@ -365,7 +374,7 @@ void thread_registry::end_surplus(unsigned workers) noexcept {
     surplus = made - std::min(made, workers);
     surplus_.publish(surplus);
   }
-  core_.idle_threads.for_each_idle([&](idle_set_thread& t) {
+  idle_threads_of(core_).for_each_idle([&](idle_set_thread& t) {
     if (surplus == 0 || t.active) return; // active: it drives
     --surplus;
     t.parker.unpark();
@@ -376,7 +385,7 @@ void thread_registry::end_surplus(unsigned workers) noexcept {
 bool thread_registry::ends_now(pool_thread const& t) noexcept {
   lock_guard const guard(mutex_);
   unsigned const surplus = surplus_.own();
-  bool const is_surplus = surplus != 0 && made_.get() > core_.size();
+  bool const is_surplus = surplus != 0 && made_.get() > size_of(core_);
   surplus_.publish(is_surplus ? surplus - 1 : 0);
   if (!is_surplus && !t.exiting.is_raised()) return false;
   made_.subtract(1); // now, so that another may be made in its place

@@ -8,6 +8,7 @@
 #include "os/cpus/topology.hpp"
 #include "os/scheduling.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "sync/idle_set.hpp"
 #include "work/pool_thread.hpp"
 #include "work/record_table.hpp"
@@ -17,8 +18,6 @@
 #include <vector>
 
 namespace rubato::detail {
-
-class pool_core;
 
 class thread_registry {
   pool_core& core_;
@@ -56,6 +55,7 @@ class thread_registry {
   void reclaim(pool_thread& t) noexcept;
 
 public:
+  static constexpr unsigned max_guests = 65'535;
   static constexpr int no_memory = -1; ///< of reasons, beside the system's errors
   record_table records;
 
@@ -79,7 +79,9 @@ public:
 
   /// Makes a thread for a call. If none can be made, that is no error: the busy ones go on.
   void start(idle_set::call const& c) noexcept;
-  /// The same for relief: see progress_monitor::call_for_relief().
+  /// Before the thread runs, or while it is idle and no other thread can call it.
+  void call_for_relief(pool_thread& t, relief_order const& order) noexcept;
+  /// Makes a thread that relieves.
   void start_relief(relief_order const& order) noexcept;
   /// Makes a thread that runs the task without a seat. False: none can be made.
   [[nodiscard]] bool start_aside(task& k) noexcept { return launch({}, {}, &k); }
@@ -106,8 +108,6 @@ public:
   bool join_all() noexcept;
 };
 
-/// The part of that pool, for code that needs no other part of it.
-[[nodiscard]] thread_registry& threads_of(pool_core& c) noexcept;
 /// Pins the calling thread where its seat is, if it is a worker.
 void pin(pool_thread& t, seat& s) noexcept;
 /// Pins the calling worker to that CPU; negative: takes its pin back. False: the system refuses.

@@ -1,14 +1,17 @@
 #include "sched/life/lifecycle.hpp"
 
 #include "os/die.hpp"
-#include "rubato/cancelled.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/pool_port.hpp"
+#include "sched/core/moving_tasks.hpp"
 #include "sched/core/outside_waiters.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/core/pool_registry.hpp"
+#include "sched/core/ready.hpp"
+#include "sched/life/process.hpp"
 #include "sched/life/shutdown_report.hpp"
+#include "sched/wait/await_quiescence.hpp"
 #include "sched/wait/park.hpp"
-#include "sched/watch/monitor.hpp"
+#include "timer/nudge_monitor.hpp"
 #include "timer/timers.hpp"
 #include "work/hazard_guard.hpp"
 
@@ -29,19 +32,13 @@ void lifecycle::check_workers(unsigned n) {
                               (was_negative ? "a negative number" : std::to_string(n)));
 }
 
-lifecycle::lifecycle(pool_core& core, std::vector<int> cpu_order)
+lifecycle::lifecycle(pool_core& core) noexcept
     : core_(core)
-    , cpu_order_(std::move(cpu_order)) {
-  workerless_pools.add(1); // until start()
-}
-
-lifecycle::~lifecycle() {
-  if (size() == 0) workerless_pools.subtract(1);
-}
+    , state_(core.life) {}
 
 /// Returns the old one.
 unsigned lifecycle::set_target(unsigned n) noexcept {
-  unsigned const before = target_.exchange(n);
+  unsigned const before = state_.target_.exchange(n);
   // A thread that waits meanwhile is woken afterwards.
   if (before == 0 && n != 0) workerless_pools.subtract(1);
   if (before != 0 && n == 0) workerless_pools.add(1);
@@ -50,21 +47,16 @@ unsigned lifecycle::set_target(unsigned n) noexcept {
 
 void lifecycle::start(unsigned workers) {
   check_workers(workers);
+  enter_process(core_);
   try {
-    lock_guard const guard(mutex_);
-    add_seats(workers);
+    lock_guard const guard(state_.mutex_);
+    core_.add_seats(workers);
     open_seats(workers);
     if (workers == 0) core_.threads.keep_a_record();
   } catch (...) {
     static_cast<void>(shutdown(ending::discard, true));
     throw;
   }
-}
-
-/// Up to that number, closed. Under mutex_.
-void lifecycle::add_seats(unsigned n) {
-  for (unsigned i = core_.queues.seats(); i < n; ++i)
-    core_.queues.add_seat(cpu_order_.empty() ? -1 : cpu_order_[i % cpu_order_.size()]);
 }
 
 /// Under mutex_, after add_seats().
@@ -94,20 +86,20 @@ void lifecycle::open_seats(unsigned n) {
 
 unsigned lifecycle::resize(unsigned workers) {
   check_workers(workers);
-  lock_guard const guard(mutex_);
-  bool const restarts = is_closed() || ending_.peek() != ending::none;
+  lock_guard const guard(state_.mutex_);
+  bool const restarts = state_.is_closed() || state_.ending_.peek() != ending::none;
   std::stop_source fresh(std::nostopstate);
   if (restarts) fresh = std::stop_source(); // what may find no memory comes before the first change
-  add_seats(workers);
-  unsigned const before = target_.peek();
+  core_.add_seats(workers);
+  unsigned const before = state_.target_.peek();
   if (restarts) {
     {
-      lock_guard const deciding(deciding_); // no thread takes for stuck what comes from here on
-      ending_.set(ending::none);
-      entrance_.set(entrance::open);
+      lock_guard const deciding(state_.deciding_); // no thread takes for stuck what comes from here on
+      state_.ending_.set(ending::none);
+      state_.entrance_.set(entrance::open);
     }
-    lock_guard const stop(stop_mutex_);
-    stop_.swap(fresh);
+    lock_guard const stop(state_.stop_mutex_);
+    state_.stop_.swap(fresh);
   }
   if (restarts) core_.quiescence.wake_all(); // a shutdown that waits returns
   if (workers >= before) {
@@ -128,16 +120,7 @@ unsigned lifecycle::resize(unsigned workers) {
 /// Those from number `first` on. An occupant retires its seat once more when it leaves, which may take long.
 void lifecycle::close_seats(unsigned first, unsigned last) noexcept {
   for (unsigned i = first; i != last; ++i) core_.idle_threads.close(&core_.queues.seat_at(i));
-  for (unsigned i = first; i != last; ++i) retire_seat(core_.queues.seat_at(i));
-}
-
-void lifecycle::retire_seat(seat& s) noexcept {
-  {
-    auto const moving = core_.quiescence.begin_transit();
-    core_.queues.retire(s);
-  }
-  if (core_.queues.any_shared()) core_.notify();
-  core_.quiescence.tell_waiters();
+  for (unsigned i = first; i != last; ++i) core_.retire_seat(core_.queues.seat_at(i));
 }
 
 /// Every thread that waits here looks again.
@@ -157,33 +140,28 @@ void lifecycle::wake_guests() noexcept {
 /// Drops queued tasks that have not begun. A task that has begun is queued because its wait is over: it goes
 /// back.
 void lifecycle::discard_queued() noexcept {
-  {
-    auto const moving = core_.quiescence.begin_transit();
-    auto const discard_from = [&](auto pop, auto push) {
-      task* kept = nullptr; // linked by the queues' own link
-      while (task* const k = pop()) {
-        if (k->holds_capacity) core_.capacity.release();
-        task* const resumption = drop_unless_begun(*k);
-        if (resumption == nullptr) continue;
-        resumption->next.store(kept, std::memory_order_relaxed); // relaxed: only this thread has it
-        kept = resumption;
-      }
-      while (kept != nullptr) {
-        task* const k = kept;
-        kept = static_cast<task*>(k->next.load(std::memory_order_relaxed));
-        push(k);
-      }
-    };
-    discard_from([this] { return core_.queues.any_task(); },
-                 [this](task* k) { core_.queues.push(k, class_of(*k), class_lane::tasks, os::now()); });
-    for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
-      seat& s = core_.queues.seat_at(i);
-      discard_from([&s] { return s.inbox.pop(); }, [&s](task* k) { s.inbox.push(k); });
+  moving_tasks const moving(core_);
+  auto const discard_from = [&](auto pop, auto push) {
+    task* kept = nullptr; // linked by the queues' own link
+    while (task* const k = pop()) {
+      if (k->holds_capacity) core_.capacity.release();
+      task* const resumption = drop_unless_begun(*k);
+      if (resumption == nullptr) continue;
+      resumption->next.store(kept, std::memory_order_relaxed); // relaxed: only this thread has it
+      kept = resumption;
     }
+    while (kept != nullptr) {
+      task* const k = kept;
+      kept = static_cast<task*>(k->next.load(std::memory_order_relaxed));
+      push(k);
+    }
+  };
+  discard_from([this] { return core_.queues.any_task(); },
+               [this](task* k) { core_.queues.push(k, class_of(*k), class_lane::tasks, os::now()); });
+  for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
+    seat& s = core_.queues.seat_at(i);
+    discard_from([&s] { return s.inbox.pop(); }, [&s](task* k) { s.inbox.push(k); });
   }
-  core_.call_for_inboxes();
-  if (core_.queues.any_shared()) core_.notify();
-  core_.quiescence.tell_waiters();
 }
 
 /// Drops all that is queued in a closed pool. Under mutex_, which it unlocks if there is a task: destructors
@@ -220,7 +198,7 @@ bool lifecycle::drop_queued(std::unique_lock<mutex>& life) noexcept {
 }
 
 void lifecycle::drop_last() noexcept {
-  for (std::unique_lock life(mutex_); drop_queued(life);) life.lock();
+  for (std::unique_lock life(state_.mutex_); drop_queued(life);) life.lock();
 }
 
 // Shutdown, in steps (docs/design/lifecycle.md):
@@ -234,20 +212,20 @@ void lifecycle::drop_last() noexcept {
 
 void lifecycle::request_shutdown(ending how) {
   {
-    lock_guard const guard(mutex_);
-    if (is_closed()) return;
-    ending const before = ending_.peek();
+    lock_guard const guard(state_.mutex_);
+    if (state_.is_closed()) return;
+    ending const before = state_.ending_.peek();
     if (before == ending::none) {
       core_.capacity.restart_late();
-      was_discarded_ = false;
+      state_.was_discarded_ = false;
     }
-    if (how == ending::discard) was_discarded_ = true;
-    if (before != ending::discard) ending_.set(how);
+    if (how == ending::discard) state_.was_discarded_ = true;
+    if (before != ending::discard) state_.ending_.set(how);
   }
   std::stop_source stop(std::nostopstate); // a destructor may come here: it allocates nothing
   {
-    lock_guard const guard(stop_mutex_);
-    stop = stop_;
+    lock_guard const guard(state_.stop_mutex_);
+    stop = state_.stop_;
   }
   stop.request_stop(); // outside the locks: callbacks are user code
   ask_owned_tasks();
@@ -257,7 +235,7 @@ void lifecycle::request_shutdown(ending how) {
   }
   wake_guests();
   core_.capacity.wake_all(); // callers that are refused from now on
-  core_.progress.tell_if_stuck();
+  core_.waits.tell_if_stuck();
   core_.quiescence.tell_waiters();
 }
 
@@ -265,7 +243,7 @@ void lifecycle::request_shutdown(ending how) {
 /// take a task for stuck that this one is about to ask, or close the pool for what the first ones do.
 void lifecycle::ask_owned_tasks() noexcept {
   auto const asking = core_.quiescence.begin_transit();
-  if (is_discarding()) {
+  if (state_.is_discarding()) {
     core_.owned.request_stop();
     withdrawn_work idle;
     core_.routines.withdraw(idle.routines);
@@ -281,7 +259,7 @@ void lifecycle::ask_owned_tasks() noexcept {
 /// the entrance. Pairs with `arrival`: its thread is announced before it looks at the entrance. So it waits
 /// there, or this thread sees the arrival, and is told when the work is queued.
 bool lifecycle::stands_still() noexcept {
-  entrance_.set(entrance::deciding);
+  state_.entrance_.set(entrance::deciding);
   std_policy::heavy_barrier();
   return !any_arrival(core_) && core_.quiescence.now();
 }
@@ -290,14 +268,14 @@ bool lifecycle::stands_still() noexcept {
 /// withdrawal.
 void lifecycle::withdraw_stuck(withdrawn_work& to) noexcept {
   if (core_.owned.empty() && !core_.routines.any()) return;
-  lock_guard const deciding(deciding_);
-  if (ending_.get() == ending::none || is_closed()) return;
+  lock_guard const deciding(state_.deciding_);
+  if (state_.ending_.get() == ending::none || state_.is_closed()) return;
   if (stands_still()) {
     core_.routines.withdraw(to.routines);
     core_.owned.withdraw_stuck(to.tasks);
-    if (!to.empty()) dropping_.add(1);
+    if (!to.empty()) state_.dropping_.add(1);
   }
-  entrance_.set(entrance::open);
+  state_.entrance_.set(entrance::open);
 }
 
 /// Without locks: destructors are user code.
@@ -318,35 +296,35 @@ bool lifecycle::drop_stuck() noexcept {
     withdraw_stuck(stuck);
     if (stuck.empty()) return any;
     drop(stuck);
-    dropping_.subtract(1);
+    state_.dropping_.subtract(1);
     core_.quiescence.tell_waiters(); // that a thread waits for the end of the drops
   }
 }
 
 void lifecycle::end_if_quiet() noexcept {
   // One thread looks, and again if more have come meanwhile: the next look sees what they did before.
-  if (end_checks_.add(1) != 0) return;
+  if (state_.end_checks_.add(1) != 0) return;
   for (unsigned served = 1; served != 0;) {
-    if (ending_.get() != ending::none && core_.quiescence.now()) static_cast<void>(drop_stuck());
+    if (state_.ending_.get() != ending::none && core_.quiescence.now()) static_cast<void>(drop_stuck());
     // Another thread that holds the lock changes the pool's life at this moment, and looks itself.
-    if (std::unique_lock const guard(mutex_, std::try_to_lock);
-        guard && ending_.get() != ending::none && core_.quiescence.now())
+    if (std::unique_lock const guard(state_.mutex_, std::try_to_lock);
+        guard && state_.ending_.get() != ending::none && core_.quiescence.now())
       static_cast<void>(close_pool());
-    served = end_checks_.subtract(served) - served;
+    served = state_.end_checks_.subtract(served) - served;
   }
 }
 
 /// Under mutex_, when the pool was quiescent: closes all seats, ends all threads. False: work has arrived.
 bool lifecycle::close_pool() noexcept {
   {
-    lock_guard const deciding(deciding_);
+    lock_guard const deciding(state_.deciding_);
     bool const closes = stands_still() && !has_suspended() && !core_.routines.any();
-    entrance_.set(closes ? entrance::closed : entrance::open);
+    state_.entrance_.set(closes ? entrance::closed : entrance::open);
     if (!closes) return false;
   }
   close_seats(0, set_target(0)); // a task may have come since the pool was seen idle
   core_.threads.wind_up();
-  ending_.set(ending::none);
+  state_.ending_.set(ending::none);
   core_.quiescence.wake_all();
   core_.capacity.wake_all(); // callers that were refused meanwhile have passed no capacity on
   return true;
@@ -357,13 +335,13 @@ bool lifecycle::close_pool() noexcept {
 bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life,
                                         std::chrono::steady_clock::time_point& discard_at,
                                         shutdown_report& slow) {
-  bool const closed = is_closed() || close_pool();
+  bool const closed = state_.is_closed() || close_pool();
   life.unlock();
   if (closed) return true;
   if (!any_arrival(core_)) return false;
   // Pairs with the end of an arrival: ending_ was written before the barrier in close_pool(). An arrival that
   // ends when the pool does not end any more tells no thread.
-  core_.quiescence.await([this] { return !has_begun_to_end() || !any_arrival(core_); },
+  core_.quiescence.await([this] { return !state_.has_begun_to_end() || !any_arrival(core_); },
                          std::min(discard_at, slow.due()));
   if (any_arrival(core_)) report_or_discard(discard_at, slow);
   return false;
@@ -372,21 +350,21 @@ bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life,
 bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock::time_point discard_at) {
   refuse_members(destroying);
   if (destroying) {
-    if (size() == 0) how = ending::discard;
-    destroyed_.set(true);
+    if (state_.size() == 0) how = ending::discard;
+    state_.destroyed_.set(true);
     wake_guests();
   }
   request_shutdown(how);
   seats_left const left; // of other pools
   shutdown_report slow(core_, core_.name(), discard_at);
   auto const restarted = [this, destroying] { // by resize(), which no destructor heeds; under mutex_
-    return !destroying && ending_.peek() == ending::none && !is_closed();
+    return !destroying && state_.ending_.peek() == ending::none && !state_.is_closed();
   };
   for (unsigned round = 0;;) {
     await_quiet(discard_at, slow);
-    std::unique_lock life(mutex_);
-    bool const drained = !was_discarded_;
-    bool const closed = is_closed();
+    std::unique_lock life(state_.mutex_);
+    bool const drained = !state_.was_discarded_;
+    bool const closed = state_.is_closed();
     if (restarted()) return drained;
     life.unlock();
     // What is queued in a closed pool is left for its next life, or dropped below. In a pool
@@ -400,11 +378,11 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     }
     bool const all_joined = core_.threads.join_all();
     life.lock();
-    if (!all_joined || !is_closed()) { // resize()
+    if (!all_joined || !state_.is_closed()) { // resize()
       if (destroying) continue;
       return drained;
     }
-    for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) retire_seat(core_.queues.seat_at(i));
+    for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) core_.retire_seat(core_.queues.seat_at(i));
     bool const drops = destroying || how == ending::discard || !drained;
     if (drops && drop_rest(life, discard_at, slow)) continue;
     if (destroying) core_.threads.await_guests(); // one may be on its way out
@@ -458,7 +436,7 @@ void lifecycle::report_or_discard(std::chrono::steady_clock::time_point& discard
 
 /// Waits until the pool is quiescent or closed. Begins to discard at `discard_at`, if work is left.
 void lifecycle::await_quiet(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
-  while (!core_.quiescence.wait(std::min(discard_at, slow.due()), true)) {
+  while (!await_quiescence(core_, std::min(discard_at, slow.due()), true)) {
     auto const now = std::chrono::steady_clock::now();
     if (now < discard_at)
       slow.print();
@@ -484,19 +462,8 @@ bool lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard
   return true;
 }
 
-bool lifecycle::turns_guests_away() const noexcept {
-  return destroyed_.get() || (has_begun_to_end() && !has_ready(core_));
-}
-
-bool lifecycle::stays_closed() noexcept {
-  if (entrance_.get() == entrance::open) return false;
-  // Not mutex_: a thread that wants to close the pool leaves that to the one that holds it.
-  lock_guard const decided(deciding_);
-  return is_closed();
-}
-
 /// A task that another thread drops counts until its destructors have run: they may queue work.
-bool lifecycle::has_suspended() const noexcept { return !core_.owned.empty() || dropping_.get() != 0; }
+bool lifecycle::has_suspended() const noexcept { return !core_.owned.empty() || state_.dropping_.get() != 0; }
 
 /// Is there work, beside threads that begin or go to rest? A hint: a task that was just taken out of a queue
 /// is seen at the next look.
@@ -509,26 +476,7 @@ bool lifecycle::has_work() const noexcept {
   return runs;
 }
 
-void lifecycle::abandon() noexcept {
-  abandoned_.set(true);
-  lose_core(core_.handle(), target_.peek());
-}
-
-std::stop_token lifecycle::stop_token() const noexcept {
-  lock_guard const guard(stop_mutex_);
-  return stop_.get_token();
-}
-
-bool is_member(pool_core const& core) noexcept {
-  thread_context const* m = current;
-  while (m->core != nullptr && m->core != &core) m = static_cast<pool_thread const*>(m)->outer;
-  return m->core != nullptr;
-}
-
-bool discarded(thread_context const& runner) noexcept {
-  for (thread_context const* m = &runner; m->core != nullptr; m = static_cast<pool_thread const*>(m)->outer)
-    if (m->core->life.is_discarding()) return true;
-  return false;
-}
+void end_if_quiet(pool_core& c) noexcept { lifecycle(c).end_if_quiet(); }
+void drop_last(pool_core& c) noexcept { lifecycle(c).drop_last(); }
 
 } // namespace rubato::detail

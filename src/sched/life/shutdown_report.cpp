@@ -1,8 +1,9 @@
 #include "sched/life/shutdown_report.hpp"
 
 #include "os/clock.hpp"
+#include "rubato/detail/work/pool_port.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/core/thread_registry.hpp"
-#include "sched/life/lifecycle.hpp"
 #include "work/owned_tasks.hpp"
 #include "work/task_queues.hpp"
 

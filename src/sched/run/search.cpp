@@ -4,8 +4,8 @@
 #include "rubato/detail/work/child_source.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 #include "sched/core/pool_core.hpp"
-#include "sched/run/worker.hpp"
-#include "sched/watch/monitor.hpp"
+#include "sched/core/ready.hpp"
+#include "sched/run/next_task.hpp"
 #include "timer/event_source.hpp"
 
 #include <algorithm>
@@ -20,15 +20,6 @@ constexpr std::int64_t answer_us = 2; // how long a request may stay unanswered 
 constexpr std::int64_t worth_taking_us = 2;
 constexpr std::int64_t event_us = 4; // a look for events is a system call, of a quarter of a microsecond
 constexpr std::int64_t hot_us = 4;   // for so long a slot is left to its occupant, which runs something else
-
-/// In the chain of another thread than `but`.
-bool any_chain(pool_core const& core, pool_thread const* but) noexcept {
-  // In a pool without workers no other thread can be called for the jobs that a sleeping driver has forked.
-  bool const all = core.size() != 0;
-  return core.threads.records.find(0, [&](pool_thread& v) {
-    return &v != but && v.chain.has_latent() && (all || !v.parker.sleeps());
-  }) != nullptr;
-}
 
 } // namespace
 
@@ -73,17 +64,6 @@ void run_latent(pool_thread& t, steal_result const& l) noexcept {
   }
 }
 
-bool any_child(pool_core const& core) noexcept {
-  return child_source::find_child(core.external_scopes) ||
-         core.threads.records.find(0, [](pool_thread& v) { return child_source::find_child(v); }) != nullptr;
-}
-
-bool has_ready(pool_core const& core) noexcept { return core.queues.any_shared() || any_child(core); }
-
-bool any_latent(pool_core const& core, pool_thread const* but) noexcept {
-  return any_child(core) || core.queues.any_lifo_slot().where != nullptr || any_chain(core, but);
-}
-
 scope_child* take_child(pool_core& core, pool_thread& t) noexcept {
   scope_child* c = child_source::take_child_of(core.external_scopes);
   if (c != nullptr) return c;
@@ -116,7 +96,6 @@ void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept {
 
 bool run_one(pool_core& core, pool_thread& t) noexcept {
   finding f;
-  constexpr unsigned fair_every = 61; // guarantee F: as for a worker
   if (core.queues.any_classed()) f.queued = take_before_normal(core, t);
   if (!f && ++t.schedule_tick % fair_every == 0) f.child = take_child(core, t);
   if (!f) f.queued = core.queues.any_normal();
@@ -223,7 +202,7 @@ public:
   }
   void run(finding const& f) noexcept {
     call_next();
-    core_.progress.tell_if_owed();
+    core_.waits.tell_if_owed();
     os::ticks const begin = os::now();
     t_.pass_boundary();
     run_found(core_, t_, f);
@@ -284,6 +263,22 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
     slot.look(core.queues);
   } while (os::now() < deadline && !slot.is_left_alone(patience));
   return slot.is_left_alone(patience) && me.run_task_of(slot);
+}
+
+void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_result()> steal,
+                 function_ref<void()> sleep) noexcept {
+  os::ticks const patience = t.core->search_ticks();
+  os::ticks spin_until = os::now() + patience;
+  while (!done()) {
+    if (steal_result const l = steal()) {
+      run_latent(t, l);
+      spin_until = os::now() + patience;
+    } else if (os::now() < spin_until) {
+      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
+    } else {
+      sleep();
+    }
+  }
 }
 
 } // namespace rubato::detail

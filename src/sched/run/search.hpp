@@ -2,6 +2,7 @@
 // threads. docs/design/take.md
 #pragma once
 
+#include "base/function_ref.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
 namespace rubato::detail {
@@ -22,8 +23,6 @@ struct finding {
   }
 };
 
-/// Call after every event that leaves work queued: wakes a worker if one sleeps and none searches.
-void notify(pool_core& core) noexcept;
 /// Looks for work for about the time of a wake and runs what it finds. `searching`: the thread counts as a
 /// searcher; reset when it no longer does. False: there was none.
 [[nodiscard]] bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept;
@@ -37,16 +36,13 @@ void run_latent(pool_thread& t, steal_result const& l) noexcept;
 /// Steals a job that fits the filter from the victim's chain: asks, waits 2 us, takes.
 [[nodiscard]] steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim,
                                   steal_filter const& w) noexcept;
+/// Runs what `steal` gets, until `done`. When it has got nothing for the time of a search: calls `sleep`.
+void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_result()> steal,
+                 function_ref<void()> sleep) noexcept;
 /// A child of any scope; null: there is none.
 [[nodiscard]] scope_child* take_child(pool_core& core, pool_thread& t) noexcept;
 
 /// A latent job of any other thread that fits the filter; none: there is none.
 [[nodiscard]] steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w = {}) noexcept;
-
-[[nodiscard]] bool any_child(pool_core const& core) noexcept;
-/// `but`: the chain of this thread does not count.
-[[nodiscard]] bool any_latent(pool_core const& core, pool_thread const* but = nullptr) noexcept;
-/// Is there anything that any thread may run: a task, or a child that has not begun?
-[[nodiscard]] bool has_ready(pool_core const& core) noexcept;
 
 } // namespace rubato::detail

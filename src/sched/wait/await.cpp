@@ -1,13 +1,14 @@
-#include "sched/wait/await.hpp"
+#include "rubato/detail/sched/wait/await.hpp"
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/mutex.hpp"
-#include "rubato/detail/work/future_state.hpp"
 #include "sched/core/outside_waiters.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/core/pool_registry.hpp"
+#include "sched/core/ready.hpp"
+#include "sched/run/claim.hpp"
 #include "sched/run/search.hpp"
 #include "sched/wait/park.hpp"
 #include "work/hazard_guard.hpp"
@@ -22,138 +23,24 @@ namespace rubato::detail {
 
 namespace {
 
-constexpr unsigned most_claims = 64; // nested in each other on one stack
-
-/// Claimed work stays in its queue, stale, until a thread pops it. A task that spawns and waits without end
-/// would leave ever more, so the thread sweeps its queues once the stale tasks may be as many as the rest.
-void sweep(pool_core& core, pool_thread& t) noexcept {
-  if (++t.stale < t.stale_enough) return;
-  t.stale = 0;
-  seat* const s = t.sits_on();
-  std::size_t left = 0;
-  {
-    auto const moving = core.quiescence.begin_transit();
-    auto const sweep_queue = [&](std::size_t n, auto pop, auto push) { // each of its tasks once
-      for (; n != 0; --n) {
-        task* const k = pop();
-        if (k == nullptr) break;
-        if (drop_stale_task(*k, core)) continue;
-        ++left;
-        push(k);
-      }
-    };
-    auto const push = [&core](task* k) { core.queues.push(k); };
-    if (s != nullptr)
-      sweep_queue(
-          s->queue.size(), [s] { return s->queue.pop(); },
-          [&](task* k) {
-            if (!s->queue.push(k)) push(k);
-          });
-    sweep_queue(core.queues.size_of_both(), [&core] { return core.queues.pop(); }, push);
-    for (priority const c : {priority::high, priority::low}) {
-      // What stays is as old as a new task afterwards: low tasks of others must not pay for that.
-      if (c == priority::low && std::exchange(t.stale_low, 0) < pool_thread::stale_at_least) continue;
-      for (class_lane const l : {class_lane::tasks, class_lane::events})
-        sweep_queue(
-            core.queues.classes().size(c, l), [&] { return core.queues.pop(c, l); },
-            [&](task* k) { core.queues.push(k, c, l, os::now()); });
-    }
-  }
-  t.stale_enough = std::max(pool_thread::stale_at_least, left);
-  if (left != 0) core.notify();
-  core.quiescence.tell_waiters();
+/// A guest that only waits has to leave: the pool ends, and has nothing for it to run. A closed pool may be
+/// driven, like one without workers.
+bool turns_guests_away(pool_core const& core) noexcept {
+  return core.life.is_destroyed() || (core.life.has_begun_to_end() && !has_ready(core));
 }
 
-} // namespace
-
-bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s) noexcept {
-  return s.queued.is_ready() && s.home() == &core && t.claims < most_claims &&
-         s.seat.get() == future_state::any_seat;
+/// Is the pool one that only waiters drive? It may be gone, or null.
+bool is_driven_by_waiters(pool_core* core) noexcept {
+  std::optional<hazard_guard> here;
+  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0;
 }
 
-namespace {
-
-/// The caller is to run it. False: it is not ready, or has moved.
-bool claim_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
-  if (!may_run_in_place(core, t, s)) return false;
-  switch (s.queued.claim()) {
-  case queue_state::claimed::no:
-    return false;
-  case queue_state::claimed::first:
-    s.hold(); // for the queue
-    break;
-  case queue_state::claimed::again:
-    break;
-  }
-  // Before the claim a coroutine may have run and moved. Once claimed, it stays where it is.
-  if (s.home() != &core || s.seat.get() != future_state::any_seat) {
-    offer(s);
-    return false;
-  }
-  return true;
+/// Is something ready in such a pool? It may be gone, or null.
+bool wants_driver(pool_core* core) noexcept {
+  std::optional<hazard_guard> here;
+  return core != nullptr && guard_if_there(core, here) && life_of(*core).size() == 0 &&
+         !turns_guests_away(*core) && has_ready(*core);
 }
-
-/// `raised`: by its second entry, which run_task() has counted.
-void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) noexcept {
-  if (core.life.is_discarding() && !s.has_begun()) {
-    s.drop();
-  } else {
-    if (!raised) t.bump(counted::executed);
-    if (s.queued.was_low()) ++t.stale_low;
-    ++t.claims;
-    s.begun_by.set(t.index + 1);
-    s.resume(t);
-    --t.claims;
-  }
-  sweep(core, t);
-}
-
-} // namespace
-
-bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
-  if (!claim_in_place(core, t, s)) return false;
-  run_claimed(core, t, s, false);
-  return true;
-}
-
-namespace {
-
-/// Stands in a queue for work whose own entry is in a queue of a lower class, or of a pool that it has left.
-/// Claims it as a waiter does; does nothing if it is not ready any more.
-class second_entry final : public task {
-  future_state& of_; // held
-
-  static void run(task& base, thread_context* runner) noexcept {
-    auto& self = static_cast<second_entry&>(base);
-    state_ref const held(&self.of_);
-    free_in_slab(&self);
-    if (runner == nullptr) return;
-    pool_core& core = *runner->core;
-    pool_thread& t = thread_of(*runner);
-    if (claim_in_place(core, t, *held.get())) run_claimed(core, t, *held.get(), true);
-  }
-
-public:
-  explicit second_entry(future_state& s) noexcept
-      : task(&run)
-      , of_(s) {
-    s.hold();
-  }
-};
-
-} // namespace
-
-void queue_second_entry(future_state& s) noexcept {
-  pool_core* const home = s.home();
-  std::optional<hazard_guard> there;
-  if (!guard_if_there(home, there)) return;
-  try {
-    queue_task(*home, future_state::any_seat, s.queued.cls(), *make_in_slab<second_entry>(s));
-  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
-  }
-}
-
-namespace {
 
 /// How a thread waits for a result.
 struct wait_terms {
@@ -257,7 +144,7 @@ class guest {
 public:
   explicit guest(pool_core* core) noexcept {
     std::optional<hazard_guard> here;
-    if (core == nullptr || !guard_if_there(core, here) || core->life.turns_guests_away()) return;
+    if (core == nullptr || !guard_if_there(core, here) || turns_guests_away(*core)) return;
     try {
       mine_ = core->threads.enter();
     } catch (std::exception const&) { // too many, or no memory: the thread waits outside
@@ -280,7 +167,7 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
                    bool as_guest = false) noexcept {
   bool const timed = terms.deadline != std::chrono::steady_clock::time_point::max();
   auto const looks_anew = [&] {
-    return (as_guest && core.life.turns_guests_away()) || terms.lost_before != workers_lost();
+    return (as_guest && turns_guests_away(core)) || terms.lost_before != workers_lost();
   };
   if (!timed && !as_guest && run_in_place(core, t, s) && s.done()) return;
   if (core.size() != 0)
@@ -299,11 +186,11 @@ void await_in_pool(pool_core& core, pool_thread& t, future_state& s, wait_terms 
   // Only a closure in this pool's queues or on its stacks is sure to be ended by the pool alone, not by a
   // thread outside or the clock.
   bool const from_outside = timed || s.home() != &core || !s.runs_to_end();
-  using ended_by = progress_monitor::ended_by;
+  using ended_by = waits::ended_by;
   bool const from_strangers = timed || s.home() != &core || s.is_promised();
-  counted_wait const counted(core.progress, from_strangers ? ended_by::strangers
-                                            : from_outside ? ended_by::outsiders
-                                                           : ended_by::the_pool);
+  counted_wait const counted(core.waits, from_strangers ? ended_by::strangers
+                                         : from_outside ? ended_by::outsiders
+                                                        : ended_by::the_pool);
   std::uint32_t const begun_by = from_outside ? 0 : s.begun_by.get(); // for reports
   thread_context const* const runner = begun_by != 0 ? core.threads.records.at(begun_by - 1) : nullptr;
   park_until(t, terms.why, runner, [&] { return fired() || over() || looks_anew(); }, terms.deadline);
@@ -380,21 +267,26 @@ bool await_anywhere(future_state& s, wait_terms terms) noexcept {
 
 } // namespace
 
-bool future_state::wait(char const* why) noexcept {
-  return await_anywhere(*this, {.why = why, .stop = scope_in_force()});
+bool await(future_state& s, char const* why) noexcept {
+  return await_anywhere(s, {.why = why, .stop = scope_in_force()});
 }
 
-void future_state::wait_to_end(char const* why) noexcept {
-  static_cast<void>(await_anywhere(*this, {.why = why, .ends_early = false}));
+void await_end(future_state& s, char const* why) noexcept {
+  static_cast<void>(await_anywhere(s, {.why = why, .ends_early = false}));
 }
 
-bool future_state::wait_until(std::chrono::steady_clock::time_point deadline) noexcept {
-  return await_anywhere(*this, {.why = "timed wait", .deadline = deadline, .stop = scope_in_force()});
+bool await_until(future_state& s, std::chrono::steady_clock::time_point deadline) noexcept {
+  return await_anywhere(s, {.why = "timed wait", .deadline = deadline, .stop = scope_in_force()});
 }
 
-bool future_state::wait_in_task_until(std::chrono::steady_clock::time_point deadline) {
-  if (!done() && wait_terms{.why = "timed wait", .stop = scope_in_force()}.is_stopped()) throw cancelled();
-  return wait_until(deadline);
+bool await_in_task_until(future_state& s, std::chrono::steady_clock::time_point deadline) {
+  if (!s.done() && wait_terms{.why = "timed wait", .stop = scope_in_force()}.is_stopped()) throw cancelled();
+  return await_until(s, deadline);
+}
+
+bool was_lost_in_fork(future_state const& s) noexcept {
+  pool_core const* const home = s.home();
+  return !s.done() && home != nullptr && home != current->core && was_left_behind(home);
 }
 
 } // namespace rubato::detail

@@ -1,10 +1,12 @@
 #include "sched/wait/park.hpp"
 
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 #include "sched/core/pool_core.hpp"
+#include "sched/core/ready.hpp"
 #include "sched/run/search.hpp"
-#include "sched/watch/monitor.hpp"
+#include "sched/watch/stall_watch.hpp"
+#include "timer/nudge_monitor.hpp"
 
 #include <chrono>
 #include <thread>
@@ -89,10 +91,10 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
     else if (latent)
       nudge_monitor(monitor_rest::dozing);
     t.waits_in.set(why);
-    core.progress.begin_wait(); // asleep, it counts as waiting
-    core.progress.tell_if_stuck();
+    core.waits.begin(); // asleep, it counts as waiting
+    core.waits.tell_if_stuck();
     while (t.sits_on() == nullptr && !done() && core.size() == 0) t.parker.park_until(deadline);
-    core.progress.end_wait();
+    core.waits.end();
     t.waits_in.set(nullptr);
     core.idle_threads.stop_driving(t);
     core.idle_threads.close(temporary);
@@ -125,92 +127,27 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
   thread_context const* const outer_waits_for = t.waits_for.exchange(waits_for);
   t.waits_since.set(os::now());
   char const* const outer_why = t.waits_in.exchange(why);
-  core.progress.begin_wait();
+  core.waits.begin();
   core.after_vacating(s);
   while (!done()) {
     if (core.size() == 0) { // the waiter drives the pool, and does not count as waiting meanwhile
       t.waits_in.set(nullptr);
-      core.progress.end_wait();
+      core.waits.end();
       drive_until(core, t, why, done, deadline);
-      core.progress.begin_wait();
+      core.waits.begin();
       t.waits_in.set(why);
-      core.progress.tell_if_stuck();
+      core.waits.tell_if_stuck();
       continue;
     }
     t.parker.park_until(deadline);
     // A thread that was woken and has not run yet still counts as waiting: that is no stall.
-    if (core.progress.takes_report() && !done()) core.progress.report();
+    if (core.waits.takes_report() && !done()) stall_watch(core).report();
   }
-  core.progress.end_wait();
-  core.progress.wait_returned();
+  core.waits.end();
+  core.waits.returned();
   t.waits_for.set(outer_waits_for);
   t.waits_in.set(outer_why);
   return_to_seats(t, s);
-}
-
-void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_result()> steal,
-                 function_ref<void()> sleep) noexcept {
-  os::ticks const patience = t.core->search_ticks();
-  os::ticks spin_until = os::now() + patience;
-  while (!done()) {
-    if (steal_result const l = steal()) {
-      run_latent(t, l);
-      spin_until = os::now() + patience;
-    } else if (os::now() < spin_until) {
-      for (unsigned i = 0; i != 16; ++i) std_policy::pause();
-    } else {
-      sleep();
-    }
-  }
-}
-
-void wait_for(thread_context& me, stolen_job& d) noexcept {
-  pool_thread& t = thread_of(me);
-  auto& runner = thread_of(*d.runner);
-  auto const done = [&d] { return d.done(); };
-  // Leapfrogging: what the runner forks from here on descends from the stolen job.
-  steal_until(
-      t, done, [&] { return obtain(*me.core, t, runner, {.descends_from = &d}); },
-      [&] {
-        if (d.await()) park_until(t, "join", d.runner, done);
-      });
-}
-
-void run_stolen(latent_job& job, thread_context& runner,
-                void (*body)(latent_job&, thread_context&)) noexcept {
-  stolen_job& d = job.stolen_job.value;
-  {
-    token_in_force const token(runner.chain, d.token);
-    body(job, runner);
-  }
-  // Read before: the frame may be gone right after finish().
-  auto& owner = thread_of(*d.owner);
-  if (d.finish()) owner.parker.unpark();
-}
-
-void poll_requests(thread_context& me) noexcept {
-  static_cast<void>(me.chain.serve_request(&me));
-  me.core->progress.tell_of_latent(thread_of(me).blocks_on_seat.is_set());
-}
-
-void enter_kernel(thread_context& me) noexcept {
-  for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer) {
-    pool_thread& t = thread_of(*m);
-    t.blocks_on_seat.enter();
-    t.chain.arm_poll(); // poll_requests() tells of what it forks or spawns meanwhile
-    if (m->core->progress.hides_work(t)) nudge_monitor();
-  }
-}
-
-void leave_kernel(thread_context& me) noexcept {
-  for (thread_context* m = &me; m->core != nullptr; m = thread_of(*m).outer)
-    thread_of(*m).blocks_on_seat.leave();
-}
-
-void* leave_seat(thread_context& me) noexcept { return leave_seats(thread_of(me)); }
-
-void come_back(thread_context& me, void* s) noexcept {
-  return_to_seats(thread_of(me), static_cast<seat*>(s));
 }
 
 } // namespace rubato::detail

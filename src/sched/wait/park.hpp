@@ -41,8 +41,4 @@ void park_until(
     pool_thread& t, char const* why, thread_context const* waits_for, function_ref<bool()> done,
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) noexcept;
 
-/// Runs what `steal` gets, until `done`. When it has got nothing for the time of a search: calls `sleep`.
-void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_result()> steal,
-                 function_ref<void()> sleep) noexcept;
-
 } // namespace rubato::detail

@@ -7,8 +7,9 @@
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "sched/core/pool_registry.hpp"
-#include "sched/watch/progress_monitor.hpp"
+#include "sched/watch/pool_watch.hpp"
 #include "timer/event_source.hpp"
+#include "timer/nudge_monitor.hpp"
 #include "timer/timers.hpp"
 
 #include <algorithm>
@@ -27,14 +28,14 @@ constinit bool started = false; // under the lock of the registry of pools
 /// After the monitor has announced its sleep: is there anything for which it must stay awake? If it only
 /// dozes it ignores queued tasks.
 bool anything_to_see(monitor_rest depth) noexcept {
-  static_cast<void>(find_pool([](progress_monitor& p) { return p.arm_poll_all(), false; }));
-  return find_pool([depth](progress_monitor& p) { return p.wants_attention(depth == monitor_rest::asleep); });
+  static_cast<void>(find_pool([](pool_core& p) { return arm_poll_all(p), false; }));
+  return find_pool([depth](pool_core& p) { return wants_attention(p, depth == monitor_rest::asleep); });
 }
 
-progress_monitor::attention look_at_all(os::ticks now) noexcept {
-  progress_monitor::attention all;
-  static_cast<void>(find_pool([&](progress_monitor& p) {
-    progress_monitor::attention const a = p.inspect(now);
+attention look_at_all(os::ticks now) noexcept {
+  attention all;
+  static_cast<void>(find_pool([&](pool_core& p) {
+    attention const a = inspect(p, now);
     all.latent |= a.latent;
     all.queued |= a.queued;
     return false;
@@ -69,7 +70,7 @@ void monitor_main(void*) {
   auto last_seen = std::chrono::steady_clock::now();
   for (;;) {
     std::uint32_t const alarm = sleep_of_monitor.alarm();
-    progress_monitor::attention const a = look_at_all(os::now());
+    attention const a = look_at_all(os::now());
     auto const now = std::chrono::steady_clock::now();
     if (a.latent || a.queued) last_seen = now;
     if (now - last_seen < linger) {
@@ -99,14 +100,6 @@ void monitor_main(void*) {
 }
 
 } // namespace
-
-void set_timer_alarm(std::chrono::steady_clock::time_point due) noexcept {
-  // As in fire_without_reactor().
-  if (event_source* const e = installed_events.get())
-    e->set_alarm(due);
-  else
-    sleep_of_monitor.ring();
-}
 
 void start_monitor() {
   if (started) return;

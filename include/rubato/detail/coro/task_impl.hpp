@@ -4,7 +4,7 @@
 
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/future/continuation.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/task.hpp"
 
 #include <coroutine>

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "rubato/detail/base/result.hpp"
+#include "rubato/detail/sched/wait/steal_service.hpp"
 #include "rubato/detail/work/callable.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 

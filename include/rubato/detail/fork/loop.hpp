@@ -12,7 +12,8 @@
 #include "rubato/detail/base/fp_modes.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/fork/chunk_size.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/wait/steal_service.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "rubato/detail/future/job.hpp"
-#include "rubato/detail/sched/arrival.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
 
 #include <cstdint>

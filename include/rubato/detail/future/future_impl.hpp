@@ -1,8 +1,8 @@
 // How futures are made: by then() and by spawn(). A part of future.hpp.
 #pragma once
 
-#include "rubato/detail/sched/arrival.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/future.hpp"
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace detail {
 
 template<class T>
 T get_to_end(future<T> f) {
-  if (f.valid()) future_access::state(f)->wait_to_end("get");
+  if (f.valid()) await_end(*future_access::state(f).get(), "get");
   return f.get();
 }
 

@@ -1,6 +1,7 @@
 // Work with a result: a callable, and the future that it may return. docs/design/futures.md
 #pragma once
 
+#include "rubato/detail/sched/run/queuing.hpp"
 #include "rubato/detail/work/callable.hpp"
 #include "rubato/detail/work/future_state.hpp"
 #include "rubato/detail/work/thread_context.hpp"

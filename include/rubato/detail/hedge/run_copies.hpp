@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rubato/detail/hedge/call_copies.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/task.hpp"
 #include "rubato/this_task.hpp"
 

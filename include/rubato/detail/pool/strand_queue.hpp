@@ -3,7 +3,7 @@
 
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
-#include "rubato/detail/sched/arrival.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 

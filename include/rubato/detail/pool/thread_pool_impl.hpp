@@ -7,7 +7,7 @@
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/pool/broadcast.hpp"
 #include "rubato/detail/pool/timed_job.hpp"
-#include "rubato/detail/sched/blocking_region.hpp"
+#include "rubato/detail/sched/wait/blocking_region.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <cstddef>

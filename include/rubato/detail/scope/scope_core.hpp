@@ -11,9 +11,9 @@
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/memory/slab.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
 #include "rubato/detail/work/callable.hpp"
 #include "rubato/detail/work/child_source.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
 #include "rubato/task.hpp"
 

@@ -5,18 +5,12 @@
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/timer/timer.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 
 #include <chrono>
 #include <utility>
 
 namespace rubato::detail {
-
-/// A pool is not idle while one of its timers is armed.
-void count_armed(pool_core& c) noexcept;
-void count_disarmed(pool_core& c) noexcept;
-void count_fired(pool_core& c) noexcept;
-/// Is a worker asleep, or looking for work?
-[[nodiscard]] bool has_free_worker(pool_core const& c) noexcept;
 
 /// Waits for a point in time.
 class [[nodiscard("a sleep begins only when it is awaited: co_await it")]] sleep_awaiter final

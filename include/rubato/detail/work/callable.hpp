@@ -7,6 +7,7 @@
 
 #include "rubato/detail/base/refused.hpp"
 #include "rubato/detail/base/result.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
 #include <concepts>

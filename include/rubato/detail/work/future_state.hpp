@@ -33,6 +33,7 @@
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/sync/completion.hpp"
 #include "rubato/detail/sync/queue_state.hpp"
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
@@ -214,25 +215,11 @@ public:
   /// of the same strand does? O(the tasks of the strand in between).
   [[nodiscard]] bool begins_after_caller() noexcept;
 
-  /// Waits on the calling thread, which may run work that has not begun itself. False: the task that the
-  /// thread runs was stopped before the end.
-  [[nodiscard]] bool wait(char const* why) noexcept;
-  /// The same, but a stop does not end the wait: the work borrows the caller's objects.
-  void wait_to_end(char const* why) noexcept;
-  /// Waits until `deadline` and runs nothing meanwhile. False: the deadline came, or the task that the thread
-  /// runs was stopped.
-  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline) noexcept;
-  /// The same for a program's loop, which would never end if its task was stopped: throws cancelled if that
-  /// was so before the wait, and the result is not ready.
-  [[nodiscard]] bool wait_in_task_until(std::chrono::steady_clock::time_point deadline);
-
   /// For the thread that has taken its entry out of a queue, `popper` or one that drops the queue's tasks.
   /// True: it is a coroutine that has moved to another pool since.
   [[nodiscard]] bool has_moved_from(thread_context const* popper) const noexcept;
-  /// For the thread that has taken its entry out of a queue. True: it was claimed and is not ready again, and
-  /// the state may be gone.
-  [[nodiscard]] bool drop_if_stale(pool_core& where) noexcept;
-  /// For the same thread: drops it if it has not begun. True: it has begun, and the caller queues it again.
+  /// For the thread that has taken its entry out of a queue: drops it if it has not begun. True: it has
+  /// begun, and the caller queues it again.
   [[nodiscard]] bool drop_unless_begun() noexcept;
   static void run_entry(task& base, thread_context* runner) noexcept;
 };
@@ -261,10 +248,6 @@ public:
   [[nodiscard]] bool is_listed() const noexcept { return listed_; }
 };
 
-/// For the thread that has taken an entry out of a queue: frees the entry and returns true if its work was
-/// claimed.
-[[nodiscard]] bool drop_stale_task(task& k, pool_core& where) noexcept;
-
 /// Discards an entry that was taken out of a queue. Begun work is not dropped: it is returned, and the caller
 /// queues it again.
 [[nodiscard]] task* drop_unless_begun(task& k) noexcept;
@@ -279,29 +262,6 @@ public:
 [[nodiscard]] inline stop_scope* scope_in_force() noexcept {
   return static_cast<stop_scope*>(current->chain.token());
 }
-
-/// Queues a new job on the pool.
-void spawn_state(pool_core& c, future_state& s) noexcept;
-/// Gives a new job that class, and queues it.
-inline void spawn_state(pool_core& c, future_state& s, priority p) noexcept {
-  s.queued.set_class(p);
-  spawn_state(c, s);
-}
-/// event: one of the kernel's, or a deadline: it goes to the event lane. call: it begins no sooner than
-/// others that were queued before.
-enum class made_ready_by : unsigned char { task, event, call };
-/// Queues an entry in that pool: on the seat if one is given, else in its class, if normal and made ready by
-/// a task behind the task that runs now.
-void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry,
-                made_ready_by cause = made_ready_by::task) noexcept;
-/// The work is ready: queues it in its pool, unless an entry is already queued.
-void offer(future_state& s, made_ready_by cause = made_ready_by::task) noexcept;
-/// Queues a task on the calling thread's pool, else on the pool `made_at`, else on the global pool; if no
-/// pool can take it, runs it at once.
-void queue_near(task& t, pool_core* made_at) noexcept;
-/// Calls end(s) even if a pool discards its tasks: in a task of the calling thread's pool, else of the
-/// state's; at once, if there is no memory.
-void end_later(future_state& s, void (*end)(future_state&) noexcept) noexcept;
 
 /// A state's result.
 template<class T>
@@ -332,10 +292,6 @@ template<class T>
 }
 
 using state_ref = counted_ref<future_state>;
-
-/// True if it had not ended when fork() made this process: then it never will, and only the parent's copy
-/// goes on.
-[[nodiscard]] bool was_lost_in_fork(future_state const& s) noexcept;
 
 /// A state with storage for a T. `Base` is future_state or a coroutine_task.
 template<class T, class Base = future_state>

@@ -5,7 +5,6 @@
 #include "rubato/detail/memory/slab.hpp"
 #include "rubato/detail/work/callable.hpp"
 
-#include <exception>
 #include <type_traits>
 #include <utility>
 
@@ -20,13 +19,6 @@ struct task : queue_node {
   explicit task(exec_type e) noexcept
       : exec(e) {}
 };
-
-/// Reports the exception of a task without a future; called in its handler.
-void unhandled(thread_context& runner) noexcept;
-/// The same for the exception of work that has gone on after its task.
-void unhandled(pool_core& c, std::exception_ptr e) noexcept;
-/// False: unhandled() ends the program.
-[[nodiscard]] bool handles_failures(pool_core const& c) noexcept;
 
 template<class F>
 class closure_task final : public task {

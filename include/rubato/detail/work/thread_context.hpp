@@ -4,7 +4,6 @@
 #include "rubato/detail/sync/latent_chain.hpp"
 
 #include <cstdint>
-#include <stop_token>
 
 namespace rubato {
 
@@ -94,19 +93,6 @@ public:
   }
 };
 
-// Functions of the library that the templates call, all cold.
-
-/// The stop token in force on this thread: its scope's, else its pool's.
-[[nodiscard]] std::stop_token current_token(thread_context& me);
-/// Serves a request for work after a push.
-void poll_requests(thread_context& me) noexcept;
-/// Waits until the job's runner has ended it, and meanwhile steals jobs that descend from it.
-void wait_for(thread_context& me, stolen_job& d) noexcept;
-/// For the thief: calls body(job, runner), and signals the owner that the job is done. Afterwards the job may
-/// be gone.
-void run_stolen(latent_job& job, thread_context& runner, void (*body)(latent_job&, thread_context&)) noexcept;
-/// Runs `body(arg, thread context)` on the calling thread as a thread of the pool (null: of the global one).
-void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg);
 /// A cheap clock in ticks, for durations only, and the number of ticks in a microsecond.
 [[nodiscard]] std::int64_t tick_count() noexcept;
 [[nodiscard]] std::int64_t ticks_per_us() noexcept;

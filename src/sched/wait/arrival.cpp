@@ -1,9 +1,10 @@
-#include "rubato/detail/sched/arrival.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
 
 #include "rubato/cancelled.hpp"
 #include "sched/core/capacity.hpp"
+#include "sched/core/life_state.hpp"
 #include "sched/core/quiescence.hpp"
-#include "sched/life/lifecycle.hpp"
+#include "sched/wait/acquire_capacity.hpp"
 #include "work/hazard_guard.hpp"
 
 namespace rubato::detail {
@@ -11,7 +12,7 @@ namespace rubato::detail {
 arrival::arrival(pool_core& c, arriving what)
     : core_(&c) {
   if (what == arriving::task) {
-    capacity_of(c).acquire();
+    acquire_capacity(c);
     holds_capacity_ = true;
   }
   if (enter(what)) return;
@@ -33,7 +34,7 @@ arrival::arrival(pool_core& c, at_once /*tag*/, arriving what) noexcept
 
 /// False: the pool refuses the work.
 bool arrival::enter(arriving what) noexcept {
-  lifecycle& life = life_of(*core_);
+  life_state& life = life_of(*core_);
   auto const is_refused = [&] {
     return what == arriving::begun ? life.is_discarding() || life.stays_closed() : life.refuses_work();
   };

@@ -1,5 +1,5 @@
-// How a thread waits for a result: it runs the work itself, leaves its seat, drives the pool, or just sleeps.
-// docs/design/futures.md
+// How a thread runs queued work without taking it out of its queue: a waiter in place of a wait, or a worker
+// for work that was raised to a higher class. docs/design/futures.md
 #pragma once
 
 #include "rubato/detail/work/future_state.hpp"

@@ -1,4 +1,4 @@
-// Chooses the task that a worker runs next. docs/design/parking.md
+// Which task a worker runs next (guarantee F), and how it runs it. docs/design/parking.md
 #pragma once
 
 #include "rubato/detail/work/task.hpp"
@@ -10,8 +10,10 @@ class pool_core;
 struct pool_thread;
 struct seat;
 
-/// The loop of a worker: ends when the thread is to end.
-void worker_loop(pool_core& core, pool_thread& t) noexcept;
+// Guarantee F: of so many turns, one each in which a source of normal tasks is looked at before all others.
+inline constexpr unsigned fair_every = 61;
+inline constexpr unsigned child_turn = 30; ///< by the worker's loop; the others are in next_task.cpp
+
 /// The next of the queued tasks that the occupant of the seat is to run; guarantee F. Null: there is none.
 [[nodiscard]] task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept;
 /// The oldest task of the class high or low, for the caller to run. Null: there is none.

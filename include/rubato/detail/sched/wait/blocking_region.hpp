@@ -2,12 +2,20 @@
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
-#include "rubato/detail/sched/pool_access.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace rubato::detail {
+
+/// Leaves the caller's seat to another thread until come_back(). Null: the caller has no seat.
+[[nodiscard]] void* leave_seat(thread_context& me) noexcept;
+void come_back(thread_context& me, void* seat) noexcept;
+/// The caller may block in the kernel on its seat until leave_kernel(): if that lasts, a substitute runs the
+/// work that the seat and the thread hide.
+void enter_kernel(thread_context& me) noexcept;
+void leave_kernel(thread_context& me) noexcept;
 
 /// The history of the blocking() calls with one callable: a guess.
 class blocking_history {

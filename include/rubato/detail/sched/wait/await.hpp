@@ -1,0 +1,26 @@
+// How a thread waits for a result: it runs the work itself, leaves its seat, drives the pool, or just sleeps.
+// docs/design/futures.md
+#pragma once
+
+#include "rubato/detail/work/future_state.hpp"
+
+#include <chrono>
+
+namespace rubato::detail {
+
+/// Waits on the calling thread, which may run work that has not begun itself. False: the task that the
+/// thread runs was stopped before the end.
+[[nodiscard]] bool await(future_state& s, char const* why) noexcept;
+/// The same, but a stop does not end the wait: the work borrows the caller's objects.
+void await_end(future_state& s, char const* why) noexcept;
+/// Waits until `deadline` and runs nothing meanwhile. False: the deadline came, or the task that the thread
+/// runs was stopped.
+[[nodiscard]] bool await_until(future_state& s, std::chrono::steady_clock::time_point deadline) noexcept;
+/// The same for a program's loop, which would never end if its task was stopped: throws cancelled if that
+/// was so before the wait, and the result is not ready.
+[[nodiscard]] bool await_in_task_until(future_state& s, std::chrono::steady_clock::time_point deadline);
+/// True if it had not ended when fork() made this process: then it never will, and only the parent's copy
+/// goes on.
+[[nodiscard]] bool was_lost_in_fork(future_state const& s) noexcept;
+
+} // namespace rubato::detail

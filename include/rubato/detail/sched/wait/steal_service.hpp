@@ -1,0 +1,17 @@
+// What a fork costs beside its call: jobs that another thread has stolen, and requests for more. All cold.
+// docs/design/take.md
+#pragma once
+
+#include "rubato/detail/work/thread_context.hpp"
+
+namespace rubato::detail {
+
+/// Serves a request for work after a push.
+void poll_requests(thread_context& me) noexcept;
+/// Waits until the job's runner has ended it, and meanwhile steals jobs that descend from it.
+void wait_for(thread_context& me, stolen_job& d) noexcept;
+/// For the thief: calls body(job, runner), and signals the owner that the job is done. Afterwards the job may
+/// be gone.
+void run_stolen(latent_job& job, thread_context& runner, void (*body)(latent_job&, thread_context&)) noexcept;
+
+} // namespace rubato::detail

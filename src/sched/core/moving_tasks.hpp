@@ -1,0 +1,33 @@
+// A thread that takes tasks out of queues and puts them elsewhere. docs/design/parking.md
+#pragma once
+
+#include "rubato/detail/work/pool_port.hpp"
+#include "sched/core/quiescence.hpp"
+#include "work/task_queues.hpp"
+
+namespace rubato::detail {
+
+/// While it lives, tasks may be in no queue: the pool does not pass for idle. At its end the threads that may
+/// have looked in between are told of what is queued, and the waiters that nothing is.
+class moving_tasks {
+  struct told_at_the_end {
+    pool_core& core;
+    ~told_at_the_end() {
+      call_for_inboxes(core);
+      if (queues_of(core).any_shared()) notify(core);
+      quiescence_of(core).tell_waiters();
+    }
+  };
+  told_at_the_end const told_; // first: it ends after the transit
+  quiet::in_transit const moving_;
+
+public:
+  explicit moving_tasks(pool_core& core) noexcept
+      : told_{core}
+      , moving_(quiescence_of(core).begin_transit()) {}
+  moving_tasks(moving_tasks const&) = delete;
+  moving_tasks& operator=(moving_tasks const&) = delete;
+  ~moving_tasks() = default;
+};
+
+} // namespace rubato::detail

@@ -1,0 +1,158 @@
+#include "sched/run/claim.hpp"
+
+#include "rubato/detail/work/future_state.hpp"
+#include "sched/core/moving_tasks.hpp"
+#include "sched/core/pool_core.hpp"
+#include "sched/core/pool_registry.hpp"
+#include "work/hazard_guard.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr unsigned most_claims = 64; // nested in each other on one stack
+
+/// Its work was claimed: the entry is freed.
+bool is_stale(task& k, pool_core& core) noexcept {
+  if (!may_have_begun(k)) return false;
+  auto& s = static_cast<future_state&>(k);
+  if (!s.queued.drop_if_stale()) return false;
+  if (std::exchange(s.holds_capacity, false)) core.capacity.release();
+  s.release();
+  return true;
+}
+
+/// Claimed work stays in its queue, stale, until a thread pops it. A task that spawns and waits without end
+/// would leave ever more, so the thread sweeps its queues once the stale tasks may be as many as the rest.
+void sweep(pool_core& core, pool_thread& t) noexcept {
+  if (++t.stale < t.stale_enough) return;
+  t.stale = 0;
+  seat* const s = t.sits_on();
+  std::size_t left = 0;
+  {
+    moving_tasks const moving(core);
+    auto const sweep_queue = [&](std::size_t n, auto pop, auto push) { // each of its tasks once
+      for (; n != 0; --n) {
+        task* const k = pop();
+        if (k == nullptr) break;
+        if (is_stale(*k, core)) continue;
+        ++left;
+        push(k);
+      }
+    };
+    auto const push = [&core](task* k) { core.queues.push(k); };
+    if (s != nullptr)
+      sweep_queue(
+          s->queue.size(), [s] { return s->queue.pop(); },
+          [&](task* k) {
+            if (!s->queue.push(k)) push(k);
+          });
+    sweep_queue(core.queues.size_of_both(), [&core] { return core.queues.pop(); }, push);
+    for (priority const c : {priority::high, priority::low}) {
+      // What stays is as old as a new task afterwards: low tasks of others must not pay for that.
+      if (c == priority::low && std::exchange(t.stale_low, 0) < pool_thread::stale_at_least) continue;
+      for (class_lane const l : {class_lane::tasks, class_lane::events})
+        sweep_queue(
+            core.queues.classes().size(c, l), [&] { return core.queues.pop(c, l); },
+            [&](task* k) { core.queues.push(k, c, l, os::now()); });
+    }
+  }
+  t.stale_enough = std::max(pool_thread::stale_at_least, left);
+}
+
+} // namespace
+
+bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s) noexcept {
+  return s.queued.is_ready() && s.home() == &core && t.claims < most_claims &&
+         s.seat.get() == future_state::any_seat;
+}
+
+namespace {
+
+/// The caller is to run it. False: it is not ready, or has moved.
+bool claim_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
+  if (!may_run_in_place(core, t, s)) return false;
+  switch (s.queued.claim()) {
+  case queue_state::claimed::no:
+    return false;
+  case queue_state::claimed::first:
+    s.hold(); // for the queue
+    break;
+  case queue_state::claimed::again:
+    break;
+  }
+  // Before the claim a coroutine may have run and moved. Once claimed, it stays where it is.
+  if (s.home() != &core || s.seat.get() != future_state::any_seat) {
+    offer(s);
+    return false;
+  }
+  return true;
+}
+
+/// `raised`: by its second entry, which run_task() has counted.
+void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) noexcept {
+  if (core.life.is_discarding() && !s.has_begun()) {
+    s.drop();
+  } else {
+    if (!raised) t.bump(counted::executed);
+    if (s.queued.was_low()) ++t.stale_low;
+    ++t.claims;
+    s.begun_by.set(t.index + 1);
+    s.resume(t);
+    --t.claims;
+  }
+  sweep(core, t);
+}
+
+} // namespace
+
+bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
+  if (!claim_in_place(core, t, s)) return false;
+  run_claimed(core, t, s, false);
+  return true;
+}
+
+namespace {
+
+/// Stands in a queue for work whose own entry is in a queue of a lower class, or of a pool that it has left.
+/// Claims it as a waiter does; does nothing if it is not ready any more.
+class second_entry final : public task {
+  future_state& of_; // held
+
+  static void run(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<second_entry&>(base);
+    state_ref const held(&self.of_);
+    free_in_slab(&self);
+    if (runner == nullptr) return;
+    pool_core& core = *runner->core;
+    pool_thread& t = thread_of(*runner);
+    if (claim_in_place(core, t, *held.get())) run_claimed(core, t, *held.get(), true);
+  }
+
+public:
+  explicit second_entry(future_state& s) noexcept
+      : task(&run)
+      , of_(s) {
+    s.hold();
+  }
+};
+
+} // namespace
+
+void queue_second_entry(future_state& s) noexcept {
+  pool_core* const home = s.home();
+  std::optional<hazard_guard> there;
+  if (!guard_if_there(home, there)) return;
+  try {
+    queue_task(*home, future_state::any_seat, s.queued.cls(), *make_in_slab<second_entry>(s));
+  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
+  }
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,24 @@
+// What the monitor looks for in a pool: latent work beside sleepers, tasks that wait too long, waits that no
+// thread can end. docs/design/monitor.md
+#pragma once
+
+#include "os/clock.hpp"
+
+namespace rubato::detail {
+
+class pool_core;
+
+struct attention {
+  bool latent = false; ///< look again soon: a thread is busy and another sleeps
+  bool queued = false; ///< look again in 10 ms: tasks are ready behind busy workers
+};
+
+/// By the monitor, now and then while it is awake.
+[[nodiscard]] attention inspect(pool_core& core, os::ticks now) noexcept;
+/// Is there anything to look for: latent work beside sleepers; or, with `later`, queued tasks or threads that
+/// all wait?
+[[nodiscard]] bool wants_attention(pool_core& core, bool later) noexcept;
+/// At its next fork every thread tells the monitor, which is about to sleep.
+void arm_poll_all(pool_core& core) noexcept;
+
+} // namespace rubato::detail

@@ -1,0 +1,33 @@
+// A pool in which every thread waits for the pool's own work: on_stall. docs/design/monitor.md
+#pragma once
+
+#include "rubato/pool_options.hpp"
+#include "sched/core/watch_notes.hpp"
+
+namespace rubato::detail {
+
+class pool_core;
+
+/// The monitor's look at the waits of one pool.
+class stall_watch {
+  pool_core& core_;
+  watch_notes& notes_;
+
+  [[nodiscard]] bool any_woken() const noexcept;
+  [[nodiscard]] bool is_jammed() const noexcept;
+  void ask_for_report() noexcept;
+  [[nodiscard]] stall_report describe() const;
+
+public:
+  explicit stall_watch(pool_core& core) noexcept;
+  /// Tasks are queued. Asks a thread to report if that has been so for a second, in which none has begun or
+  /// ended anything.
+  void look_for_jam(os::ticks now) noexcept;
+  /// Asks a thread to report, if every active thread waits for something that only the pool can complete, and
+  /// nothing is ready. True: look again.
+  [[nodiscard]] bool look_for_stall() noexcept;
+  /// By the thread that was asked: calls on_stall, which is user code, or prints.
+  void report() const noexcept;
+};
+
+} // namespace rubato::detail
