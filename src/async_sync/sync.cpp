@@ -1,6 +1,8 @@
 // How a phase of a barrier ends. docs/design/async-sync.md
 #include "rubato/sync.hpp"
 
+#include "rubato/detail/base/assert.hpp"
+
 #include <stdexcept>
 
 namespace rubato {
@@ -18,6 +20,7 @@ async_barrier::async_barrier(std::size_t participants)
 
 /// Under the lock.
 void async_barrier::end_phase(detail::woken& all) noexcept {
+  RUBATO_ASSERT(arrived_ <= expected_, "more participants have arrived than there are", arrived_, expected_);
   arrived_ = 0;
   all.take(waiting_);
 }
@@ -48,6 +51,7 @@ bool async_barrier::awaiter::insert() noexcept {
 bool async_barrier::awaiter::remove() noexcept {
   detail::lock_guard const guard(barrier_->mutex_);
   if (!barrier_->waiting_.remove(*this)) return false;
+  RUBATO_ASSERT(barrier_->arrived_ != 0, "a participant waits that has not arrived", barrier_->expected_);
   --barrier_->arrived_;
   return true;
 }

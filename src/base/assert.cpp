@@ -50,6 +50,8 @@ std::string_view next_name(std::string_view& names) noexcept {
 
 } // namespace
 
+void (*on_failed_assertion)(char const*, std::size_t) = nullptr;
+
 void assertion_failed(assertion const& a, asserted_value const* values, std::size_t count) noexcept {
   text out;
   out << a.message << " [" << a.condition << " is false";
@@ -57,6 +59,7 @@ void assertion_failed(assertion const& a, asserted_value const* values, std::siz
   for (std::size_t i = 0; i != count; ++i) out << "; " << next_name(names) << " = ", out.number(values[i]);
   out << "; " << a.file << ":";
   out.number(a.line) << "]";
+  if (on_failed_assertion != nullptr) on_failed_assertion(out.view().data(), out.view().size());
   os::die(out.view());
 }
 

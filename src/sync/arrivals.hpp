@@ -35,6 +35,7 @@ public:
   }
   /// The thread asks next whether the pool ends.
   void end(bool asymmetric) noexcept {
+    RUBATO_ASSERT(depth_ != 0, "an arrival ends that has not begun", depth_);
     // release: pairs with is_at(), because the closer then sees the work that was queued.
     pools_[--depth_].store(nullptr, std::memory_order_release);
     order(asymmetric);

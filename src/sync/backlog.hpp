@@ -11,6 +11,7 @@
 // The access stays revoked until the owner, under the lock, takes it back.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/policy.hpp"
 #include "sync/injector.hpp"
@@ -33,6 +34,8 @@ private:
   bool const asymmetric_; // heavy_barrier() works; else the owner executes a fence
 
   [[nodiscard]] bool enter() noexcept {
+    // relaxed: only the owner writes it.
+    RUBATO_ASSERT(!inside_.load(std::memory_order_relaxed), "the owner is in the backlog already", this);
     inside_.store(true, std::memory_order_relaxed);
     // Pairs with heavy_barrier() in revoke(): see the race above.
     if (asymmetric_)
@@ -50,12 +53,14 @@ private:
 
   // With access
   void append(node* first, node* last) noexcept {
+    RUBATO_ASSERT(last_.get() != nullptr && last_.get() != last, "a node is in the backlog already", last);
     last_.get()->next.store(first, std::memory_order_relaxed);
     last_.set(last);
   }
   [[nodiscard]] node* take_first() noexcept {
     node* const n = first_.load(std::memory_order_relaxed);
     if (n == nullptr) return nullptr;
+    RUBATO_ASSERT(last_.get() != nullptr, "the backlog has a first node and no last one", n);
     first_.store(n == last_.get() ? nullptr : injector::linked_after(n), std::memory_order_relaxed);
     return n;
   }
@@ -114,6 +119,7 @@ public:
       if (!any) first_.store(f, std::memory_order_relaxed);
     });
     if (last == nullptr) return;
+    RUBATO_ASSERT(first != nullptr, "nodes have left the injector before they were seen here", last);
     if (any)
       append(first, last);
     else

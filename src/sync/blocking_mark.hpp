@@ -13,6 +13,7 @@
 //   sees a monitor that sleeps, or the push comes later still.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 namespace rubato::detail {
@@ -32,7 +33,9 @@ public:
   }
   /// By the thread. relaxed: a monitor that sees it late sends a substitute that finds nothing.
   void leave() noexcept {
-    regions_.store(regions_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    unsigned const before = regions_.load(std::memory_order_relaxed);
+    RUBATO_ASSERT(before != 0, "a blocking region ends that has not begun", before);
+    regions_.store(before - 1, std::memory_order_relaxed);
   }
   /// By the monitor before it looks at the work, or by the thread.
   [[nodiscard]] bool is_set() const noexcept {

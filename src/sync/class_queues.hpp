@@ -78,7 +78,6 @@ public:
     // here must then see that this thread runs.
     std::uint64_t const before = queued_.fetch_sub(one(c), std::memory_order_release);
     RUBATO_ASSERT(count_in(before, c) != 0, "a task left a queue that it was not counted in", before);
-    static_cast<void>(before);
     return n;
   }
   /// The oldest of either lane, in turn; null: there is none.

@@ -6,6 +6,7 @@
 // last.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 #include <cstdint>
@@ -31,7 +32,9 @@ public:
   }
   /// For a thread that has entered. False: it was closed before.
   [[nodiscard]] bool close() noexcept {
-    return (word_.fetch_or(closed, std::memory_order_relaxed) & closed) == 0;
+    std::uint32_t const before = word_.fetch_or(closed, std::memory_order_relaxed);
+    RUBATO_ASSERT(before >= one, "a gate is closed by a thread that has not entered", before);
+    return (before & closed) == 0;
   }
   /// For the thread that has closed it and not left: other operations are inside. They may leave at any time,
   /// and none enters. relaxed: a hint.
@@ -40,13 +43,17 @@ public:
     // acq_rel: pairs with the other operations' leave(), because their system calls come before the close,
     // and with drop(), because their uses of the record come before its end.
     std::uint32_t const before = word_.fetch_sub(one, std::memory_order_acq_rel);
+    RUBATO_ASSERT(before >= one, "an operation leaves a gate that it has not entered", before);
     if (before == (one | closed)) return gate_duty::close;
     return before == (one | closed | dropped) ? gate_duty::close_and_free : gate_duty::none;
   }
   /// For the owner, after close(). True: no operation is inside, and the caller frees the record.
   [[nodiscard]] bool drop() noexcept {
     // acq_rel: pairs with leave().
-    return word_.fetch_or(dropped, std::memory_order_acq_rel) == closed;
+    std::uint32_t const before = word_.fetch_or(dropped, std::memory_order_acq_rel);
+    RUBATO_ASSERT((before & (closed | dropped)) == closed, "a gate is dropped twice, or is not closed",
+                  before);
+    return before == closed;
   }
   [[nodiscard]] bool is_closed() const noexcept {
     return (word_.load(std::memory_order_relaxed) & closed) != 0; // a hint

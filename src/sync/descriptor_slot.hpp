@@ -9,6 +9,7 @@
 // the numbers of events are read without it, and is_sending_ is changed without it.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
@@ -109,7 +110,10 @@ public:
 
   /// By an operation that sends in several steps. False: another one does. The winner calls end_sending().
   [[nodiscard]] bool begin_sending() noexcept { return is_sending_.try_raise(); }
-  void end_sending() noexcept { is_sending_.lower(); } // the socket's lock in the kernel orders the bytes
+  void end_sending() noexcept {
+    RUBATO_ASSERT(is_sending_.is_raised(), "an operation ends that does not send", this);
+    is_sending_.lower(); // the socket's lock in the kernel orders the bytes
+  }
 
   // A descriptor of the library: registered once, for edges.
 
@@ -168,6 +172,8 @@ public:
   [[nodiscard]] taken deliver(std::uint32_t generation, directions events, Arm arm) noexcept {
     lock_guard const guard(mutex_);
     if (generation_.get() != generation) return {};
+    RUBATO_ASSERT(registered_.get() || !edges_.get(), "events of a descriptor that the kernel does not know",
+                  generation, events);
     taken all;
     if ((events & bit(direction::reading)) != 0) all.reader = take(direction::reading);
     if ((events & bit(direction::writing)) != 0) all.writer = take(direction::writing);
@@ -243,6 +249,7 @@ private:
   template<class Arm>
   [[nodiscard]] bool rearm(Arm& arm) noexcept {
     registration r{generation_.get(), registered_.get(), edges_.get(), awaited()};
+    RUBATO_ASSERT(r.awaited != 0, "a descriptor is armed for which no wait is listed", r.generation);
     bool const done = arm(r);
     generation_.set(r.generation);
     registered_.set(r.registered);

@@ -11,6 +11,7 @@
 //   wake. It sleeps among the events again only after a release: it cannot catch the second poke.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "sync/parker.hpp"
 
 #include <cstdint>
@@ -30,7 +31,9 @@ class basic_event_key {
                                          std::memory_order_relaxed);
   }
   void release() noexcept {
-    if (word_.exchange(available, std::memory_order_relaxed) == awaited) Policy::futex_wake(word_, 1);
+    std::uint32_t const before = word_.exchange(available, std::memory_order_relaxed);
+    RUBATO_ASSERT(before == held || before == awaited, "the key is released that no thread holds", before);
+    if (before == awaited) Policy::futex_wake(word_, 1);
   }
 
 public:

@@ -14,6 +14,7 @@
 // All else is read and written under mutex_ only.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
@@ -94,6 +95,15 @@ private:
   static std::uint32_t vacant_of(std::uint64_t s) noexcept { return field(s, one_vacant); }
   static std::uint32_t searching_of(std::uint64_t s) noexcept { return field(s, one_searching); }
   static std::uint32_t active_of(std::uint64_t s) noexcept { return field(s, one_active); }
+  /// No counter falls below zero by the subtraction, nor the active threads below those that search.
+  static bool covers(std::uint64_t s, std::uint64_t minus) noexcept {
+    return searching_of(s) >= searching_of(minus) && active_of(s) >= active_of(minus) &&
+           searching_of(s - minus) <= active_of(s - minus);
+  }
+  static void check_subtraction(std::uint64_t before, std::uint64_t minus) noexcept {
+    RUBATO_ASSERT(covers(before, minus), "the threads are counted wrongly", searching_of(before),
+                  active_of(before), searching_of(minus), active_of(minus));
+  }
 
 public:
   // guarantee W: a thread that has queued work asks this, after the push
@@ -133,12 +143,17 @@ public:
       if (searching_of(s) >= most) return false;
     } while (!state_.compare_exchange_weak(s, s + one_searching, std::memory_order_seq_cst,
                                            std::memory_order_relaxed));
+    RUBATO_ASSERT(searching_of(s) < active_of(s), "a thread searches that is not active", vacant_of(s),
+                  searching_of(s), active_of(s));
     return true;
   }
   /// A searcher has found work. True: it was the last searcher, and must ask wanted() if there is more.
   [[nodiscard]] bool end_search() noexcept {
     // seq_cst: pairs with wanted(), because a thread that pushed during the search relied on the searcher.
-    return searching_of(state_.fetch_sub(one_searching, std::memory_order_seq_cst)) == 1;
+    std::uint64_t const before = state_.fetch_sub(one_searching, std::memory_order_seq_cst);
+    RUBATO_ASSERT(searching_of(before) != 0, "a search ends that has not begun", vacant_of(before),
+                  searching_of(before), active_of(before));
+    return searching_of(before) == 1;
   }
 
   /// Picks a vacant seat (the given one, if any) and an idle thread for it, and wakes that thread if there is
@@ -188,12 +203,18 @@ public:
   /// A thread is being made for a call.
   void settle(call const& c, thread& made) noexcept {
     lock_guard const guard(mutex_);
+    RUBATO_ASSERT(c.where->reserved && !c.where->vacant && !made.active,
+                  "a thread is made for a seat that is not reserved", c.where->vacant, c.where->reserved,
+                  made.active);
     c.where->reserved = false;
     made.active = true;
     assign(c.where, &made);
   }
   void unsettle(call const& c, thread& made) noexcept {
     lock_guard const guard(mutex_);
+    RUBATO_ASSERT(!c.where->reserved && !c.where->vacant && made.active && !made.idle,
+                  "a seat is reserved again that was not given to the thread", c.where->vacant,
+                  c.where->reserved, made.active, made.idle);
     c.where->reserved = true;
     c.where->occupant.store(nullptr, std::memory_order_relaxed);
     made.place.store(nullptr, std::memory_order_relaxed);
@@ -202,6 +223,7 @@ public:
   /// No thread could be made.
   void give_up(call const& c) noexcept {
     lock_guard const guard(mutex_);
+    RUBATO_ASSERT(c.where->reserved, "a seat is given up that is not reserved", c.where->vacant);
     c.where->reserved = false;
     leave_seat(c.where, one_active);
   }
@@ -228,12 +250,15 @@ public:
     }
     if (how == leaving::to_rest || how == leaving::to_drive) enlist(t);
     if (s != nullptr) {
+      // relaxed, in all assertions: it changes under the lock.
+      RUBATO_ASSERT(s->occupant.load(std::memory_order_relaxed) == &t, "a thread leaves the seat of another",
+                    s->occupant.load(std::memory_order_relaxed), &t);
       t.place.store(nullptr, std::memory_order_relaxed);
       s->occupant.store(nullptr, std::memory_order_relaxed);
       s->last = &t;
       leave_seat(s, minus);
     } else if (minus != 0) {
-      state_.fetch_sub(minus, std::memory_order_seq_cst);
+      check_subtraction(state_.fetch_sub(minus, std::memory_order_seq_cst), minus);
     }
     return s;
   }
@@ -254,11 +279,14 @@ public:
     if (heir == nullptr) return false;
     forget_unseated(*heir);
     seat* const s = t.place.load(std::memory_order_relaxed);
+    RUBATO_ASSERT(s != nullptr && t.active && heir->active && !heir->idle,
+                  "a seat is handed on that is not there, or to a thread that does not run", s, t.active,
+                  heir->active, heir->idle);
     t.place.store(nullptr, std::memory_order_relaxed);
     assign(s, heir);
     enlist(t);
     t.active = false;
-    state_.fetch_sub(one_active, std::memory_order_seq_cst);
+    check_subtraction(state_.fetch_sub(one_active, std::memory_order_seq_cst), one_active);
     return true;
   }
 
@@ -289,15 +317,18 @@ public:
   /// has been active all the time, and does not search.
   void stop_driving(thread& t) noexcept {
     lock_guard const guard(mutex_);
+    RUBATO_ASSERT(t.active, "a thread stops driving that is not active", t.idle);
     if (t.idle)
       delist(t);
     else if (t.place.load(std::memory_order_relaxed) != nullptr)
-      state_.fetch_sub(one_searching + one_active, std::memory_order_seq_cst);
+      check_subtraction(state_.fetch_sub(one_searching + one_active, std::memory_order_seq_cst),
+                        one_searching + one_active);
   }
 
   /// A new thread, or one that was struck from the list, waits to be called. The caller looks at the queues.
   void await_call(thread& t) noexcept {
     lock_guard const guard(mutex_);
+    RUBATO_ASSERT(!t.active, "an active thread waits to be called", t.idle);
     enlist(t);
   }
   enum class struck : unsigned char { yes, called, needed };
@@ -377,6 +408,9 @@ private:
     return s;
   }
   bool seat_or_list(thread& t, seat* s) noexcept RUBATO_REQUIRES(mutex_) {
+    RUBATO_ASSERT(t.place.load(std::memory_order_relaxed) == nullptr && !t.idle && !t.unseated,
+                  "a thread sits down that has a seat, or sleeps, or is in the list",
+                  t.place.load(std::memory_order_relaxed), t.idle, t.unseated);
     if (s != nullptr) {
       take_seat(s, 0);
       assign(s, &t);
@@ -388,35 +422,47 @@ private:
     return false;
   }
   void enlist(thread& t) noexcept RUBATO_REQUIRES(mutex_) {
+    RUBATO_ASSERT(!t.idle && !t.unseated, "a thread goes idle that is in a list", t.idle, t.unseated);
     t.idle = true;
     idle_.push_front(t);
     ++idle_count_;
   }
   void delist(thread& t) noexcept RUBATO_REQUIRES(mutex_) {
+    RUBATO_ASSERT(t.idle && idle_count_ != 0, "a thread leaves the idle ones and is not one of them", t.idle,
+                  idle_count_);
     t.idle = false;
     idle_.erase(t);
     --idle_count_;
   }
   void activate(thread& t) noexcept {
+    RUBATO_ASSERT(!t.active && !t.idle, "a thread is counted as active twice", t.active, t.idle);
     t.active = true;
     state_.fetch_add(one_active, std::memory_order_seq_cst);
   }
   void take_seat(seat* s, std::uint64_t plus) noexcept RUBATO_REQUIRES(mutex_) {
+    RUBATO_ASSERT(s->vacant && !s->reserved && vacant_count_ != 0, "a seat is taken that is not vacant",
+                  s->vacant, s->reserved, vacant_count_);
     vacant_.erase(*s);
     --vacant_count_;
     s->vacant = false;
     // seq_cst, as every change of state_: pairs with wanted().
-    state_.fetch_add(plus - one_vacant, std::memory_order_seq_cst);
+    std::uint64_t const before = state_.fetch_add(plus - one_vacant, std::memory_order_seq_cst);
+    RUBATO_ASSERT(vacant_of(before) == vacant_count_ + 1, "the vacant seats are counted wrongly",
+                  vacant_of(before), vacant_count_);
   }
   void leave_seat(seat* s, std::uint64_t minus) noexcept RUBATO_REQUIRES(mutex_) {
+    RUBATO_ASSERT(!s->vacant && !s->reserved, "a seat is left that is vacant", s->vacant, s->reserved);
     if (s->closed.load(std::memory_order_relaxed)) {
-      if (minus != 0) state_.fetch_sub(minus, std::memory_order_seq_cst);
+      if (minus != 0) check_subtraction(state_.fetch_sub(minus, std::memory_order_seq_cst), minus);
       return;
     }
     s->vacant = true;
     vacant_.push_front(*s);
     ++vacant_count_;
-    state_.fetch_add(one_vacant - minus, std::memory_order_seq_cst);
+    std::uint64_t const before = state_.fetch_add(one_vacant - minus, std::memory_order_seq_cst);
+    RUBATO_ASSERT(vacant_of(before) + 1 == vacant_count_ && covers(before, minus),
+                  "the threads or the vacant seats are counted wrongly", vacant_of(before), vacant_count_,
+                  searching_of(before), active_of(before), searching_of(minus), active_of(minus));
   }
   void assign(seat* s, thread* t) noexcept {
     // release: pairs with the monitor's look_at_seat() and any_hidden(), which follow the pointer to a record
@@ -429,7 +475,9 @@ private:
     if (!t.unseated) return;
     t.unseated = false;
     unseated_.erase(t);
-    unseated_count_.store(unseated_count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    std::uint32_t const before = unseated_count_.load(std::memory_order_relaxed);
+    RUBATO_ASSERT(before != 0, "the unseated threads are counted wrongly", before);
+    unseated_count_.store(before - 1, std::memory_order_relaxed);
   }
 };
 

@@ -3,6 +3,7 @@
 // Source: D. Vyukov, "Intrusive MPSC node-based queue". Consumers take turns under a lock.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
@@ -34,6 +35,7 @@ public:
     // itself and then calls empty(). acq_rel among producers: the link below is written to a node that is
     // there.
     node* const previous = tail_.exchange(last, std::memory_order_seq_cst);
+    RUBATO_ASSERT(previous != last, "a node was pushed that is in the queue", last);
     // release: pairs with the acquire in pop(), because the node was written before.
     previous->next.store(first, std::memory_order_release);
   }
@@ -98,6 +100,7 @@ public:
     // the second will link to the stub. acquire: pairs with push_chain(), because the caller may link the
     // last node before it has come to it.
     node* const last = tail_.exchange(&stub_, std::memory_order_acq_rel);
+    RUBATO_ASSERT(last != &stub_, "the nodes were taken out that another thread has taken", head);
     head_ = &stub_;
     return last;
   }

@@ -16,6 +16,7 @@
 //   look and the sleep ends the sleep.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 #include <cstdint>
@@ -68,6 +69,7 @@ public:
   [[nodiscard]] std::uint32_t alarm() const noexcept { return alarm_.load(std::memory_order_acquire); }
   /// After it, the monitor arms the poll of every chain and looks at every pool.
   void announce(monitor_rest depth) noexcept {
+    RUBATO_ASSERT(depth != monitor_rest::awake, "the monitor announces a sleep and stays awake", depth);
     // relaxed, as all accesses of the monitor to depth_: the fence orders it.
     depth_.store(depth, std::memory_order_relaxed);
     Policy::fence(); // pairs with nudge() and rests_after_poll()

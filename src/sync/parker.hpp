@@ -5,6 +5,7 @@
 // exchange; a waker exchanges `notified`, and what it finds says how to end the sleep.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/base/policy.hpp"
 
@@ -31,7 +32,8 @@ public:
       while (word_.load(std::memory_order_acquire) == parked); // acquire: as above
     }
     // acquire: pairs with a second unpark(), whose notification is swallowed here.
-    static_cast<void>(word_.exchange(none, std::memory_order_acquire));
+    std::uint32_t const before = word_.exchange(none, std::memory_order_acquire);
+    RUBATO_ASSERT(before == notified, "another thread sleeps at this parker", before, expected);
   }
 
   /// The same, until the deadline at the latest; max(): without limit. True: unpark() has been called.
@@ -47,7 +49,10 @@ public:
              Policy::futex_wait_until(word_, parked, deadline)) {
       }
     }
-    return word_.exchange(none, std::memory_order_acquire) == notified; // acquire: as in park()
+    std::uint32_t const before = word_.exchange(none, std::memory_order_acquire); // acquire: as in park()
+    RUBATO_ASSERT(before == notified || (before == parked && expected == none),
+                  "another thread sleeps at this parker", before, expected);
+    return before == notified;
   }
 
   /// The same, but the owner sleeps elsewhere: `sleep()` returns when Policy::poke() has been called, or
@@ -60,7 +65,9 @@ public:
     if (word_.compare_exchange_strong(expected, polling, std::memory_order_release,
                                       std::memory_order_relaxed))
       sleep();
-    static_cast<void>(word_.exchange(none, std::memory_order_acquire)); // acquire: as in park()
+    std::uint32_t const before = word_.exchange(none, std::memory_order_acquire); // acquire: as in park()
+    RUBATO_ASSERT(before == notified || (before == polling && expected == none),
+                  "another thread sleeps at this parker", before, expected);
   }
 
   /// unpark() has been called since the last return, so that a sleep would end at once. A hint.
@@ -77,6 +84,7 @@ public:
     // acq_rel: release pairs with park(); acquire, so that wakers are ordered among themselves and the last
     // one's notification carries the effects of the notifications that it replaced.
     std::uint32_t const before = word_.exchange(notified, std::memory_order_acq_rel);
+    RUBATO_ASSERT(before <= polling, "a thread is woken whose parker is gone", before);
     if (before == parked)
       Policy::futex_wake(word_, 1);
     else if (before == polling)

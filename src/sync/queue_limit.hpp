@@ -11,6 +11,7 @@
 // caller is woken, perhaps for two tasks; when it leaves the list it wakes the next one if capacity is left.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
@@ -83,19 +84,24 @@ public:
   /// A task was taken out of a queue.
   void release() noexcept {
     if (!limited_) return;
-    used_.fetch_sub(1, std::memory_order_seq_cst);                   // pairs with take()
+    std::size_t const before = used_.fetch_sub(1, std::memory_order_seq_cst); // pairs with take()
+    RUBATO_ASSERT(before != 0, "a task gives back capacity that it does not hold", before, most_);
     if (waiting_.load(std::memory_order_seq_cst) != 0) wake_first(); // pairs with enter()
   }
 
   /// The caller waits: from now on its parker is told of each release, and it tries again before it sleeps.
   void enter(waiter& w) noexcept {
     lock_guard const guard(mutex_);
+    RUBATO_ASSERT(limited_, "a caller waits for capacity that is not limited", most_);
     waiters_.push_back(w);
     waiting_.fetch_add(1, std::memory_order_seq_cst); // pairs with release()
   }
   void leave(waiter& w) noexcept {
     lock_guard const guard(mutex_);
-    waiting_.fetch_sub(1, std::memory_order_relaxed); // relaxed: it only looks longer than it is
+    // relaxed: it only looks longer than it is.
+    unsigned const before = waiting_.fetch_sub(1, std::memory_order_relaxed);
+    RUBATO_ASSERT(before != 0 && !waiters_.empty(), "a caller leaves the list that has not entered it",
+                  before);
     waiters_.erase(w);
     // relaxed: the release that woke this caller for a second task comes before, by the lock.
     waiter* const next = waiters_.front();

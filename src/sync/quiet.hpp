@@ -20,6 +20,7 @@
 // or the asker sees the change (Dekker).
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 #include <array>
@@ -55,7 +56,9 @@ public:
     announcement(announcement const&) = delete;
     announcement& operator=(announcement const&) = delete;
     ~announcement() {
-      of_.waiting_.fetch_sub(1, std::memory_order_relaxed); // relaxed: a look too many is harmless
+      // relaxed: a look too many is harmless.
+      unsigned const before = of_.waiting_.fetch_sub(1, std::memory_order_relaxed);
+      RUBATO_ASSERT(before != 0, "a wait for quiet ends that has not begun", before);
     }
   };
 
@@ -72,7 +75,9 @@ public:
     in_transit& operator=(in_transit const&) = delete;
     ~in_transit() {
       of_.began();
-      of_.moving_.fetch_sub(1, std::memory_order_seq_cst); // pairs with holds(), which then sees the count
+      // seq_cst: pairs with holds(), which then sees the count.
+      unsigned const before = of_.moving_.fetch_sub(1, std::memory_order_seq_cst);
+      RUBATO_ASSERT(before != 0, "a move of tasks ends that has not begun", before);
     }
   };
 
@@ -95,6 +100,7 @@ public:
     for (timer_counts const& c : timers_) left -= c.disarmed.load(std::memory_order_seq_cst);
     // relaxed: the loads above order these.
     for (timer_counts const& c : timers_) left += c.armed.load(std::memory_order_relaxed);
+    RUBATO_ASSERT(static_cast<std::int64_t>(left) >= 0, "a timer was disarmed that was not armed", left);
     return left;
   }
   [[nodiscard]] bool any_armed() const noexcept { return armed() != 0; }

@@ -3,6 +3,7 @@
 // Source: the run queues of Go's scheduler and of tokio; a bounded ring with one producer.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 #include <array>
@@ -31,7 +32,9 @@ public:
   [[nodiscard]] bool push(Node* n) noexcept {
     std::uint64_t const tail = tail_.load(std::memory_order_relaxed); // own
     // acquire: pairs with the release in pop(), because the slot is written anew.
-    if (tail - head_.load(std::memory_order_acquire) == Capacity) return false;
+    std::uint64_t const head = head_.load(std::memory_order_acquire);
+    RUBATO_ASSERT(tail - head <= Capacity, "two threads push to one seat's queue", head, tail);
+    if (tail - head == Capacity) return false;
     ring_[tail % Capacity].store(n, std::memory_order_relaxed);
     // seq_cst: the event of guarantee W, as in the injector. Its release half pairs with pop().
     tail_.store(tail + 1, std::memory_order_seq_cst);
@@ -43,8 +46,9 @@ public:
   template<class Next>
   std::size_t fill(Next next, std::size_t most) noexcept {
     std::uint64_t const tail = tail_.load(std::memory_order_relaxed); // as in push()
-    std::size_t const room =
-        Capacity - static_cast<std::size_t>(tail - head_.load(std::memory_order_acquire));
+    std::uint64_t const head = head_.load(std::memory_order_acquire);
+    RUBATO_ASSERT(tail - head <= Capacity, "two threads push to one seat's queue", head, tail);
+    std::size_t const room = Capacity - static_cast<std::size_t>(tail - head);
     std::size_t count = 0;
     for (Node* n = nullptr; count != most && count != room && (n = next()) != nullptr; ++count)
       ring_[(tail + count) % Capacity].store(n, std::memory_order_relaxed);
@@ -69,6 +73,7 @@ public:
   /// Steals up to half of the tasks, at least one: returns the oldest and moves the rest to `mine`, which is
   /// the caller's and empty. Null: there was none.
   [[nodiscard]] Node* steal_into(basic_run_queue& mine) noexcept {
+    RUBATO_ASSERT(&mine != this, "a seat steals from itself", this);
     std::uint64_t head = head_.load(std::memory_order_acquire);
     for (;;) {
       std::uint64_t const tail = tail_.load(std::memory_order_seq_cst); // as in pop()

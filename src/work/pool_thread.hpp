@@ -6,6 +6,7 @@
 
 #include "os/clock.hpp"
 #include "os/thread.hpp"
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/base/mutex.hpp"
@@ -120,7 +121,12 @@ struct pool_thread final : thread_context, idle_set_thread {
   /// By the thread itself. Its own count before the seat's: see pool_core::stats().
   void bump(counted c) noexcept {
     counts.bump(c);
-    if (seat* s = sits_on()) s->counts.bump(c);
+    seat* const s = sits_on();
+    if (s == nullptr) return;
+    // relaxed: only this thread leaves the seat.
+    RUBATO_ASSERT(s->occupant.load(std::memory_order_relaxed) == this, "a thread counts for another's seat",
+                  s->occupant.load(std::memory_order_relaxed), s->index);
+    s->counts.bump(c);
   }
 };
 

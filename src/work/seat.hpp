@@ -1,6 +1,7 @@
 // A place to run tasks: its queues belong to it, not to the thread that sits there. docs/design/queues.md
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/work/task.hpp"
 #include "sync/idle_set.hpp"
@@ -31,7 +32,11 @@ public:
     if (queue_.empty()) return nullptr;
     lock_guard const guard(queue_);
     auto* const t = static_cast<task*>(queue_.pop());
-    if (t != nullptr) popped_.set(popped_.get() + 1);
+    if (t == nullptr) return nullptr;
+    // The count of the pushes comes before the push.
+    RUBATO_ASSERT(popped_.get() < pushed_.get(), "a task left an inbox that it was not counted in",
+                  popped_.get(), pushed_.get());
+    popped_.set(popped_.get() + 1);
     return t;
   }
   /// Exact for a thread that has ordered itself after the push, as injector::empty().

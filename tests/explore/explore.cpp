@@ -1,6 +1,7 @@
 #include "explore/explore.hpp"
 
 #include "explore/scheduler.hpp"
+#include "rubato/detail/base/assert.hpp"
 
 #include <gtest/gtest.h>
 
@@ -39,9 +40,15 @@ std::string name_in(tests const& all, named_test const& t) {
   return t.name.empty() ? "test " + std::to_string(&t - all.data()) : t.name;
 }
 
+/// The library's own assertions.
+void end_execution(char const* text, std::size_t length) {
+  if (scheduler::active() != nullptr) fail(verdict::assertion, std::string(text, length));
+}
+
 } // namespace
 
 result run(options const& o, test const& t) {
+  rubato::detail::on_failed_assertion = &end_execution;
   std::string const schedule = given_schedule(o);
   scheduler s(o, t, schedule);
   bool const random = o.random != 0 && schedule.empty();

@@ -169,10 +169,11 @@ TEST(run_queue_protocol, loses_nothing_and_gives_nothing_twice) {
 TEST(run_queue_protocol, needs_every_order) {
   // A thread that frees a slot has read it before, and the one that fills it knows it free. To see a slot's
   // value before it is written would be load buffering, which the explorer does not do.
-  std::vector<std::string> const load_buffering{
-      "[acquire -> relaxed] push: if (tail - head_", "[acquire -> relaxed] fill: Capacity -",
-      "[acquire -> relaxed] steal_into: if (end - mine.head_", "[acq_rel -> acquire] pop",
-      "[acq_rel -> acquire] steal_into"};
+  std::vector<std::string> const load_buffering{"[acquire -> relaxed] push: std::uint64_t const head",
+                                                "[acquire -> relaxed] fill: std::uint64_t const head",
+                                                "[acquire -> relaxed] steal_into: if (end - mine.head_",
+                                                "[acq_rel -> acquire] pop",
+                                                "[acq_rel -> acquire] steal_into"};
   std::vector<std::string> allowed{
       // The tail that is read next acquires the items; a head that is newer than it only means that there is
       // nothing.

@@ -56,7 +56,7 @@ TEST_F(idle_sets, regression_give_the_seat_of_a_driver_to_no_other_thread) {
   own.personal = true;
   set.close(&seat);
   set.open(&own);
-  set.enter(first);
+  set.count_in(first); // it left the unseated threads when its wait began
   EXPECT_TRUE(set.sit(first, &own, false));
   set.vacate(first, leaving::to_drive);
   set.await_call(second);

@@ -1,6 +1,7 @@
 #include "sched/wait/acquire_capacity.hpp"
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/assert.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/wait/park.hpp"
 
@@ -36,6 +37,7 @@ admission wait_inside(pool_core& core, pool_thread& t) noexcept {
   park_until(t, "enqueue", nullptr,
              [&] { return a != admission::full || (a = acquire_or_exceed(core)) != admission::full; });
   core.capacity.leave(self);
+  RUBATO_ASSERT(a != admission::full, "a caller goes on without capacity", core.size());
   return a;
 }
 

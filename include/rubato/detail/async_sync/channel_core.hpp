@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/detail/async_sync/channel_value.hpp"
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/chunk_queue.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/coro/waiter.hpp"
@@ -61,6 +62,7 @@ public:
       if (!is_raced(r)) [[likely]] {
         if (closed_) return outcome::closed;
         if (r != nullptr) {
+          RUBATO_ASSERT(buffer_.size() == 0, "a receiver waits beside values", buffer_.size(), capacity_);
           r->value.emplace(std::move(value));
           one.push(*receivers_.pop());
           return outcome::done;
@@ -90,6 +92,7 @@ public:
       auto* const s = static_cast<sender*>(senders_.front()); // non-null only if the capacity is 0
       if (!is_raced(s)) [[likely]] {
         if (s != nullptr) {
+          RUBATO_ASSERT(capacity_ == 0 && !closed_, "a sender waits beside room", capacity_, closed_);
           value.emplace(std::move(*s->value));
           s->accepted = true;
           all.push(*senders_.pop());

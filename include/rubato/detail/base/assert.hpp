@@ -31,10 +31,14 @@ struct asserted_value {
   bool negative = false;
 
   template<class T>
-    requires std::is_integral_v<T> || std::is_enum_v<T>
+    requires std::is_integral_v<T>
   constexpr asserted_value(T v) noexcept // NOLINT(google-explicit-constructor)
       : bits(static_cast<unsigned long long>(v))
       , negative(static_cast<long long>(v) < 0 && static_cast<T>(-1) < static_cast<T>(0)) {}
+  template<class T>
+    requires std::is_enum_v<T>
+  constexpr asserted_value(T v) noexcept // NOLINT(google-explicit-constructor)
+      : asserted_value(static_cast<std::underlying_type_t<T>>(v)) {}
   asserted_value(void const* p) noexcept // NOLINT(google-explicit-constructor)
       : bits(static_cast<unsigned long long>(reinterpret_cast<std::size_t>(p))) {}
 };
@@ -47,6 +51,10 @@ struct assertion {
   char const* file;
   unsigned line;
 };
+
+/// What is called with the text of a failed assertion, before it is written; null: nothing. The explorer of
+/// interleavings ends the execution there instead of the program.
+extern void (*on_failed_assertion)(char const* text, std::size_t length);
 
 /// Writes it to standard error, in one piece and without allocating, then calls std::terminate().
 [[noreturn, gnu::cold]] void assertion_failed(assertion const& a, asserted_value const* values,

@@ -2,6 +2,7 @@
 // these is a protocol of its own, in sync/.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 namespace rubato::detail {
@@ -59,7 +60,9 @@ public:
   /// True: these were the last. Else the object may be gone.
   [[nodiscard]] bool arrive(N parts = 1) noexcept {
     // acq_rel: pairs with itself, because the last one goes on with what the others have written.
-    return value_.fetch_sub(parts, std::memory_order_acq_rel) == parts;
+    N const before = value_.fetch_sub(parts, std::memory_order_acq_rel);
+    RUBATO_ASSERT(before >= parts, "more parts have ended than there are", before, parts);
+    return before == parts;
   }
   /// Returns how many were left before; nothing changes if those were fewer.
   [[nodiscard]] N arrive_unless_fewer(N parts) noexcept {
@@ -80,17 +83,26 @@ template<class Policy>
 class basic_references {
   typename Policy::template atomic<std::uint32_t> value_;
 
+  static std::uint32_t at_least(std::uint32_t n, std::uint32_t before) noexcept {
+    RUBATO_ASSERT(before >= n, "more references are released than there are", before, n);
+    return before;
+  }
+
 public:
   constexpr explicit basic_references(std::uint32_t n) noexcept
       : value_(n) {}
 
   /// relaxed: the caller has a reference already.
-  void hold() noexcept { value_.fetch_add(1, std::memory_order_relaxed); }
+  void hold() noexcept {
+    std::uint32_t const before = value_.fetch_add(1, std::memory_order_relaxed);
+    RUBATO_ASSERT(before != 0, "an object is held that is gone", before);
+  }
   /// The caller has n. True: they were the last, and it destroys the object. No read-modify-write in that
   /// case.
   [[nodiscard]] bool release(std::uint32_t n = 1) noexcept {
     // acq_rel: pairs with the other threads' release(), because the last one destroys what they have written.
-    return value_.load(std::memory_order_acquire) == n || value_.fetch_sub(n, std::memory_order_acq_rel) == n;
+    return value_.load(std::memory_order_acquire) == n ||
+           at_least(n, value_.fetch_sub(n, std::memory_order_acq_rel)) == n;
   }
   /// False: the caller has the only reference, and keeps it.
   [[nodiscard]] bool release_unless_last() noexcept {

@@ -3,6 +3,7 @@
 // Source: U. Drepper, "Futexes are tricky", the third mutex.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 #include "rubato/detail/base/thread_safety.hpp"
 
@@ -46,7 +47,9 @@ public:
   void unlock() noexcept RUBATO_RELEASE() {
     // release: pairs with the acquires in lock() and try_lock(), because the next owner reads the guarded
     // data.
-    if (word_.exchange(unlocked, std::memory_order_release) == contended) Policy::futex_wake(word_, 1);
+    std::uint32_t const before = word_.exchange(unlocked, std::memory_order_release);
+    RUBATO_ASSERT(before != unlocked, "a lock is unlocked that no thread holds", before);
+    if (before == contended) Policy::futex_wake(word_, 1);
   }
 };
 

@@ -96,7 +96,10 @@ public:
 
   /// busy -> idle: its run is over, or it was dropped from its queue. The last touch. release: pairs with
   /// begin_post() and is_idle().
-  void finish() noexcept { word_.fetch_and(woken | signalled, std::memory_order_release); }
+  void finish() noexcept {
+    word const before = word_.fetch_and(woken | signalled, std::memory_order_release);
+    RUBATO_ASSERT((before & phases) == busy, "a routine's run ends that has not begun", before);
+  }
 
   /// waiting -> busy. False: it does not wait.
   [[nodiscard]] bool take() noexcept {

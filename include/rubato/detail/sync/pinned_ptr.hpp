@@ -4,6 +4,7 @@
 // unpinned pointer, so the object lives until the reader has returned from its function.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/policy.hpp"
 
@@ -28,13 +29,17 @@ class basic_pinned_ptr {
 public:
   /// For the owner, when it is null.
   void set(T& t) noexcept {
+    RUBATO_ASSERT(get() == nullptr, "a pointer is set that was not cleared", get(), &t);
     // release: pairs with use(), because the reader reads the object next.
     word_.store(reinterpret_cast<std::uintptr_t>(&t), std::memory_order_release);
   }
   /// The same for an owner that looks next whether another thread has changed something for which it wants to
   /// find this pointer. seq_cst: pairs with use() by a thread that has made such a change (seq_cst) before.
   /// One of the two sees the other.
-  void link(T& t) noexcept { word_.store(reinterpret_cast<std::uintptr_t>(&t), std::memory_order_seq_cst); }
+  void link(T& t) noexcept {
+    RUBATO_ASSERT(get() == nullptr, "a pointer is set that was not cleared", get(), &t);
+    word_.store(reinterpret_cast<std::uintptr_t>(&t), std::memory_order_seq_cst);
+  }
   /// For the owner.
   [[nodiscard]] T* get() const noexcept {
     return pointer(word_.load(std::memory_order_relaxed) & ~pinned); // relaxed: the owner's store

@@ -19,6 +19,7 @@
 // take() or claim().
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 #include "rubato/priority.hpp"
 
@@ -36,6 +37,10 @@ class basic_queue_state {
   static constexpr std::uint8_t behind = 64;
   typename Policy::template atomic<std::uint8_t> bits_{0};
 
+  /// Without the class, and wherever the entry is.
+  static constexpr std::uint8_t entry_in(std::uint8_t bits) noexcept {
+    return bits & (queued | ready | stale);
+  }
   static constexpr std::uint8_t bit_of(priority c) noexcept {
     return c == priority::high ? high : c == priority::low ? low : raised;
   }
@@ -61,6 +66,8 @@ public:
     // release: pairs with take() and claim(), because the thread that runs the work reads it. acquire: pairs
     // with take(), because the thread that took the entry out of the queue has finished with it.
     std::uint8_t const before = bits_.fetch_or(queued | ready, std::memory_order_acq_rel);
+    RUBATO_ASSERT(entry_in(before) == 0 || entry_in(before) == (queued | stale),
+                  "work is offered that was offered and not begun", before);
     return {(before & queued) == 0, class_in(before), (before & behind) != 0};
   }
 
@@ -68,6 +75,7 @@ public:
   /// it in a queue. No thread raises it.
   priority offer_first() noexcept {
     std::uint8_t const before = bits_.load(std::memory_order_relaxed);
+    RUBATO_ASSERT(entry_in(before) == 0, "the first offer of work is not the first", before);
     bits_.store(before | queued | ready, std::memory_order_release); // pairs with claim()
     return class_in(before);
   }
@@ -121,8 +129,10 @@ public:
       if ((bits & ready) == 0) return claimed::no;
       // acquire: pairs with offer(). release: pairs with take(), which sees what the claimer did.
       if (bits_.compare_exchange_weak(bits, queued | stale | (bits & (classes | behind)),
-                                      std::memory_order_acq_rel, std::memory_order_relaxed))
+                                      std::memory_order_acq_rel, std::memory_order_relaxed)) {
+        RUBATO_ASSERT((bits & queued) != 0, "work is claimed that is ready and in no queue", bits);
         return (bits & stale) != 0 ? claimed::again : claimed::first;
+      }
     }
   }
 
@@ -149,6 +159,8 @@ public:
     while (!bits_.compare_exchange_weak(bits, bits & classes, std::memory_order_acq_rel, // as in offer()
                                         std::memory_order_relaxed)) {
     }
+    RUBATO_ASSERT((bits & queued) != 0 && (bits & (ready | stale)) != 0,
+                  "an entry was taken that stands for nothing", bits);
     return {(bits & ready) != 0, (bits & stale) != 0};
   }
 
@@ -158,7 +170,11 @@ public:
     std::uint8_t bits = queued | stale;
     while (!bits_.compare_exchange_weak(bits, bits & classes, std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
-      if ((bits & (queued | ready | stale)) != (queued | stale)) return false;
+      if (entry_in(bits) != (queued | stale)) {
+        RUBATO_ASSERT((bits & (queued | ready)) == (queued | ready),
+                      "an entry was taken that stands for nothing", bits);
+        return false;
+      }
     return true;
   }
 };

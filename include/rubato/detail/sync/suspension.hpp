@@ -16,6 +16,7 @@
 // (Dekker).
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/policy.hpp"
 
 namespace rubato::detail {
@@ -45,14 +46,19 @@ public:
     phase expected = phase::setting_up;
     // release: pairs with end(), because the thread that ends the wait resumes the coroutine. acquire on
     // failure: that thread has written the result.
-    return phase_.compare_exchange_strong(expected, phase::suspended, std::memory_order_release,
-                                          std::memory_order_acquire);
+    if (phase_.compare_exchange_strong(expected, phase::suspended, std::memory_order_release,
+                                       std::memory_order_acquire))
+      return true;
+    RUBATO_ASSERT(expected == phase::over, "a coroutine is suspended twice", expected);
+    return false;
   }
 
   /// By the thread that has taken the operation out of its list. True: the caller resumes the coroutine.
   [[nodiscard]] bool end() noexcept {
     // acq_rel: pairs with settle().
-    return phase_.exchange(phase::over, std::memory_order_acq_rel) == phase::suspended;
+    phase const before = phase_.exchange(phase::over, std::memory_order_acq_rel);
+    RUBATO_ASSERT(before != phase::over, "a wait has ended twice", before);
+    return before == phase::suspended;
   }
 
   /// By a stop request. True: the caller resumes the coroutine.
@@ -74,6 +80,9 @@ public:
 
   /// By the thread that resumes the coroutine, before it inserts the operation again.
   void start_again() noexcept {
+    // relaxed: it is in no list, so no other thread changes the phase.
+    RUBATO_ASSERT(phase_.load(std::memory_order_relaxed) == phase::over,
+                  "a wait begins again that is not over", phase_.load(std::memory_order_relaxed));
     phase_.store(phase::setting_up, std::memory_order_relaxed); // relaxed: it is in no list
   }
   /// By the suspending thread: a stop was requested before the wait.
