@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "hedge/calls.hpp"
-#include "priority/log.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
+#include "support/priority_log.hpp"
 #include "support/rendezvous.hpp"
 #include "support/scale.hpp"
 #include "support/waiting.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "priority/log.hpp"
 #include "support/hang_guard.hpp"
+#include "support/priority_log.hpp"
 #include "support/waiting.hpp"
 
 namespace {

@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "priority/log.hpp"
 #include "support/counting.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
+#include "support/priority_log.hpp"
 #include "support/waiting.hpp"
 
 namespace {

@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "priority/log.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
+#include "support/priority_log.hpp"
 #include "support/scale.hpp"
 #include "support/waiting.hpp"
 
