@@ -6,7 +6,7 @@
 
 namespace {
 
-using namespace async_sync_test;
+using namespace rubato_test;
 
 class async_barrier : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(async_barrier, all_counts);

@@ -7,7 +7,7 @@
 
 namespace {
 
-using namespace async_sync_test;
+using namespace rubato_test;
 
 class async_latch : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(async_latch, all_counts);

@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace async_sync_test;
+using namespace rubato_test;
 using namespace std::chrono_literals;
 
 class async_mutex : public on_workers {};
@@ -94,7 +94,7 @@ TEST_P(async_mutex, is_handed_over_in_order) {
 
 /// Keeps every worker of a pool without spares from running anything else.
 class busy_pool {
-  pool_test::gate go_;
+  rubato_test::gate go_;
   std::vector<rubato::future<void>> all_;
 
 public:

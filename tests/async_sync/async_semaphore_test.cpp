@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace async_sync_test;
+using namespace rubato_test;
 using namespace std::chrono_literals;
 
 class async_semaphore : public on_workers {};
@@ -132,7 +132,7 @@ TEST_P(async_semaphore, regression_permits_come_back_from_a_holder_that_fails_or
   rubato::async_semaphore s(3);
   auto const fails = [&s]() -> rubato::task<> {
     auto const permits = co_await s.scoped_acquire(2);
-    throw async_test::failure(1);
+    throw rubato_test::failure(1);
   };
   auto const runs_late = [&s]() -> rubato::task<> {
     bool const in_time = co_await rubato::with_deadline(hold_for_ever(s, 3), 1ms);

@@ -7,8 +7,7 @@
 
 namespace {
 
-using namespace async_sync_test;
-using rubato_test::tally;
+using namespace rubato_test;
 
 class cancellation : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(cancellation, all_counts);
@@ -70,7 +69,7 @@ TEST_P(cancellation, that_came_first_ends_only_what_must_wait) {
   rubato::async_latch l(1);
   rubato::async_barrier b(2);
   rubato::channel<int> c(1);
-  pool_test::gate begun, go;
+  rubato_test::gate begun, go;
   auto all = [&]() -> rubato::task<int> {
     begun.open();
     go.wait();

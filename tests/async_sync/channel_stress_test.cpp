@@ -9,8 +9,7 @@
 
 namespace {
 
-using namespace async_sync_test;
-using rubato_test::tally;
+using namespace rubato_test;
 
 class channel_stress : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(channel_stress, all_counts);

@@ -8,7 +8,7 @@
 
 namespace {
 
-using namespace async_sync_test;
+using namespace rubato_test;
 
 class channel : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(channel, all_counts);

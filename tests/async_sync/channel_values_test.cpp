@@ -13,11 +13,7 @@
 
 namespace {
 
-using namespace async_sync_test;
-using rubato_test::counted;
-using rubato_test::leak_check;
-using rubato_test::move_only;
-using rubato_test::only_constructible;
+using namespace rubato_test;
 
 class channel_values : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(channel_values, all_counts);

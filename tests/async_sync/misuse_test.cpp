@@ -6,9 +6,9 @@
 
 namespace {
 
-using namespace async_sync_test;
+using namespace rubato_test;
 
-using async_misuse = pool_test::fresh_process;
+using async_misuse = rubato_test::fresh_process;
 
 TEST_F(async_misuse, unlock_of_an_unlocked_mutex) {
   EXPECT_DEATH(rubato::async_mutex().release(), "rubato: release\\(\\) of an async_mutex that is not locked");

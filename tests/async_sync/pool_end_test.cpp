@@ -8,7 +8,7 @@
 
 namespace {
 
-using namespace async_sync_test;
+using namespace rubato_test;
 
 class pool_end : public testing::TestWithParam<unsigned> {
 protected:

@@ -20,8 +20,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::outcome;
-using async_test::outcome_of_get;
 using channel = rubato::channel<std::size_t>;
 
 class races : public on_workers {

@@ -19,8 +19,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 class selecting : public on_workers {
 protected:

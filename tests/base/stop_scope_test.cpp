@@ -53,7 +53,7 @@ class spinning_thread {
         if (over_) return;
         if (spins > 1'000) std::this_thread::yield();
       }
-      async_test::delay(static_cast<unsigned>(round * 7 % 90));
+      rubato_test::delay(static_cast<unsigned>(round * 7 % 90));
       job_();
       done_ = round;
     }

@@ -13,11 +13,7 @@
 
 namespace {
 
-using namespace async_sync_test;
-using rubato_test::counted;
-using rubato_test::leak_check;
-using rubato_test::move_only;
-using rubato_test::stack_meter;
+using namespace rubato_test;
 
 class async_generator : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(async_generator, all_counts);

@@ -20,10 +20,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 /// Pools whose threads have little stack.
 class on_small_stacks : public testing::TestWithParam<unsigned> {

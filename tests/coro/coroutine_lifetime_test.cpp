@@ -25,11 +25,11 @@
 namespace {
 
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
+using rubato_test::failure;
+using rubato_test::failure_of;
+using rubato_test::outcome;
+using rubato_test::outcome_of;
+using rubato_test::outcome_of_get;
 using rubato_test::scaled;
 
 rubato::task<void> receives(rubato::channel<int>& from) {

@@ -26,10 +26,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 class coroutines : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(coroutines, all_counts);

@@ -17,8 +17,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of_get;
 using rubato::task;
 
 // AddressSanitizer's frames take far more stack, and its allocations far more time.

@@ -31,11 +31,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 
 class fixed_fork_group : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(fixed_fork_group, all_counts);
@@ -85,7 +80,7 @@ TEST_P(fixed_fork_group, may_be_one_none_or_many) {
 
 TEST_P(fixed_fork_group, are_not_empty) {
   leak_check const none_left;
-  EXPECT_EQ(async_test::outcome_of([&] { pool.block_on(rubato::when_all(gives(1), rubato::task<int>())); }),
+  EXPECT_EQ(rubato_test::outcome_of([&] { pool.block_on(rubato::when_all(gives(1), rubato::task<int>())); }),
             outcome::no_state);
 }
 

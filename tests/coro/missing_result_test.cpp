@@ -26,7 +26,7 @@ rubato::task<> catches() {
   }
 }
 
-using regression_missing_result = pool_test::fresh_process;
+using regression_missing_result = rubato_test::fresh_process;
 
 constexpr char const* message = "rubato: a coroutine has ended without a result: its body flowed off its end";
 

@@ -21,8 +21,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::computing_until;
-using pool_test::eventually;
 
 class yield_fairness : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(yield_fairness, counts_with_workers);

@@ -2,7 +2,7 @@
 #include "rubato/detail/coro/fork_group.hpp"
 #include "sched/core/pool_core.hpp"
 
-namespace debugger_test {
+namespace rubato_test {
 extern rubato::detail::pool_core* const some_pool;
 rubato::detail::pool_core* const some_pool = nullptr;
 bool has_owned_tasks(rubato::detail::pool_core const& c);
@@ -11,4 +11,4 @@ bool has_owned_tasks(rubato::detail::pool_core const& c) {
 }
 bool is_first(rubato::detail::group_member_task const& a);
 bool is_first(rubato::detail::group_member_task const& a) { return a.entry().race == nullptr; }
-} // namespace debugger_test
+} // namespace rubato_test

@@ -16,7 +16,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 
 /// A client that blocks.
 class client {

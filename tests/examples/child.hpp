@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace example_test {
+namespace rubato_test {
 
 struct outcome {
   int status = -1; ///< what it returned, or 128 and the signal that ended it
@@ -93,4 +93,4 @@ inline outcome run(std::vector<std::string> command, child::setting how = {}) {
   return child(std::move(command), how).wait();
 }
 
-} // namespace example_test
+} // namespace rubato_test

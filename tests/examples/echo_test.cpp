@@ -15,7 +15,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 
 class echo_server : public listening_server {
 protected:

@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using testing::HasSubstr;
 
 std::string header(std::size_t size) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace example_test {
+namespace rubato_test {
 
 using strings = std::vector<std::string>;
 
@@ -42,4 +42,4 @@ inline std::string difference(const std::string& a, const std::string& b) {
   return "at " + std::to_string(at) + ":\n" + around(a) + "\nagainst\n" + around(b);
 }
 
-} // namespace example_test
+} // namespace rubato_test

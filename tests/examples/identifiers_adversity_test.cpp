@@ -22,7 +22,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::StartsWith;

@@ -18,7 +18,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using nlohmann::json;
 using testing::HasSubstr;
 namespace fs = std::filesystem;

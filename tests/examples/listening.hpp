@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace example_test {
+namespace rubato_test {
 
 /// Give the child `output_[1]` as its standard output.
 class listening_server : public testing::Test {
@@ -41,4 +41,4 @@ protected:
   }
 };
 
-} // namespace example_test
+} // namespace rubato_test

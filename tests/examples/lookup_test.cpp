@@ -20,7 +20,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using testing::HasSubstr;
 
 /// Answers questions for "host<N>" with 10.0.0.N, leaves those for "silent" without an answer, and knows no

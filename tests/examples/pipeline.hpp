@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace example_test {
+namespace rubato_test {
 
 using strings = std::vector<std::string>;
 
@@ -69,4 +69,4 @@ public:
   }
 };
 
-} // namespace example_test
+} // namespace rubato_test

@@ -23,7 +23,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using nlohmann::json;
 using testing::EndsWith;
 using testing::HasSubstr;

@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-namespace example_test {
+namespace rubato_test {
 
 inline constexpr std::chrono::seconds patience{100}; ///< when to give up
 
@@ -308,4 +308,4 @@ public:
   const std::set<int>& other_statuses() const { return other_statuses_; }
 };
 
-} // namespace example_test
+} // namespace rubato_test

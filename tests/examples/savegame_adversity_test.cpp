@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 
 class savegame_adversity : public savegame {
 protected:

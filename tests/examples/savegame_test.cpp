@@ -17,7 +17,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using testing::HasSubstr;
 
 INSTANTIATE_TEST_SUITE_P(schedulers, savegame, testing::Values("rubato", "updater", "threads"),

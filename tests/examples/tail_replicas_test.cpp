@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using testing::HasSubstr;
 
 class tail_replicas : public testing::Test {

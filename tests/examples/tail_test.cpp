@@ -13,7 +13,7 @@
 
 namespace {
 
-using namespace example_test;
+using namespace rubato_test;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <thread>
 
-namespace example_test {
+namespace rubato_test {
 
 class temporary_tree {
   std::filesystem::path root_;
@@ -94,4 +94,4 @@ public:
   }
 };
 
-} // namespace example_test
+} // namespace rubato_test

@@ -21,7 +21,7 @@
 #include <thread>
 #include <utility>
 
-namespace example_test {
+namespace rubato_test {
 
 /// A key and the certificate that it signs, as a file for clients that trust it.
 class certificate {
@@ -131,4 +131,4 @@ public:
   }
 };
 
-} // namespace example_test
+} // namespace rubato_test

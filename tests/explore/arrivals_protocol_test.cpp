@@ -13,8 +13,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using arrivals = rubato::detail::basic_arrivals<policy, 2>;
 
 constexpr auto seq_cst = std::memory_order_seq_cst;
@@ -139,21 +138,20 @@ void arrivals_beside_a_drop(execution& e) {
   e.thread([p] { p->drop_stuck(); });
 }
 
-explore::tests const all{arrival_at_the_end<true>,         arrival_at_the_end<false>,
-                         arrivals_within_each_other<true>, arrival_after_another<true>,
-                         arrivals_beside_a_drop<true>,     arrivals_beside_a_drop<false>};
+tests const all{arrival_at_the_end<true>,    arrival_at_the_end<false>,    arrivals_within_each_other<true>,
+                arrival_after_another<true>, arrivals_beside_a_drop<true>, arrivals_beside_a_drop<false>};
 
 TEST(arrivals_protocol, leaves_nothing_in_a_closed_pool_and_ends) {
-  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
 }
 TEST(arrivals_protocol, needs_every_step) {
-  explore::expect_all_fail(
+  expect_all_fail(
       {arrival_at_the_end<true, mutant::asks_first>, arrival_at_the_end<true, mutant::looks_first>,
        arrival_at_the_end<true, mutant::closes_unfenced>, arrival_at_the_end<true, mutant::ends_silently>,
        arrival_at_the_end<true, mutant::tells_early>, arrivals_beside_a_drop<true, false>});
 }
 TEST(arrivals_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "arrivals.hpp"}, all, {});
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "arrivals.hpp"}, all, {});
 }
 
 } // namespace

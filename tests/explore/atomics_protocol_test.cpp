@@ -11,8 +11,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 
 using flag = rubato::detail::basic_flag<policy>;
 using countdown = rubato::detail::basic_countdown<policy, std::uint32_t>;
@@ -303,33 +302,33 @@ void filled_slot_or_sleeper_is_seen(execution& e) {
   e.finally([w] { EXPLORE_ASSERT(w->saw_sleeper.get() || w->saw_object.get()); });
 }
 
-explore::tests const all{flag_is_seen_with_what_came_before,
-                         one_thread_takes_a_flag,
-                         second_to_raise_sees_the_first,
-                         last_part_sees_the_others,
-                         more_parts_than_are_left_do_not_arrive,
-                         last_of_two_that_are_left_sees_the_other,
-                         all_parts_are_seen_when_it_is_over,
-                         last_reference_destroys,
-                         last_reference_may_be_kept<false>,
-                         last_reference_may_be_kept<true>,
-                         one_claims,
-                         claim_meets_what_is_listed,
-                         published_object_is_whole,
-                         next_number_tells_of_what_came_before,
-                         one_object_is_published,
-                         one_sees_the_other<[](announced& a) { a.set(1); }>,
-                         one_sees_the_other<[](announced& a) { a.exchange(1); }>,
-                         one_sees_the_other<[](announced& a) { a.add(1); }>,
-                         one_sees_the_other<[](announced& a) { a.subtract(1); }>,
-                         object_passes_through_a_slot,
-                         filled_slot_or_sleeper_is_seen};
+tests const all{flag_is_seen_with_what_came_before,
+                one_thread_takes_a_flag,
+                second_to_raise_sees_the_first,
+                last_part_sees_the_others,
+                more_parts_than_are_left_do_not_arrive,
+                last_of_two_that_are_left_sees_the_other,
+                all_parts_are_seen_when_it_is_over,
+                last_reference_destroys,
+                last_reference_may_be_kept<false>,
+                last_reference_may_be_kept<true>,
+                one_claims,
+                claim_meets_what_is_listed,
+                published_object_is_whole,
+                next_number_tells_of_what_came_before,
+                one_object_is_published,
+                one_sees_the_other<[](announced& a) { a.set(1); }>,
+                one_sees_the_other<[](announced& a) { a.exchange(1); }>,
+                one_sees_the_other<[](announced& a) { a.add(1); }>,
+                one_sees_the_other<[](announced& a) { a.subtract(1); }>,
+                object_passes_through_a_slot,
+                filled_slot_or_sleeper_is_seen};
 
 TEST(atomics_protocol, keep_what_their_types_say) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(atomics_protocol, need_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "atomics.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "atomics.hpp"}, all);
 }
 
 } // namespace

@@ -19,7 +19,7 @@
 
 namespace {
 
-using explore::policy;
+using namespace rubato_test;
 using order = std::memory_order;
 
 constexpr int locations = 2;
@@ -49,7 +49,7 @@ using outcome = std::vector<int>;
 
 std::set<outcome> explored(program const& p, int threads) {
   std::set<outcome> seen;
-  explore::result const r = explore::run({.preemptions = 99, .stale = 99}, [&](explore::execution& e) {
+  result const r = run({.preemptions = 99, .stale = 99}, [&](execution& e) {
     struct state {
       std::array<policy::atomic<int>, locations> at;
       outcome read;
@@ -349,7 +349,7 @@ std::string shown(program const& p) {
   for (std::size_t i = 0; i != p.size(); ++i) {
     constexpr std::array names{"load", "store", "exchange", "light", "heavy"};
     text << "  " << i + 1 << ": T" << p[i].thread << ' ' << names[static_cast<std::size_t>(p[i].what)] << ' '
-         << "xy"[p[i].location] << ' ' << explore::name_of(p[i].o) << '\n';
+         << "xy"[p[i].location] << ' ' << name_of(p[i].o) << '\n';
   }
   return text.str();
 }

@@ -18,8 +18,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using backlog = rubato::detail::basic_backlog<policy>;
 using injector = rubato::detail::basic_injector<policy>;
 
@@ -34,14 +33,14 @@ enum class mutant {
 
 constexpr int none = -1;
 
-using item = explore::queued_item;
+using item = queued_item;
 
 /// As task_queues uses them.
 template<mutant Mutant>
 struct queues {
   injector behind;
   backlog front;
-  std::array<std::unique_ptr<explore::frame<item>>, 5> items;
+  std::array<std::unique_ptr<frame<item>>, 5> items;
   std::vector<int> order; // of the pops, as their threads go on
 
   explicit queues(bool asymmetric)
@@ -49,7 +48,7 @@ struct queues {
 
   item* make(int id) {
     auto& place = items[static_cast<std::size_t>(id)];
-    place = std::make_unique<explore::frame<item>>(id);
+    place = std::make_unique<frame<item>>(id);
     return place->get();
   }
   [[nodiscard]] bool empty() const { return behind.empty() && front.empty(); }
@@ -245,26 +244,24 @@ void sleeper(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->found || s->seen || s->empty()); });
 }
 
-explore::tests const all{behind_the_newest, outside<true>,    outside<false>,
-                         own_first<true>,   own_first<false>, relieved<true>,
-                         relieved<false>,   sleeper<false>,   sleeper<true>};
+tests const all{behind_the_newest, outside<true>,   outside<false>, own_first<true>, own_first<false>,
+                relieved<true>,    relieved<false>, sleeper<false>, sleeper<true>};
 
 TEST(backlog_protocol, keeps_one_order_and_loses_nothing) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(backlog_protocol, finds_mutants) {
-  explore::expect_all_fail({{"does not absorb", outside<true, mutant::does_not_absorb>},
-                            {"takes, then shows", sleeper<true, mutant::takes_then_shows>},
-                            {"appends to an empty backlog", sleeper<false, mutant::appends_to_empty>}},
-                           explore::verdict::assertion);
-  explore::expect_all_fail({{"does not revoke", relieved<true, mutant::does_not_revoke>}},
-                           explore::verdict::race);
+  expect_all_fail({{"does not absorb", outside<true, mutant::does_not_absorb>},
+                   {"takes, then shows", sleeper<true, mutant::takes_then_shows>},
+                   {"appends to an empty backlog", sleeper<false, mutant::appends_to_empty>}},
+                  verdict::assertion);
+  expect_all_fail({{"does not revoke", relieved<true, mutant::does_not_revoke>}}, verdict::race);
 }
 TEST(backlog_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "backlog.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "backlog.hpp"}, all);
 }
 TEST(backlog_protocol, needs_every_order_of_the_injector) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "injector.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "injector.hpp"}, all);
 }
 
 } // namespace

@@ -15,9 +15,7 @@
 
 namespace {
 
-using namespace explore_chain;
-using explore::execution;
-using explore::verdict;
+using namespace rubato_test;
 using injector = rubato::detail::basic_injector<policy>;
 
 /// What a mutant of one of the three threads does.
@@ -91,7 +89,7 @@ void forked_in_the_region(execution& e) {
     actor& me = w->occupant;
     w->mark.enter();
     me.forks.arm_poll();
-    explore::frame<job> const j(1, [w](actor&) { w->run(); }, me.forks.token());
+    frame<job> const j(1, [w](actor&) { w->run(); }, me.forks.token());
     me.forks.push(j.get());
     if (me.forks.must_poll()) {
       me.forks.serve_request(&me);
@@ -108,19 +106,18 @@ void forked_in_the_region(execution& e) {
   });
 }
 
-explore::tests const all{bound_to_the_seat<>, forked_in_the_region<>};
+tests const all{bound_to_the_seat<>, forked_in_the_region<>};
 
 TEST(blocking_mark_protocol, hides_nothing_from_the_monitor) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(blocking_mark_protocol, needs_every_step) {
-  explore::expect_all_fail({bound_to_the_seat<mutant::marks_late>, bound_to_the_seat<mutant::nudges_first>,
-                            bound_to_the_seat<mutant::ignores_its_own>,
-                            forked_in_the_region<mutant::polls_silently>},
-                           verdict::deadlock);
+  expect_all_fail({bound_to_the_seat<mutant::marks_late>, bound_to_the_seat<mutant::nudges_first>,
+                   bound_to_the_seat<mutant::ignores_its_own>, forked_in_the_region<mutant::polls_silently>},
+                  verdict::deadlock);
 }
 TEST(blocking_mark_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "blocking_mark.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "blocking_mark.hpp"}, all);
 }
 
 } // namespace

@@ -14,9 +14,8 @@
 #include <utility>
 #include <vector>
 
-namespace explore_chain {
+namespace rubato_test {
 
-using explore::policy;
 using latent_chain = rubato::detail::basic_latent_chain<policy>;
 using stolen_job = rubato::detail::basic_stolen_job<policy>;
 using latent_job = rubato::detail::basic_latent_job<policy>;
@@ -112,7 +111,7 @@ inline bool pop(actor& me) {
 /// join(f, g), g being the job's body.
 inline void join(actor& me, int id, std::function<void()> const& f, job::body_type g = {},
                  bool helps = false) {
-  explore::frame<job> const j(id, std::move(g), me.forks.token());
+  frame<job> const j(id, std::move(g), me.forks.token());
   me.forks.push(j.get());
   if (me.forks.must_poll()) me.forks.serve_request(&me);
   if (f) f();
@@ -124,4 +123,4 @@ inline void join(actor& me, int id, std::function<void()> const& f, job::body_ty
   }
 }
 
-} // namespace explore_chain
+} // namespace rubato_test

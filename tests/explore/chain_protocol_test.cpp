@@ -16,8 +16,7 @@
 
 namespace {
 
-using namespace explore_chain;
-using explore::execution;
+using namespace rubato_test;
 
 struct people {
   std::array<actor, 3> actors;
@@ -196,7 +195,7 @@ struct loop_share : latent_loop {
     if (r.elsewhere.fetch_sub(1, std::memory_order_release) == 1) owner.parker.unpark();
   }
   static void run(actor& me, loop_root& r, std::uint32_t lo, std::uint32_t hi) {
-    explore::frame<loop_share> const share(r, lo, hi);
+    frame<loop_share> const share(r, lo, hi);
     me.forks.push(share.get());
     if (me.forks.must_poll()) me.forks.serve_request(&me);
     for (auto part = share->range.take_front(1); part.size() != 0; part = share->range.take_front(1)) {
@@ -215,7 +214,7 @@ void finish(actor& me, loop_root& root, actor* helps_with = nullptr) {
 }
 
 void loop(actor& me, std::uint32_t n, actor* helps_with = nullptr) {
-  explore::frame<loop_root> const root(me);
+  frame<loop_root> const root(me);
   loop_share::run(me, *root, 0, n);
   finish(me, *root, helps_with);
   for (std::uint32_t i = 0; i != n; ++i) EXPLORE_ASSERT(root->done[i].get() == 1);
@@ -249,9 +248,9 @@ void loop_split_again(execution& e) {
 void job_above_loop(execution& e) {
   auto const p = std::make_shared<people>(true);
   e.thread([p] {
-    explore::frame<loop_root> const root(p->a);
+    frame<loop_root> const root(p->a);
     {
-      explore::frame<loop_share> const share(*root, 0U, 1U);
+      frame<loop_share> const share(*root, 0U, 1U);
       p->a.forks.push(share.get());
       static_cast<void>(share->range.take_front(1));
       join(p->a, 1, {});
@@ -297,7 +296,7 @@ void one_slot(execution& e) {
   };
   auto const s = std::make_shared<state>();
   e.thread([s] {
-    explore::frame<forked> const f;
+    frame<forked> const f;
     s->slot.store(f.get());
     bool mine = Order != order_of_pop::look_at_fork || s->head.load() == 0;
     mine = s->pop() && mine;
@@ -330,7 +329,7 @@ void one_slot(execution& e) {
 
 // The tests
 
-explore::tests const all{
+tests const all{
     {"one_take", one_take<true>},
     {"one_take, fenced", one_take<false>},
     {"two_takes", two_takes<true>},
@@ -355,24 +354,24 @@ explore::tests const all{
 };
 
 TEST(chain_protocol, runs_every_job_once_and_touches_no_dead_frame) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
 }
 TEST(chain_protocol, must_unlink_before_it_looks) {
-  explore::result const right = explore::run({.preemptions = 99}, one_slot<order_of_pop::unlink_then_look>);
+  result const right = run({.preemptions = 99}, one_slot<order_of_pop::unlink_then_look>);
   EXPECT_TRUE(right.ok && right.exhausted) << right.message;
-  EXPECT_FALSE(explore::run({}, one_slot<order_of_pop::look_then_unlink>).ok);
-  EXPECT_FALSE(explore::run({}, one_slot<order_of_pop::look_at_fork>).ok);
+  EXPECT_FALSE(run({}, one_slot<order_of_pop::look_then_unlink>).ok);
+  EXPECT_FALSE(run({}, one_slot<order_of_pop::look_at_fork>).ok);
 }
 TEST(chain_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 3'000}, all,
-                                        {// A waiter for a job asks done() again, which acquires:
-                                         // parker_protocol_test.cpp has what a wake brings.
-                                         "parker.hpp", "[failure acquire -> relaxed] await",
-                                         "[acquire -> relaxed] await",
-                                         // A hint: what is read at its address has been there since attach().
-                                         "[acquire -> relaxed] has_latent",
-                                         // An owner that sees a job gone takes the lock, which orders more.
-                                         "[release -> relaxed] move_out: head_.store(h + 1"});
+  expect_every_weakening_fails({.max_executions = 3'000}, all,
+                               {// A waiter for a job asks done() again, which acquires:
+                                // parker_protocol_test.cpp has what a wake brings.
+                                "parker.hpp", "[failure acquire -> relaxed] await",
+                                "[acquire -> relaxed] await",
+                                // A hint: what is read at its address has been there since attach().
+                                "[acquire -> relaxed] has_latent",
+                                // An owner that sees a job gone takes the lock, which orders more.
+                                "[release -> relaxed] move_out: head_.store(h + 1"});
 }
 
 } // namespace

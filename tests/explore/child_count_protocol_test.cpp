@@ -12,8 +12,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 
 /// Two counters instead of one word: a child may end between the look at one and the change of the other.
 template<class Policy>
@@ -85,16 +84,16 @@ void none_is_left(execution& e) {
 template<std::size_t Children>
 constexpr auto ours = &dropped_among_children<rubato::detail::basic_child_count, Children>;
 
-explore::tests const all{ours<0>, ours<1>, ours<2>, none_is_left};
+tests const all{ours<0>, ours<1>, ours<2>, none_is_left};
 
 TEST(child_count_protocol, destroys_once_and_last) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(child_count_protocol, would_not_in_two_words) {
-  EXPECT_FALSE(explore::run({}, dropped_among_children<in_two_words, 1>).ok);
+  EXPECT_FALSE(run({}, dropped_among_children<in_two_words, 1>).ok);
 }
 TEST(child_count_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "child_count.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "child_count.hpp"}, all);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 #include "explore/choices.hpp"
 
-namespace explore {
+namespace rubato_test {
 
 namespace {
 constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyz";
@@ -57,4 +57,4 @@ std::string choices::text() const {
   return result.empty() ? "0" : result;
 }
 
-} // namespace explore
+} // namespace rubato_test

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace explore {
+namespace rubato_test {
 
 /// Of one decision: each is one digit of a schedule's text.
 inline constexpr unsigned most_options = 36;
@@ -54,4 +54,4 @@ private:
   std::mt19937_64 generator_;
 };
 
-} // namespace explore
+} // namespace rubato_test

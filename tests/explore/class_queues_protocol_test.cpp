@@ -15,9 +15,7 @@
 
 namespace {
 
-using namespace explore_workers;
-using explore::execution;
-using explore::verdict;
+using namespace rubato_test;
 using class_queues = rubato::detail::basic_class_queues<policy>;
 using rubato::priority;
 using rubato::detail::class_lane;
@@ -164,7 +162,7 @@ void word_after_pops(execution& e) {
   });
 }
 
-explore::tests const all{
+tests const all{
     {"high", one_worker<false, high>},
     {"low", one_worker<false, low>},
     {"high, asleep", one_worker<true, high>},
@@ -183,17 +181,17 @@ explore::tests const all{
 };
 
 TEST(class_queues_protocol, loses_no_wake_and_says_never_too_little) {
-  explore::expect_all_pass({.max_executions = 5'000, .random = 4'000}, all);
+  expect_all_pass({.max_executions = 5'000, .random = 4'000}, all);
 }
 TEST(class_queues_protocol, needs_every_look) {
-  explore::expect_all_fail(
+  expect_all_fail(
       {{"no second look", one_worker<false, low, class_lane::tasks, fault::no_second_look>},
        {"a look at one class", one_worker<false, low, class_lane::tasks, fault::looks_at_one_class>},
        {"no next call", next_is_called<fault::no_next_call>}},
       verdict::deadlock);
 }
 TEST(class_queues_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails(
+  expect_every_weakening_fails(
       {.max_executions = 2'000, .weaken_in = "class_queues.hpp"}, all,
       {// The explorer puts all sequentially consistent accesses into one order that agrees with what is read;
        // C++20 promises that to the thread that asks for idleness only by this release.

@@ -13,9 +13,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
-using explore::verdict;
+using namespace rubato_test;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -189,7 +187,7 @@ void dying(execution& e) {
   auto const s = std::make_shared<frames>();
   for (int t = 0; t != 2; ++t)
     e.thread([s] {
-      explore::frame<state<>::node> mine;
+      frame<state<>::node> mine;
       mine->written.set(1);
       if (!s->waiters.add(*mine)) {
         EXPLORE_ASSERT(s->result.get() == 7);
@@ -255,25 +253,25 @@ void looking(execution& e) {
   e.finally([s] { s->check(); });
 }
 
-explore::tests const all{adding,
-                         removing,
-                         removing_neighbours<rubato::detail::basic_completion>,
-                         removing_both_ends,
-                         removing_in_turn,
-                         coming_again,
-                         dying,
-                         in_order,
-                         adding_after_a_removal,
-                         looking};
+tests const all{adding,
+                removing,
+                removing_neighbours<rubato::detail::basic_completion>,
+                removing_both_ends,
+                removing_in_turn,
+                coming_again,
+                dying,
+                in_order,
+                adding_after_a_removal,
+                looking};
 
 TEST(completion_protocol, tells_or_removes_each_once) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(completion_protocol, would_lose_a_removal_without_its_lock) {
-  EXPECT_EQ(explore::run({}, removing_neighbours<without_a_lock>).what, verdict::assertion);
+  EXPECT_EQ(run({}, removing_neighbours<without_a_lock>).what, verdict::assertion);
 }
 TEST(completion_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "completion.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "completion.hpp"}, all);
 }
 
 } // namespace

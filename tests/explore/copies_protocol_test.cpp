@@ -13,9 +13,8 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
 using rubato::detail::copy_phase;
+using namespace rubato_test;
 using shipped = rubato::detail::basic_copies<policy>;
 
 /// What the caller of a race lends to the copies.
@@ -91,7 +90,7 @@ void race(execution& e, bool first, bool second, bool stops) {
   auto const c = std::make_shared<call<Copies>>(2, true);
   auto const begun = std::make_shared<policy::atomic<int>>(0);
   e.thread([=] {
-    explore::frame<borrowed> const mine;
+    frame<borrowed> const mine;
     c->frame = mine.get();
     begun->store(1, std::memory_order_release);
     c->run(0, first);
@@ -144,7 +143,7 @@ void late_admission(execution& e) {
   auto const c = std::make_shared<call<Copies>>(1, true);
   auto const armed = std::make_shared<policy::atomic<int>>(0);
   e.thread([=] {
-    explore::frame<borrowed> const mine;
+    frame<borrowed> const mine;
     c->frame = mine.get();
     armed->store(1, std::memory_order_release);
     c->run(0, false);
@@ -172,14 +171,14 @@ void reads_once_more(execution& e) {
   e.finally([=] { EXPLORE_ASSERT(c->protocol.inside() == 0); });
 }
 
-explore::test const all[] = {both_win<shipped>,
-                             one_fails<shipped>,
-                             all_fail<shipped>,
-                             a_stop_comes<shipped>,
-                             a_stop_comes_beside_a_failure<shipped>,
-                             hedge<shipped>,
-                             reads_once_more<shipped>,
-                             late_admission<shipped>};
+test const all[] = {both_win<shipped>,
+                    one_fails<shipped>,
+                    all_fail<shipped>,
+                    a_stop_comes<shipped>,
+                    a_stop_comes_beside_a_failure<shipped>,
+                    hedge<shipped>,
+                    reads_once_more<shipped>,
+                    late_admission<shipped>};
 
 /// Decides without a look whether the call is open.
 struct overwrites_the_decision : shipped {
@@ -214,29 +213,29 @@ struct enters_blindly : shipped {
 };
 
 TEST(copies_protocol, lets_one_result_count) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.max_executions = 200'000}, t);
+  for (test const& t : all) {
+    result const r = run({.max_executions = 200'000}, t);
     EXPECT_TRUE(r.ok) << r.message;
   }
 }
 TEST(copies_protocol, lets_one_result_count_at_random) {
-  for (explore::test const& t : all) {
-    explore::result const r = explore::run({.random = 10'000}, t);
+  for (test const& t : all) {
+    result const r = run({.random = 10'000}, t);
     EXPECT_TRUE(r.ok) << r.message;
   }
 }
 TEST(copies_protocol, would_show_two_winners_without_the_test_for_open) {
-  EXPECT_FALSE(explore::run({}, reads_once_more<overwrites_the_decision>).ok);
+  EXPECT_FALSE(run({}, reads_once_more<overwrites_the_decision>).ok);
 }
 TEST(copies_protocol, would_run_a_withdrawn_copy_without_the_change_of_its_phase) {
-  EXPECT_FALSE(explore::run({}, both_win<only_looks>).ok);
+  EXPECT_FALSE(run({}, both_win<only_looks>).ok);
 }
 TEST(copies_protocol, would_lose_a_delayed_copy_that_is_not_counted) {
-  EXPECT_FALSE(explore::run({}, late_admission<enters_blindly>).ok);
+  EXPECT_FALSE(run({}, late_admission<enters_blindly>).ok);
 }
 TEST(copies_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "copies.hpp"},
-                                        {std::begin(all), std::end(all)});
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "copies.hpp"},
+                               {std::begin(all), std::end(all)});
 }
 
 } // namespace

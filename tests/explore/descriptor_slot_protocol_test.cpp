@@ -14,12 +14,11 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
 using rubato::detail::bit;
 using rubato::detail::direction;
 using rubato::detail::gate_duty;
 using rubato::detail::listing;
+using namespace rubato_test;
 
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
@@ -126,7 +125,7 @@ struct shared {
       got += n;
       if (got == all) return got;
       if (n != 0) continue;
-      explore::frame<wait> w;
+      frame<wait> w;
       listing const l = place.await_edge(direction::reading, *w, {.generation = 0, .events = before},
                                          [&](std::uint32_t generation) { return system.add(generation); });
       if (l == listing::ready) continue;
@@ -153,7 +152,7 @@ struct shared {
       } else if (How == short_reads::compared_late) {
         seen.events = place.events_before(direction::reading);
       }
-      explore::frame<wait> w;
+      frame<wait> w;
       listing const l = place.await_edge(direction::reading, *w, seen,
                                          [&](std::uint32_t generation) { return system.add(generation); });
       if (l == listing::ready) continue;
@@ -166,7 +165,7 @@ struct shared {
     }
   }
   void register_it() {
-    explore::frame<wait> before;
+    frame<wait> before;
     EXPLORE_ASSERT(place.await_edge(direction::reading, *before, {},
                                     [&](std::uint32_t g) { return system.add(g); }) == listing::waits);
     EXPLORE_ASSERT(place.remove(direction::reading, *before));
@@ -212,7 +211,7 @@ template<bool LooksLate>
 void trying_again(execution& e) {
   auto const s = std::make_shared<shared>();
   {
-    explore::frame<wait> before;
+    frame<wait> before;
     EXPLORE_ASSERT(s->place.await_edge(direction::reading, *before, {},
                                        [&](std::uint32_t g) { return s->system.add(g); }) == listing::waits);
     EXPLORE_ASSERT(s->place.remove(direction::reading, *before));
@@ -229,7 +228,7 @@ void trying_again(execution& e) {
 void sharing(execution& e) {
   auto const s = std::make_shared<shared>();
   {
-    explore::frame<wait> before;
+    frame<wait> before;
     EXPLORE_ASSERT(s->place.await_edge(direction::reading, *before, {},
                                        [&](std::uint32_t g) { return s->system.add(g); }) == listing::waits);
     EXPLORE_ASSERT(s->place.remove(direction::reading, *before));
@@ -422,49 +421,49 @@ void closing(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->open.get() == 0 && s->records.get() == 0); });
 }
 
-explore::tests const all{reading<false>,
-                         trying_again<false>,
-                         sharing,
-                         reading_short<short_reads::noted>,
-                         reading_short<short_reads::noted, 0>,
-                         sharing_short,
-                         ending,
-                         reusing<true>,
-                         levels<true>,
-                         closing};
+tests const all{reading<false>,
+                trying_again<false>,
+                sharing,
+                reading_short<short_reads::noted>,
+                reading_short<short_reads::noted, 0>,
+                sharing_short,
+                ending,
+                reusing<true>,
+                levels<true>,
+                closing};
 
 TEST(descriptor_slot_protocol, ends_each_wait_once) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
 }
 TEST(descriptor_slot_protocol, would_lose_an_event_that_is_counted_before_a_late_look) {
-  EXPECT_FALSE(explore::run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<true>).ok);
-  EXPECT_TRUE(explore::run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<false>).exhausted);
+  EXPECT_FALSE(run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<true>).ok);
+  EXPECT_TRUE(run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<false>).exhausted);
 }
 /// One preemption shows each of these faults.
-explore::options const few{.preemptions = 1, .stale = 0, .spurious = 0};
+options const few{.preemptions = 1, .stale = 0, .spurious = 0};
 
 TEST(descriptor_slot_protocol, keeps_every_byte_and_the_end_after_short_reads) {
-  EXPECT_TRUE(explore::run(few, reading_short<short_reads::noted>).exhausted);
-  EXPECT_TRUE(explore::run(few, reading_short<short_reads::noted, 0>).exhausted);
+  EXPECT_TRUE(run(few, reading_short<short_reads::noted>).exhausted);
+  EXPECT_TRUE(run(few, reading_short<short_reads::noted, 0>).exhausted);
 }
 TEST(descriptor_slot_protocol, would_lose_bytes_if_a_short_read_were_noted_for_later_events) {
-  EXPECT_FALSE(explore::run(few, reading_short<short_reads::noted_late>).ok);
+  EXPECT_FALSE(run(few, reading_short<short_reads::noted_late>).ok);
 }
 TEST(descriptor_slot_protocol, would_lose_bytes_that_come_between_the_look_and_the_wait) {
-  EXPECT_FALSE(explore::run(few, reading_short<short_reads::compared_late>).ok);
+  EXPECT_FALSE(run(few, reading_short<short_reads::compared_late>).ok);
 }
 TEST(descriptor_slot_protocol, would_lose_the_end_that_came_with_the_last_bytes) {
-  EXPECT_FALSE(explore::run(few, reading_short<short_reads::noted, 1, false>).ok);
+  EXPECT_FALSE(run(few, reading_short<short_reads::noted, 1, false>).ok);
 }
 TEST(descriptor_slot_protocol, would_deliver_a_stale_event_without_its_generation) {
-  EXPECT_FALSE(explore::run({.max_executions = 100'000}, reusing<false>).ok);
+  EXPECT_FALSE(run({.max_executions = 100'000}, reusing<false>).ok);
 }
 TEST(descriptor_slot_protocol, would_forget_the_other_direction_without_arming_it_again) {
-  EXPECT_FALSE(explore::run({.max_executions = 1'000}, levels<false>).ok);
+  EXPECT_FALSE(run({.max_executions = 1'000}, levels<false>).ok);
 }
 TEST(close_gate_protocol, needs_every_order) {
-  explore::tests const gate{closing};
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "close_gate.hpp"}, gate);
+  tests const gate{closing};
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "close_gate.hpp"}, gate);
 }
 
 } // namespace

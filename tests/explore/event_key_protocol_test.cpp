@@ -10,9 +10,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
-using explore::verdict;
+using namespace rubato_test;
 using parker = rubato::detail::basic_parker<policy>;
 using event_key = rubato::detail::basic_event_key<policy>;
 
@@ -147,24 +145,23 @@ void event(execution& e) {
 }
 
 TEST(event_key_protocol, loses_no_wake_and_no_event) {
-  for (explore::test const& t : {explore::test(wake<>), explore::test(wake_two), explore::test(event)}) {
-    explore::result const r = explore::run({.preemptions = 2, .max_executions = 400'000}, t);
+  for (test const& t : {test(wake<>), test(wake_two), test(event)}) {
+    result const r = run({.preemptions = 2, .max_executions = 400'000}, t);
     EXPECT_TRUE(r.ok && r.exhausted) << r.message;
-    explore::result const random = explore::run({.random = 20'000}, t);
+    result const random = run({.random = 20'000}, t);
     EXPECT_TRUE(random.ok) << random.message;
   }
 }
 TEST(event_key_protocol, would_lose_a_wake_that_the_standby_keeps) {
-  EXPECT_EQ(explore::run({}, wake<mutant::no_relay>).what, verdict::deadlock);
+  EXPECT_EQ(run({}, wake<mutant::no_relay>).what, verdict::deadlock);
 }
 /// It may catch its own poke for ever.
 TEST(event_key_protocol, would_never_end_if_the_standby_stayed) {
-  EXPECT_FALSE(explore::run({}, wake<mutant::stays>).ok);
+  EXPECT_FALSE(run({}, wake<mutant::stays>).ok);
 }
 TEST(event_key_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails(
-      {.preemptions = 2, .max_executions = 20'000, .weaken_in = "parker.hpp"}, {wake<>, wake_two, event},
-      {"] park: "}); // parker_protocol_test.cpp has those
+  expect_every_weakening_fails({.preemptions = 2, .max_executions = 20'000, .weaken_in = "parker.hpp"},
+                               {wake<>, wake_two, event}, {"] park: "}); // parker_protocol_test.cpp has those
 }
 
 } // namespace

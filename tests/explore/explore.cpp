@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace explore {
+namespace rubato_test {
 
 namespace {
 
@@ -141,4 +141,4 @@ void expect_every_weakening_fails(options const& o, tests const& all,
     if (!needed[i]) ADD_FAILURE() << "not needed as an exception: " << allowed[i];
 }
 
-} // namespace explore
+} // namespace rubato_test

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace explore {
+namespace rubato_test {
 
 struct options {
   /// How often a schedule may leave a thread that could go on. To leave one that sleeps, spins or has ended
@@ -110,10 +110,8 @@ void check(bool condition, char const* text, std::source_location where = std::s
 template<class T>
 class frame;
 
-namespace detail {
-void* lend(std::size_t size, std::align_val_t alignment);
-void bury(void const* address, std::size_t size);
-} // namespace detail
+void* lend_frame(std::size_t size, std::align_val_t alignment);
+void bury_frame(void const* address, std::size_t size);
 
 template<class T>
 class frame {
@@ -122,18 +120,18 @@ class frame {
 public:
   template<class... Args>
   explicit frame(Args&&... args)
-      : object_(new(detail::lend(sizeof(T), std::align_val_t{alignof(T)})) T(std::forward<Args>(args)...)) {}
+      : object_(new(lend_frame(sizeof(T), std::align_val_t{alignof(T)})) T(std::forward<Args>(args)...)) {}
   frame(frame const&) = delete;
   frame& operator=(frame const&) = delete;
   ~frame() {
     std::destroy_at(object_);
-    detail::bury(object_, sizeof(T));
+    bury_frame(object_, sizeof(T));
   }
   T& operator*() const noexcept { return *object_; }
   T* operator->() const noexcept { return object_; }
   T* get() const noexcept { return object_; }
 };
 
-} // namespace explore
+} // namespace rubato_test
 
-#define EXPLORE_ASSERT(condition) ::explore::check(static_cast<bool>(condition), #condition)
+#define EXPLORE_ASSERT(condition) ::rubato_test::check(static_cast<bool>(condition), #condition)

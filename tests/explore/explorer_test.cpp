@@ -19,12 +19,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::options;
-using explore::policy;
-using explore::result;
-using explore::run;
-using explore::verdict;
+using namespace rubato_test;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
@@ -337,7 +332,7 @@ void lent_frame(execution& e) {
   };
   auto const where = std::make_shared<policy::atomic<lent*>>(nullptr);
   e.thread([=] {
-    explore::frame<lent> f;
+    frame<lent> f;
     where->store(f.get(), release);
     while (Waits && !f->finished.load(acquire)) policy::pause();
   });
@@ -354,8 +349,8 @@ TEST(frames, regression_have_the_same_order_in_each_execution) {
   result const r = run({.max_executions = 100}, [&](execution& e) {
     auto const x = std::make_shared<policy::atomic<int>>(0);
     e.thread([&ascending, x] {
-      explore::frame<std::array<long, 50>> const one; // of a size that nothing else has
-      explore::frame<std::array<long, 50>> const two;
+      frame<std::array<long, 50>> const one; // of a size that nothing else has
+      frame<std::array<long, 50>> const two;
       ascending.push_back(std::less<>()(one.get(), two.get()));
       x->store(1);
     });
@@ -392,7 +387,7 @@ TEST(dead_frame, ends_what_has_no_destructor) {
   result const r = run({}, [](execution& e) {
     storage* left = nullptr;
     {
-      explore::frame<storage> f;
+      frame<storage> f;
       std::construct_at(&f->x, 1);
       left = f.get();
     }
@@ -444,27 +439,24 @@ void asymmetric(execution& e) {
 }
 
 TEST(weakening, is_noticed_where_the_order_matters) {
-  EXPECT_THAT(explore::unnoticed_weakenings({}, {message_passing}), IsEmpty());
-  EXPECT_THAT(explore::unnoticed_weakenings({}, {asymmetric}), IsEmpty());
+  EXPECT_THAT(unnoticed_weakenings({}, {message_passing}), IsEmpty());
+  EXPECT_THAT(unnoticed_weakenings({}, {asymmetric}), IsEmpty());
   EXPECT_THAT(
-      explore::unnoticed_weakenings({}, {sleeper<true>}, 0),
+      unnoticed_weakenings({}, {sleeper<true>}, 0),
       // The first look is a hint, the word tells itself, and so is the wake ordered by the word alone.
       testing::Not(IsEmpty()));
 }
 TEST(weakening, is_unnoticed_where_it_does_not) {
-  EXPECT_THAT(explore::unnoticed_weakenings({}, {needlessly_ordered}),
-              ElementsAre(HasSubstr("[release -> relaxed]")));
+  EXPECT_THAT(unnoticed_weakenings({}, {needlessly_ordered}), ElementsAre(HasSubstr("[release -> relaxed]")));
   // Tests complete one another.
-  EXPECT_THAT(explore::unnoticed_weakenings({}, {needlessly_ordered, message_passing}),
+  EXPECT_THAT(unnoticed_weakenings({}, {needlessly_ordered, message_passing}),
               ElementsAre(HasSubstr("x->store(1, release)")));
-  explore::expect_every_weakening_fails({}, {needlessly_ordered, message_passing}, {"x->store(1, release)"});
+  expect_every_weakening_fails({}, {needlessly_ordered, message_passing}, {"x->store(1, release)"});
 }
 TEST(weakening, goes_one_step_at_a_time) {
-  using explore::operation;
   auto const steps = [](operation what, std::memory_order o) {
     std::vector<std::string> orders;
-    for (explore::weakening const& w : explore::weakenings({{}, what, o, o}))
-      orders.push_back(explore::name_of(w.to));
+    for (weakening const& w : weakenings({{}, what, o, o})) orders.push_back(name_of(w.to));
     return orders;
   };
   EXPECT_THAT(steps(operation::load, std::memory_order_seq_cst), ElementsAre("acquire"));
@@ -478,13 +470,13 @@ TEST(weakening, goes_one_step_at_a_time) {
 // Expectations
 
 TEST(expectations, tell_what_passes_from_what_fails) {
-  explore::expect_all_pass({.random = 100}, {sleeper<true>, {"message passing", message_passing}});
-  explore::expect_all_fail({sleeper<false>, {"no recheck", sleeper<false>}}, verdict::deadlock);
-  explore::expect_all_fail({sleeper<false>}, verdict::deadlock, {.random = 0}); // in order
+  expect_all_pass({.random = 100}, {sleeper<true>, {"message passing", message_passing}});
+  expect_all_fail({sleeper<false>, {"no recheck", sleeper<false>}}, verdict::deadlock);
+  expect_all_fail({sleeper<false>}, verdict::deadlock, {.random = 0}); // in order
 }
-void expect_a_deadlock_to_pass() { explore::expect_all_pass({}, {{"no recheck", sleeper<false>}}); }
-void expect_what_passes_to_fail() { explore::expect_all_fail({message_passing}); }
-void expect_a_deadlock_to_be_a_race() { explore::expect_all_fail({sleeper<false>}, verdict::race); }
+void expect_a_deadlock_to_pass() { expect_all_pass({}, {{"no recheck", sleeper<false>}}); }
+void expect_what_passes_to_fail() { expect_all_fail({message_passing}); }
+void expect_a_deadlock_to_be_a_race() { expect_all_fail({sleeper<false>}, verdict::race); }
 TEST(expectations, fail_where_they_are_wrong) {
   EXPECT_NONFATAL_FAILURE(expect_a_deadlock_to_pass(), "no recheck");
   EXPECT_NONFATAL_FAILURE(expect_what_passes_to_fail(), "r.ok");

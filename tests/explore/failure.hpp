@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-namespace explore {
+namespace rubato_test {
 
 enum class verdict {
   ok,
@@ -21,4 +21,4 @@ std::ostream& operator<<(std::ostream& to, verdict v);
 /// Ends the running execution for good; the threads' stacks are left as they are.
 [[noreturn]] void fail(verdict v, std::string message);
 
-} // namespace explore
+} // namespace rubato_test

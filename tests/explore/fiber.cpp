@@ -11,7 +11,7 @@
 
 #include <cstdlib>
 
-namespace explore {
+namespace rubato_test {
 
 namespace {
 // Which fiber has just switched, and to which. All fibers of a process run on one thread.
@@ -84,4 +84,4 @@ void fiber::switch_to(fiber& next) {
 #endif
 }
 
-} // namespace explore
+} // namespace rubato_test

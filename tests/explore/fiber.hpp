@@ -22,7 +22,7 @@
 #define EXPLORE_TSAN 1
 #endif
 
-namespace explore {
+namespace rubato_test {
 
 class fiber {
 public:
@@ -63,4 +63,4 @@ private:
 #endif
 };
 
-} // namespace explore
+} // namespace rubato_test

@@ -10,8 +10,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using budget = rubato::detail::basic_hedge_budget<policy>;
 
 /// A budget that looks and takes in two steps.
@@ -95,23 +94,23 @@ void comes_back(execution& e) {
 }
 
 TEST(hedge_budget_protocol, every_token_is_taken_once) {
-  auto const r = explore::run({}, all_want_one<budget>);
+  auto const r = run({}, all_want_one<budget>);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
-  EXPECT_FALSE(explore::run({}, all_want_one<hasty_budget>).ok);
+  EXPECT_FALSE(run({}, all_want_one<hasty_budget>).ok);
 }
 
 TEST(hedge_budget_protocol, what_is_not_earned_is_not_taken) {
-  auto const r = explore::run({}, each_earns);
+  auto const r = run({}, each_earns);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
 }
 
 TEST(hedge_budget_protocol, a_full_bucket_holds_the_burst) {
-  auto const r = explore::run({}, overflows);
+  auto const r = run({}, overflows);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
 }
 
 TEST(hedge_budget_protocol, a_token_that_comes_back_can_be_taken_again) {
-  auto const r = explore::run({}, comes_back);
+  auto const r = run({}, comes_back);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
 }
 

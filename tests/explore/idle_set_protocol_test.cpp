@@ -15,9 +15,7 @@
 
 namespace {
 
-using namespace explore_workers;
-using explore::execution;
-using explore::verdict;
+using namespace rubato_test;
 using injector = rubato::detail::basic_injector<policy>;
 
 struct pool;
@@ -246,7 +244,7 @@ void followed_by_the_monitor(execution& e) {
   });
 }
 
-explore::tests const all{
+tests const all{
     {"one_worker", one_worker<false>},
     {"one_worker, asleep", one_worker<true>},
     {"next_is_called", next_is_called<false>},
@@ -266,20 +264,20 @@ explore::tests const all{
 };
 
 TEST(idle_set_protocol, loses_no_wake_and_seats_one_at_a_time) {
-  explore::expect_all_pass({.max_executions = 30'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 30'000, .random = 10'000}, all);
 }
 TEST(idle_set_protocol, needs_every_look) {
-  explore::expect_all_fail({{"no second look", one_worker<false, fault::no_second_look>},
-                            {"no next call", next_is_called<true, fault::no_next_call>},
-                            {"no word of a batch", batch<fault::no_word_of_a_batch>},
-                            {"no look in a wait", waiting<fault::no_look_in_a_wait>},
-                            {"no look when unseated", waiting<fault::no_look_when_unseated, true>},
-                            {"no look at stepping down", stepping_down<fault::no_look_at_stepping_down>},
-                            {"no word of quiet", idleness<1, fault::no_word_of_quiet>}},
-                           verdict::deadlock);
+  expect_all_fail({{"no second look", one_worker<false, fault::no_second_look>},
+                   {"no next call", next_is_called<true, fault::no_next_call>},
+                   {"no word of a batch", batch<fault::no_word_of_a_batch>},
+                   {"no look in a wait", waiting<fault::no_look_in_a_wait>},
+                   {"no look when unseated", waiting<fault::no_look_when_unseated, true>},
+                   {"no look at stepping down", stepping_down<fault::no_look_at_stepping_down>},
+                   {"no word of quiet", idleness<1, fault::no_word_of_quiet>}},
+                  verdict::deadlock);
 }
 TEST(idle_set_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails(
+  expect_every_weakening_fails(
       {.max_executions = 2'000, .weaken_in = "idle_set.hpp"}, all,
       {// A load that sees a searcher comes before the end of that search, which is sequentially
        // consistent.

@@ -13,8 +13,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using injector = rubato::detail::basic_injector<policy>;
 using idle_set = rubato::detail::basic_idle_set<policy>;
 using rubato::detail::leaving;
@@ -143,15 +142,15 @@ void opening(execution& e) {
   e.finally([p] { EXPLORE_ASSERT(p->has_lost_none()); });
 }
 
-explore::tests const all{closing<>, closing<mutant::none, true>, opening<>};
+tests const all{closing<>, closing<mutant::none, true>, opening<>};
 
 TEST(inbox_protocol, leaves_nothing_on_a_closed_seat) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(inbox_protocol, needs_every_step) {
-  explore::expect_all_fail({closing<mutant::pushes_late>, closing<mutant::trusts_its_look>,
-                            closing<mutant::empties_early>, closing<mutant::empties_nothing>,
-                            closing<mutant::leaves_and_forgets, true>, opening<mutant::opens_silently>});
+  expect_all_fail({closing<mutant::pushes_late>, closing<mutant::trusts_its_look>,
+                   closing<mutant::empties_early>, closing<mutant::empties_nothing>,
+                   closing<mutant::leaves_and_forgets, true>, opening<mutant::opens_silently>});
 }
 
 } // namespace

@@ -16,20 +16,19 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using injector = rubato::detail::basic_injector<policy>;
 
-using item = explore::queued_item;
+using item = queued_item;
 
 struct state {
   injector queue;
-  std::array<std::unique_ptr<explore::frame<item>>, 4> items;
+  std::array<std::unique_ptr<frame<item>>, 4> items;
   std::vector<int> popped;
 
   item* make(int id) {
     auto& place = items[static_cast<std::size_t>(id)];
-    place = std::make_unique<explore::frame<item>>(id);
+    place = std::make_unique<frame<item>>(id);
     return place->get();
   }
   /// One item, if there is any, which ends here.
@@ -120,13 +119,13 @@ void sleeper(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->found || s->seen || !s->items[1]); });
 }
 
-explore::tests const all{producers, chained, consumers, sleeper<false>, sleeper<true>};
+tests const all{producers, chained, consumers, sleeper<false>, sleeper<true>};
 
 TEST(injector_protocol, keeps_order_and_loses_nothing) {
-  explore::expect_all_pass({.max_executions = 200'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 200'000, .random = 10'000}, all);
 }
 TEST(injector_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails(
+  expect_every_weakening_fails(
       {.max_executions = 20'000}, all,
       {// The stub is no event: a push after it is read instead by all that are to see that push.
        "[seq_cst -> acq_rel] pop",

@@ -11,8 +11,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using testing::Contains;
 using testing::IsSupersetOf;
 using testing::Not;
@@ -35,7 +34,7 @@ using body = void (*)(state&);
 /// Everything that `result` can be after the threads have run, without a bound on preemptions.
 std::set<outcome> outcomes(std::size_t reads, std::vector<body> const& threads) {
   std::set<outcome> seen;
-  explore::result const r = explore::run({.preemptions = 99, .stale = 99}, [&](execution& e) {
+  result const r = run({.preemptions = 99, .stale = 99}, [&](execution& e) {
     auto const s = std::make_shared<state>();
     s->read.assign(reads, -1);
     for (body const b : threads) e.thread([s, b] { b(*s); });
@@ -207,7 +206,7 @@ TEST(coherence, additions_are_never_lost) {
     for (int i = 0; i != 2; ++i) static_cast<void>(s.x.fetch_add(1, relaxed));
   };
   std::set<int> sums;
-  explore::result const r = explore::run({.preemptions = 99}, [&](execution& e) {
+  result const r = run({.preemptions = 99}, [&](execution& e) {
     auto const s = std::make_shared<state>();
     for (int i = 0; i != 3; ++i) e.thread([=] { add(*s); });
     e.finally([=, &sums] { sums.insert(s->x.load(relaxed)); });
@@ -318,7 +317,7 @@ TEST(asymmetric_barrier, is_a_full_fence_for_the_thread_that_executes_the_heavy_
 
 TEST(compare_exchange, may_fail_by_an_old_value_but_never_exchanges_one) {
   std::set<outcome> seen;
-  explore::result const r = explore::run({.preemptions = 99}, [&](execution& e) {
+  result const r = run({.preemptions = 99}, [&](execution& e) {
     auto const s = std::make_shared<state>();
     s->read.assign(2, 9);
     e.thread([s] { s->x.store(1, relaxed); });
@@ -338,7 +337,7 @@ TEST(compare_exchange, may_fail_by_an_old_value_but_never_exchanges_one) {
 TEST(compare_exchange, fails_for_no_reason_only_if_it_is_weak) {
   auto const exchanges = [](bool weak) {
     std::set<bool> seen;
-    static_cast<void>(explore::run({}, [&](execution& e) {
+    static_cast<void>(run({}, [&](execution& e) {
       auto const s = std::make_shared<state>();
       e.thread([&seen, s, weak] {
         int expected = 0;

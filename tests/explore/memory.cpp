@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace explore {
+namespace rubato_test {
 
 namespace {
 
@@ -266,4 +266,4 @@ void memory::remote_fence(unsigned thread) {
   t.delivered = sc_;
 }
 
-} // namespace explore
+} // namespace rubato_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace explore {
+namespace rubato_test {
 
 /// Threads of one execution, the one that prepares and inspects it, number 0, included.
 inline constexpr unsigned max_threads = 8;
@@ -148,4 +148,4 @@ private:
   front sc_; // what sequentially consistent accesses and fences have ordered so far
 };
 
-} // namespace explore
+} // namespace rubato_test

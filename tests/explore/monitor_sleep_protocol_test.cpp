@@ -12,9 +12,7 @@
 
 namespace {
 
-using namespace explore_chain;
-using explore::execution;
-using explore::verdict;
+using namespace rubato_test;
 using rubato::detail::monitor_rest;
 using monitor_sleep = rubato::detail::basic_monitor_sleep<policy>;
 
@@ -147,8 +145,7 @@ void fork_and_compute(world& w) {
     if (rests) w.thief.parker.unpark();
   };
   poll(); // of an earlier fork
-  explore::frame<job> const j(
-      1, [&w](actor&) { w.ran.store(true, std::memory_order_release); }, me.forks.token());
+  frame<job> const j(1, [&w](actor&) { w.ran.store(true, std::memory_order_release); }, me.forks.token());
   me.forks.push(j.get());
   for (poll(); !w.ran.load(std::memory_order_acquire); poll()) policy::pause();
   if (pop(me)) EXPLORE_ASSERT(false);
@@ -181,20 +178,20 @@ void latent(execution& e) {
   });
 }
 
-explore::tests const all{nudged<1>,          nudged<2>,           dozing, timer<>, latent<true, false>,
-                         latent<true, true>, latent<false, false>};
+tests const all{nudged<1>,          nudged<2>,           dozing, timer<>, latent<true, false>,
+                latent<true, true>, latent<false, false>};
 
 TEST(monitor_sleep_protocol, leaves_nothing_unseen) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(monitor_sleep_protocol, needs_every_step) {
-  explore::expect_all_fail({nudged<1, mutant::announces_late>, nudged<1, mutant::reads_alarm_late>,
-                            nudged<1, mutant::rings_first>, timer<mutant::rings_first>,
-                            latent<true, false, mutant::arms_early>, latent<true, true, mutant::asks_early>},
-                           verdict::deadlock);
+  expect_all_fail({nudged<1, mutant::announces_late>, nudged<1, mutant::reads_alarm_late>,
+                   nudged<1, mutant::rings_first>, timer<mutant::rings_first>,
+                   latent<true, false, mutant::arms_early>, latent<true, true, mutant::asks_early>},
+                  verdict::deadlock);
 }
 TEST(monitor_sleep_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "monitor_sleep.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "monitor_sleep.hpp"}, all);
 }
 
 } // namespace

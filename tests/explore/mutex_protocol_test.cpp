@@ -10,8 +10,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using mutex = rubato::detail::basic_mutex<policy>;
 
 struct counter {
@@ -53,8 +52,7 @@ void trying(execution& e) {
 
 /// The last thread destroys the lock, as soon as it has it: the other may still be about to wake a thread.
 void dying(execution& e) {
-  auto const shared =
-      std::make_shared<std::unique_ptr<explore::frame<counter>>>(std::make_unique<explore::frame<counter>>());
+  auto const shared = std::make_shared<std::unique_ptr<frame<counter>>>(std::make_unique<frame<counter>>());
   for (int t = 0; t != 2; ++t)
     e.thread([shared] {
       counter& c = ***shared;
@@ -67,14 +65,14 @@ void dying(execution& e) {
 }
 
 TEST(mutex_protocol, excludes_and_wakes) {
-  explore::expect_all_pass({.max_executions = 100'000}, {counting<2, 2>, counting<3, 1>, trying, dying});
+  expect_all_pass({.max_executions = 100'000}, {counting<2, 2>, counting<3, 1>, trying, dying});
 }
 TEST(mutex_protocol, excludes_at_random) {
-  explore::result const r = explore::run({.random = 20'000}, counting<4, 2>);
+  result const r = run({.random = 20'000}, counting<4, 2>);
   EXPECT_TRUE(r.ok) << r.message;
 }
 TEST(mutex_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000}, {counting<2, 2>, counting<3, 1>, dying});
+  expect_every_weakening_fails({.max_executions = 20'000}, {counting<2, 2>, counting<3, 1>, dying});
 }
 
 } // namespace

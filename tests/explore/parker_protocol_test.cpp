@@ -9,9 +9,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
-using explore::verdict;
+using namespace rubato_test;
 using parker = rubato::detail::basic_parker<policy>;
 
 constexpr auto relaxed = std::memory_order_relaxed;
@@ -91,23 +89,22 @@ void without_a_recheck(execution& e) {
 }
 
 TEST(parker_protocol, loses_no_wake) {
-  for (explore::test const& t : {explore::test(once), explore::test(two_wakers), explore::test(twice)}) {
-    explore::result const r = explore::run({.preemptions = 3, .max_executions = 300'000}, t);
+  for (test const& t : {test(once), test(two_wakers), test(twice)}) {
+    result const r = run({.preemptions = 3, .max_executions = 300'000}, t);
     EXPECT_TRUE(r.ok && r.exhausted) << r.message;
   }
 }
 TEST(parker_protocol, would_lose_one_without_looking_again) {
-  EXPECT_EQ(explore::run({}, without_a_recheck).what, verdict::deadlock);
+  EXPECT_EQ(run({}, without_a_recheck).what, verdict::deadlock);
 }
 TEST(parker_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails(
-      {.preemptions = 3, .max_executions = 20'000}, {once, two_wakers, twice},
-      {// The exchange at the end of park() acquires the same wake or a later one.
-       "[failure acquire -> relaxed] park", "[acquire -> relaxed] park: if",
-       "[acquire -> relaxed] park: while",
-       // A wake that replaces another belongs to the other's release sequence, because it is a
-       // read-modify-write.
-       "[acq_rel -> release] unpark"});
+  expect_every_weakening_fails({.preemptions = 3, .max_executions = 20'000}, {once, two_wakers, twice},
+                               {// The exchange at the end of park() acquires the same wake or a later one.
+                                "[failure acquire -> relaxed] park", "[acquire -> relaxed] park: if",
+                                "[acquire -> relaxed] park: while",
+                                // A wake that replaces another belongs to the other's release sequence,
+                                // because it is a read-modify-write.
+                                "[acq_rel -> release] unpark"});
 }
 
 } // namespace

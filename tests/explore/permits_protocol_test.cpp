@@ -11,8 +11,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using wait_chain = rubato::detail::basic_wait_chain<policy>;
 using wait_node = rubato::detail::basic_wait_node<policy>;
 
@@ -50,13 +49,13 @@ struct shared {
   }
   void take(std::uint64_t n = 1) {
     if (free.try_take(n)) return;
-    explore::frame<waiter> const w(n);
+    frame<waiter> const w(n);
     if (free.add(*w)) await(*w);
   }
   /// The same, but it may be stopped: false.
   template<std::uint64_t N = 1>
   bool take_or_leave() {
-    explore::frame<waiter> const w(N);
+    frame<waiter> const w(N);
     if (!free.add(*w)) return true;
     wait_chain next;
     bool const left = free.remove(*w, next);
@@ -67,7 +66,7 @@ struct shared {
   }
   /// The same, but when it is called it is gone.
   bool take_or_abandon() {
-    explore::frame<waiter> const w;
+    frame<waiter> const w;
     if (!free.add(*w)) return true;
     while (w->told.load(acquire) == 0) policy::pause();
     if (!w->was_called()) return true;
@@ -224,7 +223,7 @@ void serving_in_order(execution& e) {
 template<bool AtOnce>
 void dying(execution& e) {
   struct object {
-    std::unique_ptr<explore::frame<shared>> all = std::make_unique<explore::frame<shared>>(std::uint64_t{0});
+    std::unique_ptr<frame<shared>> all = std::make_unique<frame<shared>>(std::uint64_t{0});
   };
   auto const o = std::make_shared<object>();
   shared* const s = o->all->get();
@@ -294,33 +293,33 @@ void overtaking(execution& e) {
   });
 }
 
-explore::tests const all{excluding<2, 2>,
-                         excluding<3, 1>,
-                         trying,
-                         giving<0>,
-                         giving<1>,
-                         leaving<&shared::take_or_abandon>,
-                         leaving<&shared::take_or_leave<>>,
-                         leaving_some<1>,
-                         leaving_some<2>,
-                         needing<2, 1>,
-                         needing<3, 2>,
-                         needing_beside_a_trier,
-                         serving_in_order,
-                         dying<false>,
-                         dying<true>,
-                         handing_on<true>,
-                         handing_on<false>,
-                         handing_on_several,
-                         overtaking};
+tests const all{excluding<2, 2>,
+                excluding<3, 1>,
+                trying,
+                giving<0>,
+                giving<1>,
+                leaving<&shared::take_or_abandon>,
+                leaving<&shared::take_or_leave<>>,
+                leaving_some<1>,
+                leaving_some<2>,
+                needing<2, 1>,
+                needing<3, 2>,
+                needing_beside_a_trier,
+                serving_in_order,
+                dying<false>,
+                dying<true>,
+                handing_on<true>,
+                handing_on<false>,
+                handing_on_several,
+                overtaking};
 
 TEST(permits_protocol, gives_each_to_one) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
-  explore::result const r = explore::run({.random = 20'000}, excluding<3, 2>);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  result const r = run({.random = 20'000}, excluding<3, 2>);
   EXPECT_TRUE(r.ok) << r.message;
 }
 TEST(permits_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "permits.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "permits.hpp"}, all);
 }
 
 } // namespace

@@ -10,8 +10,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 
 /// In the owner's frame. Every reader leaves a trace.
 struct wait {
@@ -39,7 +38,7 @@ void owner_and_lookers(execution& e) {
   auto const word = std::make_shared<Watched<policy, wait>>();
   e.thread([word] {
     for (int i = 1; i <= Waits; ++i) {
-      explore::frame<wait> w;
+      frame<wait> w;
       (*w).value.set(i);
       word->set(*w);
       static_cast<void>(word->clear());
@@ -82,16 +81,16 @@ void link_or_change_is_seen(execution& e) {
 template<int Waits, int Lookers>
 constexpr auto ours = &owner_and_lookers<rubato::detail::basic_pinned_ptr, Waits, Lookers>;
 
-explore::tests const all{ours<1, 1>, ours<2, 1>, ours<1, 2>, ours<2, 2>, link_or_change_is_seen};
+tests const all{ours<1, 1>, ours<2, 1>, ours<1, 2>, ours<2, 2>, link_or_change_is_seen};
 
 TEST(pinned_ptr_protocol, keeps_what_is_looked_at) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(pinned_ptr_protocol, would_let_go_of_it_without_waiting) {
-  EXPECT_FALSE(explore::run({}, owner_and_lookers<does_not_wait, 1, 1>).ok);
+  EXPECT_FALSE(run({}, owner_and_lookers<does_not_wait, 1, 1>).ok);
 }
 TEST(pinned_ptr_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "pinned_ptr.hpp"}, all, {});
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "pinned_ptr.hpp"}, all, {});
 }
 
 } // namespace

@@ -11,7 +11,7 @@
 #include <source_location>
 #include <type_traits>
 
-namespace explore {
+namespace rubato_test {
 
 /// As std::atomic. The value is kept by the explorer under the object's address, so that an access to an
 /// object that has ended reads none of its memory.
@@ -160,9 +160,9 @@ public:
 
 struct policy {
   template<class T>
-  using atomic = explore::atomic<T>;
+  using atomic = atomic<T>;
   template<class T>
-  using plain = explore::plain<T>;
+  using plain = plain<T>;
   using location = std::source_location;
 
   static void fence(location const& where = location::current()) noexcept {
@@ -195,4 +195,4 @@ struct policy {
   static constexpr unsigned spins = 1;
 };
 
-} // namespace explore
+} // namespace rubato_test

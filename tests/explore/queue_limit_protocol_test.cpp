@@ -11,9 +11,8 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
 using rubato::detail::admission;
+using namespace rubato_test;
 using queue_limit = rubato::detail::basic_queue_limit<policy>;
 
 /// What a caller that waits, or a pool that ends, leaves out or swaps.
@@ -41,7 +40,7 @@ struct pool {
   admission acquire() {
     admission a = try_acquire();
     if (a != admission::full) return a;
-    explore::frame<rubato::detail::basic_parker<policy>> bell;
+    frame<rubato::detail::basic_parker<policy>> bell;
     queue_limit::waiter self(*bell);
     if (Mutant == mutant::enters_late) a = try_acquire();
     limit.enter(self);
@@ -145,18 +144,18 @@ void late_and_full(execution& e) {
   e.thread([p] { p->take(); });
 }
 
-explore::tests const all{callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,           exceeded,
-                         refused<>,     late,          late_and_full, late_beside_a_restart};
+tests const all{callers<2, 1>, callers<3, 1>, callers<3, 2>, two_wait<>,           exceeded,
+                refused<>,     late,          late_and_full, late_beside_a_restart};
 
 TEST(queue_limit_protocol, keeps_the_limit_and_wakes_each_caller) {
-  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
 }
 TEST(queue_limit_protocol, needs_every_step) {
-  explore::expect_all_fail(
+  expect_all_fail(
       {callers<2, 1, mutant::enters_late>, two_wait<mutant::no_leave>, refused<mutant::wakes_early>});
 }
 TEST(queue_limit_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_limit.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_limit.hpp"}, all);
 }
 
 } // namespace

@@ -13,9 +13,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
-using explore::verdict;
+using namespace rubato_test;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -55,14 +53,14 @@ template<template<class> class Ticket = rubato::detail::basic_queue_state>
 struct state {
   using queue_state = Ticket<policy>;
 
-  std::unique_ptr<explore::frame<work<queue_state>>> job;
+  std::unique_ptr<frame<work<queue_state>>> job;
   policy::atomic<int> queue{0}; // how often it is in there
   int const to_run;
   int ran = 0;
 
   /// `others`: how many threads hold the work beside its producer.
   state(int runs, int others)
-      : job(std::make_unique<explore::frame<work<queue_state>>>(1 + others))
+      : job(std::make_unique<frame<work<queue_state>>>(1 + others))
       , to_run(runs) {}
 
   work<queue_state>& it() { return **job; }
@@ -388,35 +386,35 @@ void appended(execution& e) {
 template<int Runs>
 constexpr auto one_of_each = &worker_and_claimer<rubato::detail::basic_queue_state, Runs>;
 
-explore::tests const all{one_of_each<1>,
-                         one_of_each<2>,
-                         one_of_each<3>,
-                         two_of_each<1>,
-                         two_of_each<2>,
-                         sweeping<1>,
-                         sweeping<2>,
-                         sweeping<3>,
-                         offered_from_elsewhere,
-                         offered_and_raised,
-                         raised_and_run<false>,
-                         raised_and_run<true>,
-                         raised_and_offered_again,
-                         moved_to_another_pool,
-                         appended};
+tests const all{one_of_each<1>,
+                one_of_each<2>,
+                one_of_each<3>,
+                two_of_each<1>,
+                two_of_each<2>,
+                sweeping<1>,
+                sweeping<2>,
+                sweeping<3>,
+                offered_from_elsewhere,
+                offered_and_raised,
+                raised_and_run<false>,
+                raised_and_run<true>,
+                raised_and_offered_again,
+                moved_to_another_pool,
+                appended};
 
 TEST(queue_state_protocol, runs_each_offer_once_and_leaves_the_queue_once) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(queue_state_protocol, would_be_queued_twice_without_its_bit) {
-  EXPECT_EQ(explore::run({}, worker_and_claimer<forgets_its_queue, 3>).what, verdict::race);
+  EXPECT_EQ(run({}, worker_and_claimer<forgets_its_queue, 3>).what, verdict::race);
 }
 TEST(queue_state_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_state.hpp"}, all,
-                                        {// What the claimer does before, its offer has published; what it
-                                         // does afterwards, the count of holders orders.
-                                         "[acq_rel -> acquire] claim",
-                                         // A sweep only lets go of its hold, and that acquires.
-                                         "[acq_rel -> release] drop_if_stale"});
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_state.hpp"}, all,
+                               {// What the claimer does before, its offer has published; what it
+                                // does afterwards, the count of holders orders.
+                                "[acq_rel -> acquire] claim",
+                                // A sweep only lets go of its hold, and that acquires.
+                                "[acq_rel -> release] drop_if_stale"});
 }
 
 } // namespace

@@ -4,7 +4,7 @@
 #include "explore/policy.hpp"
 #include "rubato/detail/base/intrusive_list.hpp"
 
-namespace explore {
+namespace rubato_test {
 
 struct queued_item : rubato::detail::basic_queue_node<policy> {
   int id;
@@ -14,4 +14,4 @@ struct queued_item : rubato::detail::basic_queue_node<policy> {
       , payload(i) {}
 };
 
-} // namespace explore
+} // namespace rubato_test

@@ -10,8 +10,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using quiet = rubato::detail::basic_quiet<policy, 2>;
 
 constexpr auto seq_cst = std::memory_order_seq_cst;
@@ -227,23 +226,22 @@ void waiting_for_a_change(execution& e) {
   });
 }
 
-explore::tests const all{running<>,         moving<>,
-                         timer<>,           regression_timer_of_a_run<>,
-                         cancelled_timer<>, two_cancelled_timers,
-                         timers_in_turn<>,  waiting_for_a_change};
+tests const all{running<>,         moving<>,
+                timer<>,           regression_timer_of_a_run<>,
+                cancelled_timer<>, two_cancelled_timers,
+                timers_in_turn<>,  waiting_for_a_change};
 
 TEST(quiet_protocol, answers_after_everything_has_run_and_wakes) {
-  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 50'000, .random = 10'000}, all);
 }
 TEST(quiet_protocol, needs_every_step) {
-  explore::expect_all_fail({moving<mutant::moves_unseen>, running<mutant::takes_early>,
-                            timer<mutant::disarms_early>, running<mutant::not_counted>,
-                            running<mutant::asks_early>, running<mutant::reads_late>,
-                            cancelled_timer<mutant::silent_timer>, timers_in_turn<mutant::arms_late>,
-                            regression_timer_of_a_run<mutant::timers_first>});
+  expect_all_fail({moving<mutant::moves_unseen>, running<mutant::takes_early>, timer<mutant::disarms_early>,
+                   running<mutant::not_counted>, running<mutant::asks_early>, running<mutant::reads_late>,
+                   cancelled_timer<mutant::silent_timer>, timers_in_turn<mutant::arms_late>,
+                   regression_timer_of_a_run<mutant::timers_first>});
 }
 TEST(quiet_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails(
+  expect_every_weakening_fails(
       {.max_executions = 20'000, .weaken_in = "quiet.hpp"}, all,
       {// The explorer lets every sequentially consistent load see the newest such store: a thread that sees
        // the count sees the run without this pair. C++ does not promise that.

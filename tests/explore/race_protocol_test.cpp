@@ -15,8 +15,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 using race = rubato::detail::basic_race<policy>;
 using claim = rubato::detail::basic_claim<policy>;
 using entry = rubato::detail::basic_race_entry<policy>;
@@ -93,8 +92,8 @@ struct world {
   };
   /// The owner of a race of two. False: it was stopped.
   bool run(step first, step second, bool stops) {
-    explore::frame<party> const p;
-    explore::frame<thread_context> const m[2];
+    frame<party> const p;
+    frame<thread_context> const m[2];
     step const steps[] = {first, second};
     std::uint32_t entered = 0;
     bool here = false;
@@ -124,8 +123,8 @@ struct world {
   }
   /// A party in no race, which meets the one that waits, or goes away.
   bool try_to_meet(step s) {
-    explore::frame<thread_context> const m;
-    explore::frame<party> const p;
+    frame<thread_context> const m;
+    frame<party> const p;
     m->of = p.get();
     auto const o = s.where->meet(s.kind, *m);
     if (o == thing::outcome::done) {
@@ -260,7 +259,7 @@ struct world_of_calls : world<Mutant> {
   /// The owner, which also waits at the object x.
   void wait_for_one() {
     constexpr std::uint32_t mine = 2;
-    explore::frame<thread_context> const m;
+    frame<thread_context> const m;
     m->of = &race;
     m->enter(race, mine);
     bool const listed = this->x.meet(1, *m) == object<Mutant>::outcome::waits;
@@ -327,9 +326,9 @@ struct two_locks {
   }
   /// Waits for so many of the first kind, or one of the second.
   void take_either(bool stops, std::uint64_t of_first = 1) {
-    explore::frame<race> const r;
-    explore::frame<lock_waiter> const first(of_first);
-    explore::frame<lock_waiter> const second;
+    frame<race> const r;
+    frame<lock_waiter> const first(of_first);
+    frame<lock_waiter> const second;
     lock_waiter* const m[2] = {&*first, &*second};
     std::uint32_t entered = 0;
     bool here = false;
@@ -350,7 +349,7 @@ struct two_locks {
   }
   /// Waits for the first kind, in no race, and perhaps goes away.
   void take_first(bool leaves) {
-    explore::frame<lock_waiter> const w;
+    frame<lock_waiter> const w;
     if (!all[0].add(*w)) {
       kept.fetch_add(1);
       return;
@@ -414,25 +413,25 @@ void of_permits_given_at_once(execution& e) {
 }
 
 template<mutant Mutant>
-explore::tests const of_channels{two_givers<Mutant>,     two_races<Mutant>,   three_races<Mutant>,
-                                 against_itself<Mutant>, of_calls<Mutant, 1>, of_calls<Mutant, 2>};
-explore::tests const of_locks{of_permits<false, false>,        of_permits<true, false>,
-                              of_permits<false, true>,         of_several_permits<false, false>,
-                              of_several_permits<true, false>, of_several_permits<false, true>,
-                              of_permits_given_at_once<false>, of_permits_given_at_once<true>};
+tests const of_channels{two_givers<Mutant>,     two_races<Mutant>,   three_races<Mutant>,
+                        against_itself<Mutant>, of_calls<Mutant, 1>, of_calls<Mutant, 2>};
+tests const of_locks{of_permits<false, false>,        of_permits<true, false>,
+                     of_permits<false, true>,         of_several_permits<false, false>,
+                     of_several_permits<true, false>, of_several_permits<false, true>,
+                     of_permits_given_at_once<false>, of_permits_given_at_once<true>};
 
 TEST(race_protocol, lets_one_member_take_effect) {
-  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, of_channels<mutant::none>);
+  expect_all_pass({.max_executions = 50'000, .random = 10'000}, of_channels<mutant::none>);
 }
 TEST(race_protocol, loses_no_permit) {
-  explore::expect_all_pass({.max_executions = 50'000, .random = 10'000}, of_locks);
+  expect_all_pass({.max_executions = 50'000, .random = 10'000}, of_locks);
 }
 template<mutant Mutant>
 void expect_found_out() {
   bool found = false;
-  for (explore::named_test const& t : of_channels<Mutant>) {
-    found = found || !explore::run({.max_executions = 50'000}, t.body).ok;
-    found = found || !explore::run({.random = 10'000}, t.body).ok;
+  for (named_test const& t : of_channels<Mutant>) {
+    found = found || !run({.max_executions = 50'000}, t.body).ok;
+    found = found || !run({.random = 10'000}, t.body).ok;
   }
   EXPECT_TRUE(found);
 }

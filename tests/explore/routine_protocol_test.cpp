@@ -14,11 +14,10 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
 using rubato::detail::clock_ns;
 using rubato::detail::never_ns;
 using rubato::detail::routine_flag;
+using namespace rubato_test;
 
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
@@ -53,7 +52,7 @@ struct machine {
       in.push();
     }
   };
-  std::unique_ptr<explore::frame<routine>> object;
+  std::unique_ptr<frame<routine>> object;
   rubato::detail::basic_timer_shards<policy, 1> timers;
   policy::atomic<int> queue{0};
   policy::atomic<bool> received{false};
@@ -61,7 +60,7 @@ struct machine {
   bool const timed;
 
   machine(int waits, bool t)
-      : object(std::make_unique<explore::frame<routine>>(*this, waits))
+      : object(std::make_unique<frame<routine>>(*this, waits))
       , timed(t) {
     EXPLORE_ASSERT(it().state.begin_post());
     it().state.queue(false);
@@ -174,7 +173,7 @@ void waking(execution& e) {
 /// The pool's end takes a routine that a thread wakes: it is let go, or queued.
 void dropping(execution& e) {
   struct shared {
-    explore::frame<rubato::detail::basic_routine_state<policy>> state;
+    frame<rubato::detail::basic_routine_state<policy>> state;
     policy::plain<int> field{0};
     policy::atomic<int> pushed{0};
   };
@@ -206,8 +205,8 @@ void dropping(execution& e) {
 template<bool Dropped>
 void ending(execution& e) {
   struct shared {
-    std::unique_ptr<explore::frame<rubato::detail::basic_routine_state<policy>>> state =
-        std::make_unique<explore::frame<rubato::detail::basic_routine_state<policy>>>();
+    std::unique_ptr<frame<rubato::detail::basic_routine_state<policy>>> state =
+        std::make_unique<frame<rubato::detail::basic_routine_state<policy>>>();
     policy::plain<int> field{0};
   };
   auto const s = std::make_shared<shared>();
@@ -232,8 +231,8 @@ void ending(execution& e) {
 /// for the thread that is still in the last steps of the run, and does not take that for a posted routine.
 void destroying(execution& e) {
   struct shared {
-    std::unique_ptr<explore::frame<rubato::detail::basic_routine_state<policy>>> state =
-        std::make_unique<explore::frame<rubato::detail::basic_routine_state<policy>>>();
+    std::unique_ptr<frame<rubato::detail::basic_routine_state<policy>>> state =
+        std::make_unique<frame<rubato::detail::basic_routine_state<policy>>>();
     policy::atomic<bool> over{false};
   };
   auto const s = std::make_shared<shared>();
@@ -261,8 +260,8 @@ void destroying(execution& e) {
 template<bool CountsFirst>
 void regression_letting_go(execution& e) {
   struct shared {
-    std::unique_ptr<explore::frame<rubato::detail::basic_routine_state<policy>>> state =
-        std::make_unique<explore::frame<rubato::detail::basic_routine_state<policy>>>();
+    std::unique_ptr<frame<rubato::detail::basic_routine_state<policy>>> state =
+        std::make_unique<frame<rubato::detail::basic_routine_state<policy>>>();
     policy::atomic<int> listed{1};
   };
   auto const s = std::make_shared<shared>();
@@ -325,35 +324,34 @@ void posting_again(execution& e) {
 }
 
 template<mutant M>
-explore::test const whole = signalling<M, 2, true, true>;
+test const whole = signalling<M, 2, true, true>;
 
-explore::tests const all{signalling<mutant::none, 1, true, false>,
-                         signalling<mutant::none, 1, false, true>,
-                         signalling<mutant::none, 2, true, false>,
-                         signalling<mutant::none, 1, true, true>,
-                         signalling<mutant::none, 2, false, false>,
-                         waking,
-                         dropping,
-                         ending<false>,
-                         ending<true>,
-                         destroying,
-                         regression_letting_go<false>,
-                         regression_seeing_a_signal,
-                         posting_again<false>,
-                         posting_again<true>};
+tests const all{signalling<mutant::none, 1, true, false>,
+                signalling<mutant::none, 1, false, true>,
+                signalling<mutant::none, 2, true, false>,
+                signalling<mutant::none, 1, true, true>,
+                signalling<mutant::none, 2, false, false>,
+                waking,
+                dropping,
+                ending<false>,
+                ending<true>,
+                destroying,
+                regression_letting_go<false>,
+                regression_seeing_a_signal,
+                posting_again<false>,
+                posting_again<true>};
 
 TEST(routine_protocol, runs_once_at_a_time_and_receives_its_signal) {
-  explore::expect_all_pass({.max_executions = 30'000, .random = 5'000}, all);
-  explore::result const r = explore::run({.random = 20'000}, whole<mutant::none>);
+  expect_all_pass({.max_executions = 30'000, .random = 5'000}, all);
+  result const r = run({.random = 20'000}, whole<mutant::none>);
   EXPECT_TRUE(r.ok) << r.message;
 }
 TEST(routine_protocol, needs_every_rule) {
-  explore::expect_all_fail({whole<mutant::fires_unlocked>, whole<mutant::arms_late>,
-                            whole<mutant::pushes_first>, whole<mutant::posts_at_once>,
-                            whole<mutant::loses_signal>, regression_letting_go<true>});
+  expect_all_fail({whole<mutant::fires_unlocked>, whole<mutant::arms_late>, whole<mutant::pushes_first>,
+                   whole<mutant::posts_at_once>, whole<mutant::loses_signal>, regression_letting_go<true>});
 }
 TEST(routine_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 10'000, .weaken_in = "routine_state.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 10'000, .weaken_in = "routine_state.hpp"}, all);
 }
 
 } // namespace

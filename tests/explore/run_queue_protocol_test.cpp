@@ -14,8 +14,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
+using namespace rubato_test;
 
 struct item {
   policy::plain<int> runs{0};
@@ -160,11 +159,11 @@ void sleeper(execution& e) {
   });
 }
 
-explore::tests const all{
+tests const all{
     pops, in_order, steals, mutual, fills, sleeper<way::push>, sleeper<way::fill>, sleeper<way::steal>};
 
 TEST(run_queue_protocol, loses_nothing_and_gives_nothing_twice) {
-  explore::expect_all_pass({.max_executions = 200'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 200'000, .random = 10'000}, all);
 }
 TEST(run_queue_protocol, needs_every_order) {
   // A thread that frees a slot has read it before, and the one that fills it knows it free. To see a slot's
@@ -183,7 +182,7 @@ TEST(run_queue_protocol, needs_every_order) {
       // A sleeper that has announced itself asks empty().
       "[seq_cst -> acquire] pop", "[seq_cst -> acquire] steal_into"};
   allowed.insert(allowed.end(), load_buffering.begin(), load_buffering.end());
-  explore::expect_every_weakening_fails({.max_executions = 5'000}, all, allowed);
+  expect_every_weakening_fails({.max_executions = 5'000}, all, allowed);
 }
 
 } // namespace

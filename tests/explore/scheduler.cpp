@@ -11,7 +11,7 @@
 #include <sstream>
 #include <utility>
 
-namespace explore {
+namespace rubato_test {
 
 namespace {
 
@@ -68,10 +68,10 @@ void check(bool condition, char const* text, std::source_location where) {
     fail(verdict::assertion, std::string("assertion failed: ") + text + "\n  at " + describe(where));
 }
 
-void* detail::lend(std::size_t size, std::align_val_t alignment) {
+void* lend_frame(std::size_t size, std::align_val_t alignment) {
   return scheduler::current().lend(size, alignment);
 }
-void detail::bury(void const* address, std::size_t size) {
+void bury_frame(void const* address, std::size_t size) {
   // After a failure no result counts any more.
   if (scheduler* const s = scheduler::active()) s->bury(address, size);
 }
@@ -513,4 +513,4 @@ void scheduler::note(location const& where, Parts const&... parts) {
   trace_.push_back(text + "  " + describe(where));
 }
 
-} // namespace explore
+} // namespace rubato_test

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace explore {
+namespace rubato_test {
 
 class scheduler {
 public:
@@ -140,4 +140,4 @@ private:
   std::string message_;
 };
 
-} // namespace explore
+} // namespace rubato_test

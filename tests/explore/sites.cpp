@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-namespace explore {
+namespace rubato_test {
 
 namespace {
 
@@ -134,4 +134,4 @@ void site_set::insert(site const& s) {
   if (known == sites_.end()) sites_.push_back(s);
 }
 
-} // namespace explore
+} // namespace rubato_test

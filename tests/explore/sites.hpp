@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace explore {
+namespace rubato_test {
 
 enum class operation : std::uint8_t { load, store, modify, compare, fence, light_barrier, heavy_barrier };
 
@@ -50,4 +50,4 @@ private:
   std::array<std::uint32_t, 256> recent_{}; // index + 1 into sites_
 };
 
-} // namespace explore
+} // namespace rubato_test

@@ -14,9 +14,7 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
-using explore::verdict;
+using namespace rubato_test;
 using suspension = rubato::detail::basic_suspension<policy>;
 
 /// What a mutant leaves out or swaps.
@@ -135,11 +133,11 @@ struct world {
   policy::plain<int> gone_on{0};
   policy::plain<bool> stopped{false};
   policy::plain<bool> withdrawn{false};
-  std::unique_ptr<explore::frame<wait>> frame;
+  std::unique_ptr<frame<wait>> frame;
   bool may_retry = false; ///< the operation can be called without a result
   bool stops = false;     ///< a thread requests a stop
 
-  void begin() { frame = std::make_unique<explore::frame<wait>>(*this); }
+  void begin() { frame = std::make_unique<rubato_test::frame<wait>>(*this); }
 
   /// As wait_operation::suspend() does, up to the resumption by this thread.
   void suspend() {
@@ -273,33 +271,33 @@ void broken_off(execution& e) {
   e.finally([w] { w->check(); });
 }
 
-explore::tests const all{completed<word_list>,
-                         completed<locked_list>,
-                         stopped<word_list>,
-                         stopped<locked_list>,
-                         stopped<timer_list>,
-                         completed_or_stopped<word_list>,
-                         completed_or_stopped<locked_list>,
-                         completed_or_stopped<timer_list>,
-                         called,
-                         broken_off<word_list>,
-                         broken_off<locked_list>,
-                         broken_off<timer_list>};
+tests const all{completed<word_list>,
+                completed<locked_list>,
+                stopped<word_list>,
+                stopped<locked_list>,
+                stopped<timer_list>,
+                completed_or_stopped<word_list>,
+                completed_or_stopped<locked_list>,
+                completed_or_stopped<timer_list>,
+                called,
+                broken_off<word_list>,
+                broken_off<locked_list>,
+                broken_off<timer_list>};
 
 TEST(suspension_protocol, lets_the_coroutine_go_on_once) {
-  explore::expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
+  expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(suspension_protocol, regression_a_stop_finds_a_sleep_that_is_being_armed) {
-  explore::expect_all_pass({.max_executions = 100'000}, {stopped<timer_list>});
+  expect_all_pass({.max_executions = 100'000}, {stopped<timer_list>});
 }
 TEST(suspension_protocol, needs_every_step) {
-  EXPECT_FALSE(explore::run({}, completed<word_list, mutant::writes_late>).ok);
-  EXPECT_EQ(explore::run({}, stopped<locked_list, mutant::looks_early>).what, verdict::assertion);
-  EXPECT_FALSE(explore::run({}, completed_or_stopped<word_list, mutant::ends_twice>).ok);
-  EXPECT_FALSE(explore::run({}, completed_or_stopped<locked_list, mutant::no_retire>).ok);
+  EXPECT_FALSE(run({}, completed<word_list, mutant::writes_late>).ok);
+  EXPECT_EQ(run({}, stopped<locked_list, mutant::looks_early>).what, verdict::assertion);
+  EXPECT_FALSE(run({}, completed_or_stopped<word_list, mutant::ends_twice>).ok);
+  EXPECT_FALSE(run({}, completed_or_stopped<locked_list, mutant::no_retire>).ok);
 }
 TEST(suspension_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "suspension.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "suspension.hpp"}, all);
 }
 
 } // namespace

@@ -13,10 +13,9 @@
 
 namespace {
 
-using explore::execution;
-using explore::policy;
 using rubato::detail::clock_ns;
 using rubato::detail::never_ns;
+using namespace rubato_test;
 
 constexpr clock_ns now = clock_ns{1} << 20; // time stands still
 constexpr unsigned shards = 2;
@@ -82,7 +81,7 @@ void arming_earlier(execution& e) {
 void disarming(execution& e) {
   struct object {
     state s;
-    std::unique_ptr<explore::frame<state::stub>> t = std::make_unique<explore::frame<state::stub>>(s);
+    std::unique_ptr<frame<state::stub>> t = std::make_unique<frame<state::stub>>(s);
   };
   auto const o = std::make_shared<object>();
   o->s.arm(**o->t, 0, now);
@@ -190,22 +189,22 @@ void handover(execution& e) {
   });
 }
 
-explore::tests const all{arming<0>,     arming<1>,  arming_earlier, disarming,
-                         calling_off<>, two_firers, planned,        handover<>};
+tests const all{arming<0>,     arming<1>,  arming_earlier, disarming,
+                calling_off<>, two_firers, planned,        handover<>};
 
 TEST(timer_shards_protocol, fires_what_is_due) {
-  explore::expect_all_pass({.max_executions = 50'000, .random = 5'000}, all);
+  expect_all_pass({.max_executions = 50'000, .random = 5'000}, all);
 }
 TEST(timer_shards_protocol, would_forget_a_deadline_if_the_monitor_did_not_ask_again) {
-  EXPECT_FALSE(explore::run({.max_executions = 50'000}, handover<false>).ok);
+  EXPECT_FALSE(run({.max_executions = 50'000}, handover<false>).ok);
 }
 TEST(timer_shards_protocol, would_leave_a_timer_to_a_pool_that_has_ended_if_its_armer_did_not_look) {
-  explore::options const few{.preemptions = 1, .stale = 0, .spurious = 0};
-  EXPECT_FALSE(explore::run(few, calling_off<false>).ok);
-  EXPECT_TRUE(explore::run(few, calling_off<>).exhausted);
+  options const few{.preemptions = 1, .stale = 0, .spurious = 0};
+  EXPECT_FALSE(run(few, calling_off<false>).ok);
+  EXPECT_TRUE(run(few, calling_off<>).exhausted);
 }
 TEST(timer_shards_protocol, needs_every_order) {
-  explore::expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "timer_shards.hpp"}, all);
+  expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "timer_shards.hpp"}, all);
 }
 
 } // namespace

@@ -15,9 +15,8 @@
 #include <memory>
 #include <utility>
 
-namespace explore_workers {
+namespace rubato_test {
 
-using explore::policy;
 using idle_set = rubato::detail::basic_idle_set<policy>;
 using quiet = rubato::detail::basic_quiet<policy>;
 using rubato::detail::leaving;
@@ -218,8 +217,8 @@ struct worker_pool {
 };
 
 template<class Pool>
-void add_worker(explore::execution& e, std::shared_ptr<Pool> const& p, std::size_t w) {
+void add_worker(execution& e, std::shared_ptr<Pool> const& p, std::size_t w) {
   e.thread([p, w] { p->work(p->workers[w]); });
 }
 
-} // namespace explore_workers
+} // namespace rubato_test

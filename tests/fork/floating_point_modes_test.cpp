@@ -85,7 +85,7 @@ public:
       if (std::fegetround() != FE_UPWARD || !flushes()) ++wrong_;
     }
     if (!first || !others_) return;
-    EXPECT_TRUE(pool_test::eventually([this] { return threads() > 1; }));
+    EXPECT_TRUE(rubato_test::eventually([this] { return threads() > 1; }));
   }
   std::size_t threads() {
     std::lock_guard const lock(mutex_);

@@ -119,7 +119,7 @@ TEST_P(waited_for, and_told_of_a_stop) {
       }
       return false;
     });
-    ASSERT_TRUE(pool_test::eventually([&] { return begun.load(); }));
+    ASSERT_TRUE(rubato_test::eventually([&] { return begun.load(); }));
     f.cancel();
     EXPECT_TRUE(f.get());
   }

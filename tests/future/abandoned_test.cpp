@@ -24,9 +24,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using namespace async_test;
-using pool_test::eventually;
-using pool_test::gate;
 
 /// A pool that adds up the failures passed to on_unhandled; other exceptions count as -1000.
 class abandoned : public testing::TestWithParam<unsigned> {

@@ -24,9 +24,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
 
 class cancelling_inputs : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(cancelling_inputs, all_counts);
@@ -59,7 +56,7 @@ TEST_P(cancelling_inputs, regression_continuations_do_not_wait_for_a_promise) {
     EXPECT_EQ(cancelled_end(then(d.get_future(), [](int n) { return n; }).then([&runs](int) { ++runs; })),
               outcome::cancelled);
     a.set_value(1); // no future is left that could get it
-    b.set_exception(async_test::failure(1));
+    b.set_exception(rubato_test::failure(1));
   }
   EXPECT_EQ(runs, 0);
 }
@@ -80,9 +77,9 @@ TEST(cancelling_inputs, regression_gatherings_do_not_wait_for_a_promise) {
 TEST(cancelling_inputs, the_first_failure_of_a_gathering_is_what_it_was) {
   rubato::promise<int> fails, never;
   auto all = rubato::when_all(fails.get_future(), never.get_future());
-  fails.set_exception(async_test::failure(3));
+  fails.set_exception(rubato_test::failure(3));
   all.cancel();
-  EXPECT_EQ(async_test::failure_of([&] { return all.get(); }), 3);
+  EXPECT_EQ(rubato_test::failure_of([&] { return all.get(); }), 3);
   rubato::promise<int> wins, loses;
   auto any = rubato::when_any(wins.get_future(), loses.get_future());
   wins.set_value(4);
@@ -123,11 +120,11 @@ TEST(cancelling_inputs, shared_futures_are_left_to_others) {
 TEST_P(cancelling_inputs, own_work_that_has_begun_is_waited_for) {
   if (GetParam() == 0) return;
   for (int kind = 0; kind != 3; ++kind) {
-    pool_test::gate begun, open;
+    rubato_test::gate begun, open;
     int borrowed = 0; // by what runs, until it ends
     auto work = [&](std::stop_token stop) {
       begun.open();
-      EXPECT_TRUE(pool_test::eventually([&] { return stop.stop_requested(); }));
+      EXPECT_TRUE(rubato_test::eventually([&] { return stop.stop_requested(); }));
       EXPECT_TRUE(open.wait());
       return ++borrowed;
     };
@@ -213,7 +210,7 @@ TEST_P(cancelling_inputs, a_long_chain_behind_a_promise) {
 
 TEST_P(cancelling_inputs, racing_the_promise) {
   leak_check const none_left;
-  async_test::second_thread other;
+  rubato_test::second_thread other;
   for (std::size_t i = rubato_test::scaled(3'000); i != 0; --i) {
     rubato::promise<int> a, b;
     auto next = a.get_future().then(pool, [c = counted(1)](int n) { return n + c.value; });

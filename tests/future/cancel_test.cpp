@@ -24,10 +24,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 
 class cancelling : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(cancelling, all_counts);
@@ -177,7 +173,7 @@ TEST_P(cancelling_what_runs, asks_what_it_awaits) {
 
 TEST_P(cancelling_what_runs, leaves_what_it_spawned_alone) {
   rubato::future<int> free;
-  pool_test::gate cancelled;
+  rubato_test::gate cancelled;
   std::atomic<bool> begun{false};
   auto f = pool.spawn([&] {
     free = pool.spawn([] { return 1; });
@@ -239,7 +235,7 @@ TEST_P(cancelling, that_completes_all_of_several_in_its_callback) {
 }
 
 TEST_P(cancelling, racing_a_callback_that_completes_the_source) {
-  async_test::second_thread canceller;
+  rubato_test::second_thread canceller;
   std::size_t const rounds = scaled(1'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     operation op;
@@ -260,7 +256,7 @@ TEST_P(cancelling, racing_the_beginning_and_the_end) {
   for (std::size_t i = 0; i != rounds; ++i) {
     std::atomic<int> runs{0};
     auto f = pool.spawn([&runs, c = counted(1)] { return runs += c.value; });
-    async_test::delay(static_cast<unsigned>(i * 13 % 400));
+    rubato_test::delay(static_cast<unsigned>(i * 13 % 400));
     f.cancel();
     auto const how = outcome_of_get(f);
     ASSERT_EQ(how, runs == 1 ? outcome::value : outcome::cancelled);
@@ -270,18 +266,18 @@ TEST_P(cancelling, racing_the_beginning_and_the_end) {
 
 TEST_P(cancelling, racing_then_and_its_promise) {
   leak_check const none_left;
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(4'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     std::atomic<int> runs{0};
     rubato::promise<counted> p;
     auto f = p.get_future();
     setter.begin([&p, i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 200));
+      rubato_test::delay(static_cast<unsigned>(i * 7 % 200));
       p.set_value(counted(1));
     });
     auto g = f.then(pool, [&runs](counted c) { return runs += c.value; }).then([](int n) { return n; });
-    async_test::delay(static_cast<unsigned>(i * 13 % 200));
+    rubato_test::delay(static_cast<unsigned>(i * 13 % 200));
     if (i % 2 == 0) {
       g.cancel();
       auto const how = outcome_of_get(g);
@@ -303,7 +299,7 @@ TEST_P(cancelling, racing_a_coroutine_that_sleeps_and_wakes) {
       co_await rubato::sleep_for(std::chrono::microseconds(i % 50));
       co_return 1;
     });
-    async_test::delay(static_cast<unsigned>(i * 101 % 20'000));
+    rubato_test::delay(static_cast<unsigned>(i * 101 % 20'000));
     f.cancel();
     auto const how = outcome_of_get(f);
     ASSERT_TRUE(how == outcome::value || how == outcome::cancelled) << how;

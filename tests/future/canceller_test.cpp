@@ -23,7 +23,6 @@
 namespace {
 
 using namespace rubato_test;
-using namespace async_test;
 
 class cancellers : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(cancellers, all_counts);
@@ -34,11 +33,11 @@ int until_stopped(std::stop_token t) {
 }
 
 TEST_P(cancellers, regression_a_second_thread_cancels_what_the_first_waits_for) {
-  async_test::second_thread other;
+  rubato_test::second_thread other;
   for (std::size_t i = 0; i != scaled(500); ++i) {
     auto f = pool.spawn(&until_stopped);
     other.begin([c = f.canceller(), i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 300));
+      rubato_test::delay(static_cast<unsigned>(i * 7 % 300));
       c.cancel();
     });
     EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
@@ -99,7 +98,7 @@ TEST_P(cancellers, from_many_threads_while_work_ends) {
     std::vector<std::jthread> threads;
     for (int k = 0; k != 3; ++k)
       threads.emplace_back([c, i] {
-        async_test::delay(static_cast<unsigned>(i * 11 % 200));
+        rubato_test::delay(static_cast<unsigned>(i * 11 % 200));
         c.cancel();
       });
     auto const end = outcome_of_get(f);
@@ -108,14 +107,14 @@ TEST_P(cancellers, from_many_threads_while_work_ends) {
 }
 
 TEST_P(cancellers, regression_stop_with_cancels_when_the_token_says_so) {
-  async_test::second_thread other;
+  rubato_test::second_thread other;
   for (std::size_t i = 0; i != scaled(500); ++i) {
     std::stop_source source;
     auto f = pool.spawn(&until_stopped);
     auto g = f.stop_with(source.get_token());
     EXPECT_FALSE(f.valid());
     other.begin([&source, i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 300));
+      rubato_test::delay(static_cast<unsigned>(i * 7 % 300));
       source.request_stop();
     });
     EXPECT_EQ(outcome_of_get(g), outcome::cancelled);
@@ -160,12 +159,12 @@ TEST_P(cancellers, stop_with_of_a_promise_that_its_own_stop_sets) {
 }
 
 TEST_P(cancellers, stop_with_while_the_work_ends) {
-  async_test::second_thread other;
+  rubato_test::second_thread other;
   for (std::size_t i = 0; i != scaled(2'000); ++i) {
     std::stop_source source;
     auto f = pool.spawn([] { return 1; }).stop_with(source.get_token());
     other.begin([&source, i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 300));
+      rubato_test::delay(static_cast<unsigned>(i * 7 % 300));
       source.request_stop();
     });
     auto const end = outcome_of_get(f);

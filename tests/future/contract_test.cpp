@@ -26,11 +26,11 @@
 namespace {
 
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using pool_test::eventually;
-using pool_test::gate;
+using rubato_test::eventually;
+using rubato_test::gate;
+using rubato_test::outcome;
+using rubato_test::outcome_of;
+using rubato_test::outcome_of_get;
 using rubato_test::scaled;
 
 TEST(contract, regression_ready_futures_of_a_given_type) {

@@ -23,8 +23,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
 
 class detached : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(detached, all_counts);
@@ -248,7 +246,7 @@ TEST(detached_work, regression_a_failure_after_a_move_to_another_pool_is_told) {
     co_await rubato::resume_on(second);
     throw failure(3);
   });
-  EXPECT_TRUE(pool_test::eventually([&reports] { return reports == 3; }));
+  EXPECT_TRUE(rubato_test::eventually([&reports] { return reports == 3; }));
 }
 
 } // namespace

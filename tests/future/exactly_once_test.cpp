@@ -23,9 +23,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::outcome;
-using async_test::outcome_of_get;
-using pool_test::accounts;
 
 class async_exactly_once : public on_workers {
 protected:

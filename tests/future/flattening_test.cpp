@@ -16,10 +16,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 class flattening : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(flattening, all_counts);
@@ -169,21 +165,21 @@ TEST_P(flattening, passes_a_stop_request_on) {
     });
   });
   if (pool.size() == 0) return; // no thread would run it meanwhile
-  ASSERT_TRUE(pool_test::eventually([&] { return begun.load(); }));
+  ASSERT_TRUE(rubato_test::eventually([&] { return begun.load(); }));
   f.cancel();
   EXPECT_EQ(f.get(), 1);
 }
 
 TEST_P(flattening, passes_a_stop_request_on_that_came_before_the_inner_one_was_there) {
   if (pool.size() == 0) return;
-  pool_test::gate cancelled;
+  rubato_test::gate cancelled;
   std::atomic<bool> begun{false};
   auto f = pool.spawn([&] {
     begun = true;
     EXPECT_TRUE(cancelled.wait());
     return pool.spawn([] { return 1; });
   });
-  ASSERT_TRUE(pool_test::eventually([&] { return begun.load(); }));
+  ASSERT_TRUE(rubato_test::eventually([&] { return begun.load(); }));
   f.cancel();
   cancelled.open();
   auto const how = outcome_of_get(f);

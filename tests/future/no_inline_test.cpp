@@ -19,9 +19,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 /// Not null while this thread is inside a call that must run no foreign code.
 thread_local char const* inside = nullptr;

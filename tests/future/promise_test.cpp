@@ -23,10 +23,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 /// The code of the std::future_error that f() throws.
 template<class F>
@@ -87,7 +83,7 @@ TEST_P(promises, broken_wake_every_kind_of_waiter) {
       [f = (*for_thread)->get_future()]() mutable { EXPECT_EQ(outcome_of_get(f), outcome::broken); });
   auto for_timed = make();
   std::thread timed([f = (*for_timed)->get_future()]() mutable {
-    EXPECT_TRUE(f.wait_for(pool_test::bound));
+    EXPECT_TRUE(f.wait_for(rubato_test::bound));
     EXPECT_EQ(outcome_of_get(f), outcome::broken);
   });
   auto for_task = make();
@@ -240,7 +236,7 @@ TEST(promises, and_futures_may_be_dropped_in_any_order) {
 }
 
 TEST_P(promises, racing_get_in_every_way) {
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(4'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     std::optional<rubato::promise<std::size_t>> p(std::in_place);
@@ -268,7 +264,7 @@ TEST_P(promises, racing_get_in_every_way) {
 TEST(promises, racing_a_future_that_is_dropped) {
   hang_guard const guard;
   leak_check const none_left;
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(4'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     rubato::promise<counted> p;

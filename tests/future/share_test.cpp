@@ -21,11 +21,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
 
 class sharing : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(sharing, all_counts);
@@ -169,7 +164,7 @@ TEST_P(sharing, of_as_many_continuations_as_one_likes) {
 
 TEST_P(sharing, copies_that_race_with_the_value) {
   leak_check const none_left;
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(4'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     rubato::promise<counted> p;

@@ -21,10 +21,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 class then : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(then, all_counts);
@@ -95,7 +91,7 @@ TEST_P(then, leaves_the_future_invalid) {
   auto f = pool.spawn([] { return 1; });
   auto g = f.then([](int n) { return n; });
   EXPECT_FALSE(f.valid());
-  EXPECT_EQ(async_test::outcome_of([&] { auto h = f.then([](int n) { return n; }); }), outcome::no_state);
+  EXPECT_EQ(rubato_test::outcome_of([&] { auto h = f.then([](int n) { return n; }); }), outcome::no_state);
   EXPECT_EQ(g.get(), 1);
 }
 
@@ -153,7 +149,7 @@ TEST_P(then, destroys_what_it_captured_when_it_has_run) {
 }
 
 TEST_P(then, racing_set_value_runs_once) {
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(5'000);
   std::atomic<std::size_t> runs{0};
   for (std::size_t i = 0; i != rounds; ++i) {
@@ -172,7 +168,7 @@ TEST_P(then, racing_a_task_that_ends_runs_once) {
   std::atomic<std::size_t> runs{0};
   for (std::size_t i = 0; i != rounds; ++i) {
     auto f = pool.spawn([i] { return i; });
-    async_test::delay(static_cast<unsigned>(i * 13 % 300));
+    rubato_test::delay(static_cast<unsigned>(i * 13 % 300));
     ASSERT_EQ(f.then([&runs](std::size_t n) { return ++runs, n; }).get(), i);
   }
   EXPECT_EQ(runs, rounds);

@@ -20,9 +20,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using pool_test::eventually;
 
 class async_waiting : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(async_waiting, all_counts);
@@ -202,7 +199,7 @@ TEST_P(async_waiting, for_a_time_runs_nothing_in_place) {
   auto const caller = std::this_thread::get_id();
   auto f = pool.spawn([] { return std::this_thread::get_id(); });
   if (pool.size() != 0) {
-    EXPECT_TRUE(f.wait_for(pool_test::bound));
+    EXPECT_TRUE(f.wait_for(rubato_test::bound));
     EXPECT_NE(f.get(), caller);
   }
 }

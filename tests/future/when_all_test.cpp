@@ -24,14 +24,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::fails;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::number;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using async_test::until_stopped;
 
 class when_all : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(when_all, all_counts);
@@ -130,7 +122,7 @@ TEST(when_all, of_what_has_failed_already) {
 TEST_P(when_all, asks_all_to_stop) {
   if (pool.size() == 0) return; // no thread would run them meanwhile
   auto const until_stopped = [](std::stop_token t) {
-    EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+    EXPECT_TRUE(rubato_test::eventually([&] { return t.stop_requested(); }));
   };
   auto f = rubato::when_all(pool.spawn(until_stopped), pool.spawn(until_stopped), pool.spawn(until_stopped));
   f.cancel();
@@ -212,7 +204,7 @@ TEST_P(when_all, in_a_fold_as_long_as_one_likes) {
 }
 
 TEST_P(when_all, racing_its_inputs) {
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(3'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     rubato::promise<std::size_t> a;

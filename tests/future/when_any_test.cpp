@@ -26,14 +26,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::fails;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::number;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using async_test::until_stopped;
 
 class when_any : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(when_any, all_counts);
@@ -135,7 +127,7 @@ TEST(when_any, of_one_that_is_ready) {
 TEST_P(when_any, asks_the_losers_to_stop) {
   if (pool.size() == 0) return; // no thread would run them meanwhile
   auto const until_stopped = [](std::stop_token t) {
-    EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+    EXPECT_TRUE(rubato_test::eventually([&] { return t.stop_requested(); }));
     return 1;
   };
   rubato::promise<int> p;
@@ -213,7 +205,7 @@ TEST(when_any, of_many_copies_of_one) {
 
 TEST(when_any, has_one_winner_of_two_at_once) {
   hang_guard const guard;
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(5'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     rubato::promise<std::size_t> a;
@@ -221,12 +213,12 @@ TEST(when_any, has_one_winner_of_two_at_once) {
     auto fa = a.get_future();
     auto fb = b.get_future();
     setter.begin([&, i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 150));
+      rubato_test::delay(static_cast<unsigned>(i * 7 % 150));
       a.set_value(0);
     });
     std::optional<rubato::future<rubato::when_any_result<std::variant<std::size_t, std::size_t>>>> any;
     if (i % 2 == 0) any.emplace(rubato::when_any(std::move(fa), std::move(fb)));
-    async_test::delay(static_cast<unsigned>(i * 13 % 150));
+    rubato_test::delay(static_cast<unsigned>(i * 13 % 150));
     b.set_value(1);
     if (i % 2 != 0) any.emplace(rubato::when_any(std::move(fa), std::move(fb)));
     auto const r = any->get();

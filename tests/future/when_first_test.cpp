@@ -26,7 +26,6 @@
 namespace {
 
 using namespace rubato_test;
-using namespace async_test;
 
 class when_first : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(when_first, all_counts);
@@ -132,7 +131,7 @@ TEST_P(when_first, asks_the_losers_to_stop) {
   if (pool.size() == 0) return; // no thread would run them meanwhile
   std::atomic<int> stopped{0};
   auto const work = [&stopped](std::stop_token t) {
-    EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+    EXPECT_TRUE(rubato_test::eventually([&] { return t.stop_requested(); }));
     return ++stopped;
   };
   rubato::promise<int> p;
@@ -159,9 +158,9 @@ TEST_P(when_first, cancelled_ends_when_all_work_has_ended) {
       };
     };
     auto f = rubato::when_first(pool.spawn(work(false)), pool.spawn(work(true)));
-    ASSERT_TRUE(pool_test::eventually([&] { return begun == 2; }));
+    ASSERT_TRUE(rubato_test::eventually([&] { return begun == 2; }));
     f.cancel();
-    ASSERT_TRUE(pool_test::eventually([&] { return running == 1; }));
+    ASSERT_TRUE(rubato_test::eventually([&] { return running == 1; }));
     may_end = true;
     EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
     EXPECT_EQ(running, 0);
@@ -170,7 +169,7 @@ TEST_P(when_first, cancelled_ends_when_all_work_has_ended) {
 
 TEST(when_first, has_one_winner_of_two_at_once) {
   hang_guard const guard;
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(5'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     rubato::promise<std::size_t> a;
@@ -178,14 +177,14 @@ TEST(when_first, has_one_winner_of_two_at_once) {
     auto fa = a.get_future();
     auto fb = b.get_future();
     setter.begin([&, i] {
-      async_test::delay(static_cast<unsigned>(i * 7 % 150));
+      rubato_test::delay(static_cast<unsigned>(i * 7 % 150));
       a.set_exception(failure(5));
     });
     auto first = [&] {
-      if (i % 2 != 0) async_test::delay(static_cast<unsigned>(i * 13 % 150));
+      if (i % 2 != 0) rubato_test::delay(static_cast<unsigned>(i * 13 % 150));
       return rubato::when_first(std::move(fa), std::move(fb));
     }();
-    async_test::delay(static_cast<unsigned>(i * 13 % 150));
+    rubato_test::delay(static_cast<unsigned>(i * 13 % 150));
     b.set_value(1);
     std::optional<std::size_t> index;
     int const failed = failure_of([&] { index = first.get().index; });

@@ -24,10 +24,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 class inputs_of_when : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(inputs_of_when, all_counts);
@@ -57,7 +53,7 @@ TEST(inputs_of_when, regression_when_any_leaves_nothing_on_an_input_after_the_ra
 
 TEST(inputs_of_when, regression_when_any_leaves_nothing_on_an_input_if_one_completes_meanwhile) {
   hang_guard const guard;
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   rubato::promise<int> never;
   auto const long_lived = never.get_future().share();
   std::size_t const rounds = scaled(3'000);
@@ -111,13 +107,13 @@ TEST_P(inputs_of_when, regression_the_first_failure_of_when_all_stops_its_work_a
   std::atomic<int> ended{0};
   auto const until_stopped = [&](std::stop_token t) {
     ++begun;
-    EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+    EXPECT_TRUE(rubato_test::eventually([&] { return t.stop_requested(); }));
     ++ended;
   };
   std::vector<rubato::future<void>> all;
   all.push_back(pool.spawn(until_stopped));
   all.push_back(pool.spawn([&] {
-    EXPECT_TRUE(pool_test::eventually([&] { return begun != 0; }));
+    EXPECT_TRUE(rubato_test::eventually([&] { return begun != 0; }));
     throw failure(1);
   }));
   all.push_back(pool.spawn(until_stopped));
@@ -128,7 +124,7 @@ TEST_P(inputs_of_when, regression_the_first_failure_of_when_all_stops_its_work_a
 }
 
 TEST_P(inputs_of_when, regression_a_failure_of_when_all_racing_its_inputs) {
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   rubato::promise<int> never;
   auto const long_lived = never.get_future().share();
   std::size_t const rounds = scaled(3'000);
@@ -228,7 +224,7 @@ TEST_P(inputs_of_when, regression_a_failure_of_tasks_awaits_the_work_of_futures_
   std::atomic<int> ended{0};
   auto work = pool.spawn([&](std::stop_token t) {
     ++begun;
-    EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+    EXPECT_TRUE(rubato_test::eventually([&] { return t.stop_requested(); }));
     ++ended;
   });
   auto const fails_later = [&]() -> rubato::task<void> {
@@ -248,7 +244,7 @@ TEST_P(inputs_of_when, regression_a_failure_of_tasks_awaits_begun_work_of_argume
     std::atomic<bool> ended{false};
     auto work = other.spawn([&](std::stop_token t) {
       begun = true;
-      EXPECT_TRUE(pool_test::eventually([&] { return t.stop_requested(); }));
+      EXPECT_TRUE(rubato_test::eventually([&] { return t.stop_requested(); }));
       std::this_thread::sleep_for(std::chrono::milliseconds(5)); // without the wait, the caller overtakes it
       ended = true;
     });
@@ -277,7 +273,7 @@ TEST(inputs_of_when, regression_an_invalid_one_leaves_the_others_as_they_are) {
   std::stop_token const told = p.token();
   std::vector<rubato::future<int>> all(2); // the second is invalid
   all[0] = p.get_future();
-  auto const refused = [](auto f) { return async_test::outcome_of(f) == outcome::no_state; };
+  auto const refused = [](auto f) { return rubato_test::outcome_of(f) == outcome::no_state; };
   EXPECT_TRUE(refused([&] { return rubato::when_all(std::move(all[0]), std::move(all[1])); }));
   EXPECT_TRUE(refused([&] { return rubato::when_any(std::move(all[0]), std::move(all[1])); }));
   EXPECT_TRUE(refused([&] { return rubato::when_all(std::move(all)); }));
@@ -293,7 +289,7 @@ TEST(inputs_of_when, regression_an_invalid_one_leaves_the_others_as_they_are) {
 }
 
 TEST(inputs_of_when, regression_one_passed_twice_is_refused) {
-  auto const refused = [](auto f) { return async_test::outcome_of(f) == outcome::no_state; };
+  auto const refused = [](auto f) { return rubato_test::outcome_of(f) == outcome::no_state; };
   EXPECT_TRUE(refused([f = rubato::make_ready_future(1)]() mutable { return rubato::when_all(f, f); }));
   EXPECT_TRUE(refused([f = rubato::make_ready_future(1)]() mutable { return rubato::when_any(f, f); }));
 }

@@ -23,8 +23,6 @@
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using hedge_test::unpinned;
-using pool_test::eventually;
 using rubato::async_hedge;
 using rubato::async_race;
 using rubato::cancelled;
@@ -241,16 +239,16 @@ TEST_P(hedged_coroutines, end_with_the_token_in_their_options) {
   });
 }
 TEST_P(hedged_coroutines, pin_functions_and_no_coroutines) {
-  auto const cpus = hedge_test::own_cpus();
+  auto const cpus = rubato_test::own_cpus();
   auto const n = static_cast<unsigned>(cpus.size());
   for_both([&](auto const& call) {
     race_report report;
     auto const options = race_options().runners(n).report(&report);
     auto const all = std::make_shared<rendezvous>(n);
-    auto const on_thread = [all] { return all->meet() && hedge_test::own_cpus().size() == 1; };
+    auto const on_thread = [all] { return all->meet() && rubato_test::own_cpus().size() == 1; };
     EXPECT_TRUE(pool.block_on(call(options, on_thread)));
     for (auto const& c : report.copies) EXPECT_TRUE(c.pinned && !c.on_caller);
-    auto const as_coroutine = [cpus]() -> task<bool> { co_return hedge_test::own_cpus() == cpus; };
+    auto const as_coroutine = [cpus]() -> task<bool> { co_return rubato_test::own_cpus() == cpus; };
     EXPECT_TRUE(pool.block_on(call(options, as_coroutine)));
     for (auto const& c : report.copies) EXPECT_FALSE(c.pinned);
   });
@@ -336,7 +334,7 @@ TEST(ends_of_hedged_coroutines, regression_a_copy_that_the_pool_drops_before_it_
   rubato::pool pool(1), other(1);
   auto worker = pool.spawn([&] {
     busy.reach();
-    EXPECT_TRUE(pool_test::computing_until([&] { return over.load(); }));
+    EXPECT_TRUE(rubato_test::computing_until([&] { return over.load(); }));
   });
   EXPECT_TRUE(busy.wait());
   race_report report;
@@ -344,7 +342,8 @@ TEST(ends_of_hedged_coroutines, regression_a_copy_that_the_pool_drops_before_it_
     auto const f = []() -> task<int> { co_return 1; };
     co_return co_await async_hedge(pool, unpinned(1).policy(policy).report(&report), f);
   });
-  std::this_thread::sleep_for(pool_test::until_others_sleep); // the copy is queued by then, or refused later
+  std::this_thread::sleep_for(
+      rubato_test::until_others_sleep); // the copy is queued by then, or refused later
   pool.request_shutdown(rubato::discard);
   over = true;
   try { // another thread may have run the copy in the meantime

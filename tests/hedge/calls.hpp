@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <vector>
 
-namespace hedge_test {
+namespace rubato_test {
 
 inline rubato::race_options unpinned(unsigned n) { return rubato::race_options().runners(n).pin(false); }
 
@@ -30,8 +30,8 @@ void for_both(F const& test) {
 
 /// While it lives, a task keeps each worker.
 class busy_workers {
-  rubato_test::milestone over_;
-  rubato_test::arrivals begun_;
+  milestone over_;
+  arrivals begun_;
   std::vector<rubato::future<bool>> tasks_;
 
 public:
@@ -61,4 +61,4 @@ inline std::vector<int> own_cpus() {
   return all;
 }
 
-} // namespace hedge_test
+} // namespace rubato_test

@@ -99,7 +99,8 @@ TEST_P(clocks_of_calls, regression_are_stopped_while_the_firer_arms_them_again) 
     again = &call.clock;
     int const before = rung;
     call.clock.begin(steady_clock::now());
-    EXPECT_TRUE(pool_test::computing_until([&] { return rung != before; })); // the firer begins it again now
+    EXPECT_TRUE(
+        rubato_test::computing_until([&] { return rung != before; })); // the firer begins it again now
     for (std::atomic<std::size_t> n{0}; n.load() < i % 20; ++n) {
     }
     call.clock.stop();

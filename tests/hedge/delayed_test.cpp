@@ -19,7 +19,6 @@
 #include <thread>
 #include <vector>
 
-using namespace hedge_test;
 using namespace rubato_test;
 using namespace std::chrono_literals;
 using rubato::race_options;
@@ -92,7 +91,7 @@ TEST_P(delayed_copies, end_with_a_deadline_in_between) {
     EXPECT_THROW(call(pool, unpinned(2).hedge_after(1h).deadline(std::chrono::steady_clock::now() + 3ms),
                       [begun](std::stop_token stop) {
                         ++*begun;
-                        EXPECT_TRUE(pool_test::eventually([&] { return stop.stop_requested(); }));
+                        EXPECT_TRUE(rubato_test::eventually([&] { return stop.stop_requested(); }));
                       }),
                  rubato::cancelled);
     EXPECT_LE(*begun, 1); // the deadline may come before the first
@@ -131,20 +130,20 @@ TEST_P(delayed_copies, of_coroutines_begin_late_too) {
 
 /// Counts the low tasks that are queued in a pool whose workers are held.
 bool one_low_task_is_queued(rubato::pool const& pool) {
-  return pool_test::eventually([&] { return pool.stats().of(rubato::priority::low).queued == 1; });
+  return rubato_test::eventually([&] { return pool.stats().of(rubato::priority::low).queued == 1; });
 }
 
 /// call(pool, options, f): the second copy comes to a busy pool, and begins after what was queued later.
 template<class Call>
 void expect_second_copy_to_be_low(Call call) {
   hang_guard const guard;
-  priority_test::task_log log;
+  rubato_test::task_log log;
   milestone second_begun;
   race_report report;
   // The first copy gets the only spare: no thread is left but the worker.
   rubato::pool pool(rubato::pool_options().workers(1).spares(1));
   {
-    priority_test::held_workers held(pool);
+    rubato_test::held_workers held(pool);
     std::thread caller([&] {
       auto const first = std::make_shared<std::atomic<bool>>(true);
       call(pool, unpinned(2).hedge_after(1ns).report(&report), [&, first] {
@@ -185,7 +184,7 @@ TEST(delayed_copies_in_a_busy_pool, of_a_race_are_queued_as_low) {
   hang_guard const guard;
   rubato::pool pool(rubato::pool_options().workers(2).spares(0));
   race_report report;
-  priority_test::held_workers held(pool);
+  rubato_test::held_workers held(pool);
   rendezvous both(2);
   std::thread opener([&] {
     EXPECT_TRUE(one_low_task_is_queued(pool));
@@ -213,8 +212,8 @@ TEST(delayed_copies_in_a_busy_pool, regression_of_a_coroutine_are_low_and_stay_s
   hang_guard const guard;
   struct shared {
     std::atomic<bool> first{true};
-    priority_test::task_log log;
-    pool_test::gate held;
+    rubato_test::task_log log;
+    rubato_test::gate held;
     rubato::async_latch second_ended{1};
   };
   auto const all = std::make_shared<shared>();
@@ -255,7 +254,7 @@ TEST_P(copies_by_policy, begin_once_enough_calls_are_known) {
     EXPECT_EQ(call(pool, unpinned(2).policy(policy),
                    [first](std::stop_token stop) {
                      if (!first->exchange(false)) return 2;
-                     EXPECT_TRUE(pool_test::eventually([&] { return stop.stop_requested(); }));
+                     EXPECT_TRUE(rubato_test::eventually([&] { return stop.stop_requested(); }));
                      return 3;
                    }),
               2);

@@ -20,10 +20,7 @@
 #include <thread>
 #include <vector>
 
-using namespace hedge_test;
 using namespace rubato_test;
-using pool_test::census;
-using pool_test::eventually;
 using rubato::race_options;
 using rubato::race_report;
 using fate = race_report::outcome;
@@ -169,7 +166,7 @@ TEST(losers_at_the_end_of_a_pool, regression_may_have_moved_to_another_pool) {
   for (int round = 0; round != 10; ++round) {
     auto mortal = std::make_unique<rubato::pool>(2);
     auto const calls = std::make_shared<std::atomic<int>>(0);
-    auto const gone = std::make_shared<pool_test::gate>();
+    auto const gone = std::make_shared<rubato_test::gate>();
     int const r =
         mortal->block_on(rubato::async_hedge(unpinned(2), [calls, gone, &other]() -> rubato::task<int> {
           if ((*calls)++ != 0) {

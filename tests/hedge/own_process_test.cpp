@@ -23,11 +23,9 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace hedge_test;
-using namespace pool_test;
+using namespace rubato_test;
 using rubato::race_options;
 using rubato::race_report;
-using rubato_test::milestone;
 
 namespace {
 

@@ -21,7 +21,7 @@ struct machine {
 
   /// Numbered as Linux does: the second threads come after all cores.
   [[nodiscard]] std::vector<os::cpu> read(std::vector<int> const& mask) const {
-    rubato::test::made_up_root const root;
+    rubato_test::made_up_root const root;
     int const cores = nodes * cores_per_node, cpus = cores * threads_per_core;
     auto const system = std::string("/sys/devices/system/");
     root.write(system + "cpu/online", online.empty() ? "0-" + std::to_string(cpus - 1) + "\n" : online);

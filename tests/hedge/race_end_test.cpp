@@ -19,10 +19,8 @@
 #include <thread>
 #include <vector>
 
-using namespace hedge_test;
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::eventually;
 using rubato::cancelled;
 using rubato::race_options;
 using rubato::race_report;

@@ -24,10 +24,8 @@
 #include <thread>
 #include <vector>
 
-using namespace hedge_test;
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::computing_until;
 using rubato::race_options;
 using rubato::race_report;
 using fate = race_report::outcome;
@@ -138,7 +136,7 @@ TEST_P(hedged_calls, run_within_each_other_and_within_joins) {
       return call(pool, unpinned(2), [all, n](std::stop_token stop) {
         // If the outer copy loses, the inner call is stopped, perhaps before its other copy has begun.
         all->arrive();
-        EXPECT_TRUE(pool_test::eventually([&] { return all->count() == 2 || stop.stop_requested(); }));
+        EXPECT_TRUE(rubato_test::eventually([&] { return all->count() == 2 || stop.stop_requested(); }));
         return n;
       });
     };
@@ -337,7 +335,7 @@ TEST(pinned_races, regression_leave_each_worker_on_the_cpu_of_its_seat) {
   EXPECT_TRUE(next_begun.wait());
   other_over = true;
   other.get();
-  std::this_thread::sleep_for(pool_test::until_others_sleep);
+  std::this_thread::sleep_for(rubato_test::until_others_sleep);
   end.set_value();
   racer.get();
   next.get();

@@ -51,7 +51,7 @@ struct sockets {
   rubato::address none{};
   rubato::tcp_listener tcp{numeric};
   rubato::tcp_listener small{numeric, 16};
-  rubato::unix_listener local{io_test::fresh_local_address()};
+  rubato::unix_listener local{rubato_test::fresh_local_address()};
   rubato::udp_socket udp{numeric};
   rubato::tcp_socket closed{};
   rubato::buffered<int> of_descriptor{0};

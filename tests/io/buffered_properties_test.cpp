@@ -31,7 +31,6 @@
 namespace {
 
 using namespace rubato_test;
-using namespace io_test;
 using namespace std::chrono_literals;
 using rubato::detail::byte_queue;
 using rubato::detail::text_end;

@@ -29,7 +29,6 @@
 namespace {
 
 using namespace rubato_test;
-using namespace io_test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using rubato::buffered;

@@ -31,13 +31,8 @@
 namespace {
 
 using namespace rubato_test;
-using namespace io_test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 using rubato::buffered;
 using rubato::tcp_socket;
 using std::chrono::steady_clock;

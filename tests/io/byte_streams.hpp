@@ -23,7 +23,7 @@
 #include "io/descriptors.hpp"
 #include "support/loopback.hpp"
 
-namespace io_test {
+namespace rubato_test {
 
 enum class stream_kind { tcp, local, pipe };
 inline std::ostream& operator<<(std::ostream& to, stream_kind k) {
@@ -32,7 +32,7 @@ inline std::ostream& operator<<(std::ostream& to, stream_kind k) {
 /// Without a network there is no TCP.
 inline std::vector<stream_kind> stream_kinds() {
   std::vector<stream_kind> all{stream_kind::local, stream_kind::pipe};
-  if (rubato_test::has_loopback()) all.push_back(stream_kind::tcp);
+  if (has_loopback()) all.push_back(stream_kind::tcp);
   return all;
 }
 
@@ -155,4 +155,4 @@ inline std::error_code error_of(auto&& f) {
   }
 }
 
-} // namespace io_test
+} // namespace rubato_test

@@ -27,7 +27,6 @@
 namespace {
 
 using namespace rubato_test;
-using namespace io_test;
 using namespace std::chrono_literals;
 using rubato::address;
 using rubato::tcp_listener;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace io_test {
+namespace rubato_test {
 
 class fd {
   int fd_ = -1;
@@ -80,4 +80,4 @@ inline rubato::task<void> until_awaited(int fd, direction d = direction::reading
   while (!is_awaited(fd, d)) co_await rubato::yield();
 }
 
-} // namespace io_test
+} // namespace rubato_test

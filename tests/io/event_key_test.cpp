@@ -20,10 +20,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using io_test::ends;
-using io_test::make_pipe;
-using pool_test::eventually;
-using pool_test::gate;
 using std::chrono::steady_clock;
 
 class beside_events : public on_workers {
@@ -42,7 +38,7 @@ TEST_P(beside_events, every_wake_reaches_a_worker) {
 }
 
 TEST_P(beside_events, wakes_and_events_do_not_take_each_others_place) {
-  ends const there = io_test::make_pair();
+  ends const there = rubato_test::make_pair();
   int const rounds = static_cast<int>(scaled(5'000));
   auto echo = pool.spawn([](int fd, int n) -> rubato::task<void> {
     for (int i = 0; i != n; ++i) {
@@ -57,8 +53,8 @@ TEST_P(beside_events, wakes_and_events_do_not_take_each_others_place) {
   });
   std::thread client([&] {
     for (int i = 0; i != rounds; ++i) {
-      io_test::put(there.b, "x");
-      while (io_test::get(there.b) < 0) std::this_thread::yield();
+      rubato_test::put(there.b, "x");
+      while (rubato_test::get(there.b) < 0) std::this_thread::yield();
     }
   });
   echo.get(); // drives the pool if it has no workers
@@ -83,10 +79,10 @@ TEST_P(beside_events, events_of_one_pool_reach_the_worker_of_another) {
   for (std::size_t i = 0; i != scaled(500); ++i) {
     auto f = other.spawn(rubato::readable(p.a.get()));
     auto g = pool.spawn([] { return 2; });
-    io_test::put(p.b, "x");
+    rubato_test::put(p.b, "x");
     EXPECT_EQ(f.get(), std::errc());
     EXPECT_EQ(g.get(), 2);
-    EXPECT_EQ(io_test::get(p.a), 'x');
+    EXPECT_EQ(rubato_test::get(p.a), 'x');
   }
   rubato::forget(p.a.get());
 }
@@ -111,13 +107,13 @@ TEST(event_key, regression_a_worker_sleeps_soon_after_the_handler_of_a_rare_even
   auto const before = pool.stats().parked;
   for (int i = 1; i != 1'000 && pool.stats().parked == before; ++i) {
     std::this_thread::sleep_for(1ms);
-    io_test::put(p.b, "x");
+    rubato_test::put(p.b, "x");
     ASSERT_TRUE(eventually([&] { return handled == i; }));
     std::this_thread::sleep_for(1ms);
   }
   EXPECT_GT(pool.stats().parked, before);
   is_over = true;
-  io_test::put(p.b, "x");
+  rubato_test::put(p.b, "x");
   handler.get();
   rubato::forget(p.a.get());
 }
@@ -174,7 +170,7 @@ RUBATO_TEST_WITH_WORKERS(event_lane, counts_with_workers);
 TEST_P(event_lane, an_event_passes_a_backlog) {
   ends const p = make_pipe();
   auto const waits = [](int fd) -> rubato::task<void> { co_await rubato::readable(fd); };
-  EXPECT_LT(tasks_before(waits(p.a.get()), [&] { io_test::put(p.b, "x"); }).value(), 5'000);
+  EXPECT_LT(tasks_before(waits(p.a.get()), [&] { rubato_test::put(p.b, "x"); }).value(), 5'000);
   rubato::forget(p.a.get());
 }
 TEST_P(event_lane, a_deadline_passes_a_backlog) {
@@ -191,7 +187,7 @@ TEST_P(event_lane, a_deadline_passes_a_backlog) {
 
 /// Events follow each other without end; tasks of the injector still get their turn.
 TEST_P(event_lane, does_not_keep_the_injector_waiting) {
-  ends const there = io_test::make_pair();
+  ends const there = rubato_test::make_pair();
   std::atomic<bool> over{false};
   auto const rally = [](int fd, std::atomic<bool>& stop) -> rubato::task<void> {
     while (!stop) {
@@ -202,11 +198,11 @@ TEST_P(event_lane, does_not_keep_the_injector_waiting) {
     }
   };
   auto left = pool.spawn(rally(there.a.get(), over)), right = pool.spawn(rally(there.b.get(), over));
-  io_test::put(there.a, "x");
+  rubato_test::put(there.a, "x");
   for (int i = 0; i != 1'000; ++i) pool.spawn([] {}).get();
   over = true;
-  io_test::put(there.a, "x"); // a second ball, for the one that waits when the other has stopped
-  io_test::put(there.b, "x");
+  rubato_test::put(there.a, "x"); // a second ball, for the one that waits when the other has stopped
+  rubato_test::put(there.b, "x");
   left.get(), right.get();
   rubato::forget(there.a.get());
   rubato::forget(there.b.get());

@@ -75,7 +75,7 @@ TEST(io_after_fork, works_in_parent_and_child) {
   if (!rubato_test::has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   rubato_test::hang_guard const guard;
   rubato::pool pool(2);
-  io_test::ends const both = io_test::make_pipe(), parents = io_test::make_pipe();
+  rubato_test::ends const both = rubato_test::make_pipe(), parents = rubato_test::make_pipe();
   rubato::signal_set signals(SIGUSR1);
   auto waits = pool.spawn(rubato::readable(parents.a.get()));
   rubato::tcp_listener const listener(rubato::address::loopback(0));
@@ -84,7 +84,7 @@ TEST(io_after_fork, works_in_parent_and_child) {
     int result = 0;
     {
       rubato::pool own(1);
-      io_test::put(both.b, "x");
+      rubato_test::put(both.b, "x");
       if (own.block_on(rubato::readable(both.a.get())) != std::errc()) result = 1;
       if (own.block_on(rubato::readable(parents.a.get(), std::chrono::steady_clock::now() + 1ms)) !=
           std::errc::timed_out)
@@ -102,7 +102,7 @@ TEST(io_after_fork, works_in_parent_and_child) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  io_test::put(parents.b, "y");
+  rubato_test::put(parents.b, "y");
   EXPECT_EQ(waits.get(), std::errc());
   ::raise(SIGUSR1);
   EXPECT_EQ(pool.block_on(signals.next()), SIGUSR1);

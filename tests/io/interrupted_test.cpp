@@ -69,7 +69,7 @@ TEST_P(interrupted, waits_between_threads_end_with_what_they_wait_for) {
 
 TEST_P(interrupted, fork_join_loses_nothing) {
   for (int round = 0; round != 20; ++round) {
-    EXPECT_EQ(pool.run([] { return pool_test::forked_sum(0, 5'000); }), pool_test::sum_below(5'000));
+    EXPECT_EQ(pool.run([] { return rubato_test::forked_sum(0, 5'000); }), rubato_test::sum_below(5'000));
     std::vector<std::atomic<int>> seen(2'000);
     rubato::for_index(pool, 0, 2'000, [&](int i) { ++seen[static_cast<std::size_t>(i)]; });
     for (auto const& s : seen) ASSERT_EQ(s, 1);
@@ -109,7 +109,7 @@ TEST_P(interrupted, children_are_reaped) {
   char name[] = "sleep", while_signals_come[] = "0.05";
   char* const arguments[] = {name, while_signals_come, nullptr};
   ASSERT_EQ(::posix_spawnp(&child, "sleep", nullptr, nullptr, arguments, environ), 0);
-  io_test::fd const pidfd = io_test::open_pidfd(child);
+  rubato_test::fd const pidfd = rubato_test::open_pidfd(child);
   EXPECT_EQ(pool.block_on(rubato::exited(pidfd.get())), 0);
 }
 

@@ -27,7 +27,6 @@
 namespace {
 
 using namespace rubato_test;
-using namespace io_test;
 using namespace std::chrono_literals;
 using rubato::address;
 using rubato::unix_listener;
@@ -132,7 +131,7 @@ TEST_P(io_races, regression_a_losing_exited_reaps_no_child) {
     if (child == 0) ::_exit(0);
     siginfo_t info{};
     ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
-    io_test::fd const pidfd = io_test::open_pidfd(child);
+    rubato_test::fd const pidfd = rubato_test::open_pidfd(child);
     if (!wins(pool, [&] { return rubato::exited(pidfd.get()); }, is_first)) {
       EXPECT_TRUE(ends(pool, rubato::exited(pidfd.get())));
     }

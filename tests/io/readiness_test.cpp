@@ -27,12 +27,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using io_test::ends;
-using io_test::fd;
-using io_test::make_pair;
-using io_test::make_pipe;
-using io_test::open_pidfd;
-using io_test::until_awaited;
 using std::chrono::steady_clock;
 
 class readiness : public on_workers {};
@@ -40,7 +34,7 @@ RUBATO_TEST_WITH_WORKERS(readiness, all_counts);
 
 TEST_P(readiness, of_what_is_ready_is_told_at_once) {
   ends const p = make_pipe();
-  io_test::put(p.b, "x");
+  rubato_test::put(p.b, "x");
   EXPECT_EQ(pool.block_on(rubato::readable(p.a.get())), std::errc());
   EXPECT_EQ(pool.block_on(rubato::writable(p.b.get())), std::errc());
 }
@@ -50,12 +44,12 @@ TEST_P(readiness, of_what_becomes_ready_resumes_the_task) {
   auto f = pool.spawn(rubato::readable(p.a.get()));
   auto writer = [&]() -> rubato::task<void> {
     co_await until_awaited(p.a.get());
-    io_test::put(p.b, "x");
+    rubato_test::put(p.b, "x");
   };
   auto g = pool.spawn(writer);
   EXPECT_EQ(f.get(), std::errc());
   g.get();
-  EXPECT_EQ(io_test::get(p.a), 'x');
+  EXPECT_EQ(rubato_test::get(p.a), 'x');
   rubato::forget(p.a.get());
 }
 
@@ -66,12 +60,12 @@ TEST_P(readiness, is_a_level_what_is_left_unread_ends_the_next_wait) {
     while (got != 3) {
       std::errc const e = co_await rubato::readable(p.a.get());
       if (e != std::errc()) co_return -1;
-      if (io_test::get(p.a) >= 0) ++got;
+      if (rubato_test::get(p.a) >= 0) ++got;
     }
     co_return got;
   };
   auto f = pool.spawn(reader);
-  io_test::put(p.b, "abc");
+  rubato_test::put(p.b, "abc");
   EXPECT_EQ(f.get(), 3);
   rubato::forget(p.a.get());
 }
@@ -96,7 +90,7 @@ TEST_P(readiness, regression_is_not_told_by_the_event_of_an_earlier_wait) {
   };
   pool.spawn(late).get();
   EXPECT_FALSE(f.ready());
-  io_test::put(p.b, "x");
+  rubato_test::put(p.b, "x");
   EXPECT_EQ(f.get(), std::errc());
   rubato::forget(p.a.get());
 }
@@ -110,8 +104,8 @@ TEST_P(readiness, of_both_directions_is_awaited_by_two_tasks) {
   auto w = pool.spawn(rubato::writable(s.a.get()));
   auto other = [&]() -> rubato::task<void> {
     co_await until_awaited(s.a.get());
-    co_await until_awaited(s.a.get(), io_test::direction::writing);
-    io_test::put(s.b, "y");
+    co_await until_awaited(s.a.get(), rubato_test::direction::writing);
+    rubato_test::put(s.b, "y");
     std::vector<char> room(1U << 20U);
     while (::read(s.b.get(), room.data(), room.size()) > 0) {
     }
@@ -154,7 +148,7 @@ TEST_P(readiness, of_a_second_reader_is_refused) {
     if (e == std::errc()) ++ready;
     if (e != std::errc::device_or_resource_busy) co_return;
     ++refused;
-    io_test::put(p.b, "x"); // ends the wait of the other
+    rubato_test::put(p.b, "x"); // ends the wait of the other
   };
   auto a = pool.spawn(reader), b = pool.spawn(reader);
   a.get();
@@ -207,7 +201,7 @@ TEST_P(readiness, shows_that_the_other_end_is_gone) {
   };
   auto g = pool.spawn(closes);
   EXPECT_EQ(f.get(), std::errc());
-  EXPECT_EQ(io_test::get(p.a), -1);
+  EXPECT_EQ(rubato_test::get(p.a), -1);
   g.get();
   rubato::forget(p.a.get());
 }
@@ -217,7 +211,7 @@ TEST_P(readiness, counts_as_armed_until_the_task_goes_on) {
   ends const p = make_pipe();
   pool.enqueue([&] { return rubato::readable(p.a.get()); });
   EXPECT_FALSE(pool.wait_idle(5ms));
-  io_test::put(p.b, "x");
+  rubato_test::put(p.b, "x");
   EXPECT_TRUE(pool.wait_idle());
   rubato::forget(p.a.get());
 }
@@ -233,7 +227,7 @@ TEST_P(readiness, of_a_number_that_was_closed_unforgotten_and_used_again_is_that
     ends const fresh = make_pipe();
     if (fresh.a.get() != number) continue;
     auto f = pool.spawn(rubato::readable(number));
-    io_test::put(fresh.b, "n");
+    rubato_test::put(fresh.b, "n");
     EXPECT_EQ(f.get(), std::errc());
     rubato::forget(number);
   }
@@ -321,8 +315,9 @@ TEST_P(reused_number, regression_forget_ends_a_wait_whose_event_has_come) {
   auto told = pool.spawn(rubato::readable(p.a.get()));
   auto const meanwhile = [&]() -> rubato::task<ends> {
     co_await until_awaited(p.a.get());
-    io_test::put(p.b, "x");
-    while (io_test::is_awaited(p.a.get())) std::this_thread::yield(); // until the event has been delivered
+    rubato_test::put(p.b, "x");
+    while (rubato_test::is_awaited(p.a.get()))
+      std::this_thread::yield(); // until the event has been delivered
     co_return use_anew(std::move(p));
   };
   ends const next = pool.spawn(meanwhile).get();
@@ -335,7 +330,7 @@ TEST_P(reused_number, regression_forget_ends_a_wait_that_lets_others_run) {
   constexpr int turns = 64; // one of so many calls lets others run
   for (int before = 0; before != turns; ++before) {
     ends p = make_pipe(), next;
-    io_test::put(p.b, "x");
+    rubato_test::put(p.b, "x");
     bool forgotten = false;
     auto const waits = [&]() -> rubato::task<std::errc> {
       rubato::event set;
@@ -359,7 +354,7 @@ TEST_P(reused_number, regression_forget_ends_a_wait_that_lets_others_run) {
 
 TEST_P(readiness, regression_of_a_socket_of_the_library_includes_urgent_data) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
-  auto c = io_test::connect_tcp(pool);
+  auto c = rubato_test::connect_tcp(pool);
   std::array<char, 8> bytes{};
   std::error_code late;
   pool.block_on(c.server.read_some(bytes, 1ms, late)); // from now on it is registered for edges

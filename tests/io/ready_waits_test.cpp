@@ -117,8 +117,8 @@ TEST_P(ready_waits, regression_in_a_race_let_others_run) {
 }
 
 TEST_P(ready_waits, regression_for_descriptors_let_others_run) {
-  io_test::ends const p = io_test::make_pipe();
-  io_test::put(p.b, "x");
+  rubato_test::ends const p = rubato_test::make_pipe();
+  rubato_test::put(p.b, "x");
   EXPECT_FAIR([&]() -> rubato::task<void> { std::ignore = co_await rubato::readable(p.a.get()); });
   EXPECT_FAIR([&]() -> rubato::task<void> { std::ignore = co_await rubato::writable(p.b.get()); });
   rubato::udp_socket const s(rubato::address::loopback(0));
@@ -126,7 +126,7 @@ TEST_P(ready_waits, regression_for_descriptors_let_others_run) {
 }
 
 TEST_P(ready_waits, regression_of_a_stream_that_never_ends_let_others_run) {
-  io_test::fd const zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  rubato_test::fd const zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
   rubato::buffered all(zero.get());
   std::array<char, 64> few{};
   std::array<char, 8'192> more{};

@@ -18,8 +18,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 class signals : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(signals, all_counts);

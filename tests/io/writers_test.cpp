@@ -23,11 +23,7 @@
 namespace {
 
 using namespace rubato_test;
-using namespace io_test;
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 using rubato::address;
 using rubato::tcp_listener;
 using rubato::tcp_socket;

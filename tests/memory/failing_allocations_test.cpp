@@ -113,7 +113,7 @@ TEST(failing_resize, regression_a_closed_pool_stays_closed_without_memory) {
   EXPECT_FALSE(pool.run([](std::stop_token const& token) { return token.stop_requested(); }));
 }
 
-class failing_calls : public pool_test::fresh_process {};
+class failing_calls : public rubato_test::fresh_process {};
 
 /// The global pool, where it would run, has not been used.
 TEST_F(failing_calls, regression_then_of_a_gone_pool_breaks_its_future) {
@@ -137,7 +137,7 @@ TEST_F(failing_calls, regression_then_of_a_gone_pool_breaks_its_future) {
         } catch (std::exception const&) {
           ends = true;
         }
-        pool_test::leave(ends, "no pool");
+        rubato_test::leave(ends, "no pool");
       },
       testing::ExitedWithCode(0), "no pool");
 }
@@ -163,12 +163,12 @@ TEST_F(failing_calls, regression_submit_throws) {
         open.notify_all();
         std::size_t sum = 0;
         for (auto& f : all) sum += static_cast<std::size_t>(f.get());
-        pool_test::leave(sum + refused == 50'000 && sum != 0 && refused != 0, "submitted");
+        rubato_test::leave(sum + refused == 50'000 && sum != 0 && refused != 0, "submitted");
       },
       testing::ExitedWithCode(0), "submitted");
 }
 
-class failing_reactor : public pool_test::fresh_process {};
+class failing_reactor : public rubato_test::fresh_process {};
 
 TEST_F(failing_reactor, regression_a_start_without_memory_leaves_no_descriptor_open) {
   auto const lowest_free = [] {
@@ -182,7 +182,7 @@ TEST_F(failing_reactor, regression_a_start_without_memory_leaves_no_descriptor_o
       failing_allocations const all(100);
       for (int i = 0; i != 3; ++i) attempt([] { static_cast<void>(rubato::detail::slot_of(STDIN_FILENO)); });
     }
-    pool_test::leave(lowest_free() == before, "all were closed");
+    rubato_test::leave(lowest_free() == before, "all were closed");
   };
   EXPECT_EXIT(start_in_vain(), testing::ExitedWithCode(0), "all were closed");
 }

@@ -91,7 +91,7 @@ TEST(failing_hedge, regression_a_coroutine_for_which_there_is_no_memory_fails_wi
     {
       rubato::detail::state_ref const mine(made);
       call_without_memory([&] { static_cast<void>(made->start()); });
-      EXPECT_TRUE(pool_test::eventually([&] { return made->done(); }));
+      EXPECT_TRUE(rubato_test::eventually([&] { return made->done(); }));
       EXPECT_THROW(static_cast<void>(made->take()), std::bad_alloc);
     }
     EXPECT_TRUE(pool.wait_idle());

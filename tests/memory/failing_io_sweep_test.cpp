@@ -28,7 +28,6 @@
 namespace {
 
 using namespace rubato_test;
-using namespace io_test;
 using namespace std::chrono_literals;
 using rubato::pool;
 using rubato::task;
@@ -215,8 +214,8 @@ TEST_P(failing_io_sweep, regression_of_starts) { sweep(starts); }
 /// In a child process, in which nothing has been started.
 int first_use(std::int64_t n, bool once) {
   pid_t const child = ::fork();
-  if (child != 0) return pool_test::wait_for_child(child);
-  pool_test::kill_this_process_if_it_hangs();
+  if (child != 0) return rubato_test::wait_for_child(child);
+  rubato_test::kill_this_process_if_it_hangs();
   auto const use = [] {
     rubato::unix_listener const at(fresh_local_address());
     require(!rubato::block_on(rubato::with_deadline(at.accept(), 10us)));

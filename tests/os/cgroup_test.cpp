@@ -13,7 +13,7 @@ using namespace std::string_literals;
 constexpr auto none = std::nullopt;
 
 /// A machine whose process is in the given groups.
-class cgroups : public rubato::test::made_up_root {
+class cgroups : public rubato_test::made_up_root {
   std::string mountinfo_ = "22 1 0:21 / /proc rw,nosuid shared:5 - proc proc rw\n";
 
 public:
@@ -46,7 +46,7 @@ public:
 };
 
 TEST(cgroup_quota, empty_machine_has_none) {
-  rubato::test::made_up_root const root;
+  rubato_test::made_up_root const root;
   EXPECT_EQ(cgroup_quota(root.path()), none);
   EXPECT_EQ(cgroup_quota(root.path() / "missing"), none);
 }

@@ -44,7 +44,7 @@ TEST(usable_cpus, from_both_limits) {
 
 TEST(usable_cpus, of_made_up_machines) {
   auto const cpus = static_cast<unsigned>(affinity_cpus().size());
-  rubato::test::made_up_root const root;
+  rubato_test::made_up_root const root;
   EXPECT_EQ(usable_cpus(root.path()), cpus);
   root.write("/proc/self/cgroup", "0::/app\n");
   root.write("/sys/fs/cgroup/app/cpu.max", "max 100000\n");

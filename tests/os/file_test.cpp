@@ -16,7 +16,7 @@ using testing::Optional;
 constexpr auto none = std::nullopt;
 
 TEST(file, reads_all) {
-  rubato::test::made_up_root const root;
+  rubato_test::made_up_root const root;
   for (std::size_t const size : {0U, 1U, 4'095U, 4'096U, 4'097U, 100'000U}) {
     std::string const text(size, 'x');
     root.write("/f", text);
@@ -26,7 +26,7 @@ TEST(file, reads_all) {
 }
 
 TEST(file, what_cannot_be_read) {
-  rubato::test::made_up_root const root;
+  rubato_test::made_up_root const root;
   EXPECT_EQ(read_file(root.path() / "missing"), none);
   EXPECT_EQ(read_file(root.path()), none);
   ASSERT_EQ(::mkfifo((root.path() / "pipe").c_str(), 0600), 0);
@@ -34,7 +34,7 @@ TEST(file, what_cannot_be_read) {
 }
 
 TEST(file, reads_the_beginning) {
-  rubato::test::made_up_root const root;
+  rubato_test::made_up_root const root;
   root.write("/f", "0123456789");
   std::array<char, 4> buffer;
   EXPECT_EQ(read_start((root.path() / "f").c_str(), buffer), "0123");

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace rubato::test {
+namespace rubato_test {
 
 class made_up_root {
   std::filesystem::path path_;
@@ -36,4 +36,4 @@ public:
   }
 };
 
-} // namespace rubato::test
+} // namespace rubato_test

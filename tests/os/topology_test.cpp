@@ -25,7 +25,7 @@ std::vector<int> first(int n) {
   return result;
 }
 
-class machine : public rubato::test::made_up_root {
+class machine : public rubato_test::made_up_root {
 public:
   void cpu_file(int id, std::string_view name, std::string_view text) const {
     write("/sys/devices/system/cpu/cpu" + std::to_string(id) + "/topology/" + std::string(name), text);

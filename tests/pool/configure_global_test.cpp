@@ -21,9 +21,7 @@
 
 namespace {
 
-using namespace pool_test;
-using rubato_test::under_tsan;
-using rubato_test::with_workers;
+using namespace rubato_test;
 
 template<class Exception, class F>
 bool throws(F f) {

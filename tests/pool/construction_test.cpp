@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 // Initialised by the compiler: they can be used by the constructor of any other static object.
 constinit rubato::pool pool_at_namespace_scope;

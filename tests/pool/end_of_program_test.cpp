@@ -11,9 +11,7 @@
 
 namespace {
 
-using namespace pool_test;
-using async_test::outcome;
-using async_test::outcome_of_get;
+using namespace rubato_test;
 
 /// Dropping one continuation makes the next ready, which is dropped: not by recursion.
 void work_after_the_end() {

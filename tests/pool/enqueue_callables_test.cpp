@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 class callables : public testing::TestWithParam<unsigned> {
 protected:

@@ -12,13 +12,13 @@
 
 #include "os/thread.hpp"
 #include "support/counting.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 class enqueue : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(workers, enqueue, testing::Values(0u, 1u, 2u, 7u, 33u),

@@ -20,8 +20,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
 
 /// The coroutine type of a library that knows nothing of pools: it begins at once and destroys itself.
 struct stranger {

@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(global_pool, is_one_and_the_same) { EXPECT_EQ(&rubato::pool::global(), &rubato::pool::global()); }
 

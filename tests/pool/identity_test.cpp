@@ -10,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(current_worker, is_nothing_outside_of_any_pool) {
   EXPECT_FALSE(rubato::current_worker().has_value());

@@ -18,7 +18,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(membership, lasts_as_long_as_its_object) {
   for (unsigned workers : {0u, 1u, 4u}) {

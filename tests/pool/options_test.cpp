@@ -23,7 +23,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 static_assert(!std::is_aggregate_v<rubato::pool_options>);
 static_assert(std::is_move_constructible_v<rubato::pool_options>);

@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 struct no_default {
   int value;

@@ -22,8 +22,6 @@
 namespace {
 
 using namespace rubato_test;
-using async_test::failure;
-using async_test::failure_of;
 
 class spawning : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(spawning, all_counts);

@@ -9,12 +9,12 @@
 #include <future>
 #include <thread>
 
-#include "support/pool_scale.hpp"
 #include "support/process.hpp"
+#include "support/scale.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(strand_after_fork, regression_a_strand_that_was_busy_at_a_fork_can_be_used_in_the_child) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";

@@ -18,8 +18,7 @@
 
 namespace {
 
-using namespace priority_test;
-using pool_test::eventually;
+using namespace rubato_test;
 using rubato::priority;
 
 class strand_with_classes : public rubato_test::on_workers {};
@@ -40,7 +39,7 @@ TEST_P(strand_with_classes, runs_one_task_at_a_time_and_each_once) {
   constexpr std::size_t threads = 4;
   std::size_t const each = rubato_test::scaled(400);
   rubato::strand s(pool);
-  pool_test::tally tasks(threads * each);
+  rubato_test::tally tasks(threads * each);
   std::atomic<int> inside = 0;
   std::atomic<bool> alone = true;
   auto coroutine = [&](std::size_t i) -> rubato::task<void> {

@@ -21,10 +21,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
 
 class strands : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(strands, all_counts);
@@ -248,7 +244,7 @@ TEST(strand, failures_go_to_on_unhandled) {
   EXPECT_EQ(reports, 321);
 }
 
-class strand_misuse : public pool_test::fresh_process, public testing::WithParamInterface<unsigned> {
+class strand_misuse : public rubato_test::fresh_process, public testing::WithParamInterface<unsigned> {
 protected:
   void SetUp() override {
     fresh_process::SetUp();
@@ -257,7 +253,7 @@ protected:
   /// Runs misuse(strand) in a task of the strand.
   template<class F>
   static void run_in_strand(F misuse) {
-    pool_test::kill_this_process_if_it_hangs();
+    rubato_test::kill_this_process_if_it_hangs();
     rubato::pool pool(GetParam() != 0 ? rubato::pool(GetParam()) : rubato::pool(rubato::no_workers));
     rubato::strand s(pool);
     s.spawn([&] { return misuse(s); }).get();

@@ -23,7 +23,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::accounts;
 using std::chrono::steady_clock;
 
 class timers : public on_workers {};
@@ -109,7 +108,7 @@ TEST_P(timers, tell_their_exceptions) {
 
 TEST_P(timers, called_off_while_they_fire) {
   std::size_t const rounds = scaled(3'000);
-  async_test::second_thread canceller;
+  rubato_test::second_thread canceller;
   accounts book;
   for (std::size_t i = 0; i != rounds; ++i) {
     std::atomic<int> runs{0};
@@ -228,7 +227,7 @@ TEST_P(timers, armed_while_the_pool_ends) {
         armed = true;
       }
     });
-    ASSERT_TRUE(pool_test::eventually([&] { return armed.load(); }));
+    ASSERT_TRUE(rubato_test::eventually([&] { return armed.load(); }));
     if (round % 2 == 0)
       mortal.shutdown();
     else

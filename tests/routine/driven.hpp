@@ -15,7 +15,7 @@ protected:
   /// A pool without workers needs a thread that drives it.
   template<class Done>
   void run_until(Done done) {
-    ASSERT_TRUE(pool_test::eventually([&] {
+    ASSERT_TRUE(eventually([&] {
       if (pool.size() == 0) static_cast<void>(pool.wait_idle(std::chrono::milliseconds(1)));
       return done();
     }));

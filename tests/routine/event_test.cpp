@@ -21,9 +21,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 
 class events : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(events, all_counts);
@@ -77,7 +74,7 @@ TEST_P(events, are_left_by_a_stop) {
 
 TEST_P(events, are_destroyed_by_a_waiter) {
   if (pool.size() == 0) return;
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   for (std::size_t i = 0; i != scaled(2'000); ++i) {
     auto e = std::make_unique<rubato::event>();
     rubato::event* const it = e.get();

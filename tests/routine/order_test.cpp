@@ -18,8 +18,8 @@
 
 namespace {
 
-using pool_test::eventually;
 using rubato::routine;
+using rubato_test::eventually;
 using rubato_test::scaled;
 
 /// Judges the order of the runs. Each post has a number from before it and one from after it: if the latter

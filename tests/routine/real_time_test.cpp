@@ -26,7 +26,7 @@ TEST_F(real_time, regression_destructor_waits_asleep_for_a_callback_that_is_abou
   run_in_real_time([&] {
     bool well = true;
     for (int i = 0; i != 2'000 && well; ++i) {
-      pool_test::gate ran;
+      rubato_test::gate ran;
       auto r = std::make_unique<rubato::routine>([&](rubato::routine&) { ran.open(); });
       r->post(*pool);
       ASSERT_TRUE(ran.wait());

@@ -25,7 +25,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::eventually;
 using rubato::routine;
 using std::chrono::steady_clock;
 
@@ -526,7 +525,7 @@ TEST_P(routines, are_woken_while_their_pool_ends_and_begins_again) {
   for (object& o : all) EXPECT_FALSE(o.twice);
 }
 
-using routines_that_are_misused = pool_test::fresh_process;
+using routines_that_are_misused = rubato_test::fresh_process;
 
 TEST_F(routines_that_are_misused, say_so) {
   auto const posts_twice = [] {
@@ -561,15 +560,15 @@ TEST(routines_and_fork, are_forgotten_in_the_child) {
   waiting.post_wait(pool);
   int const child = ::fork();
   if (child == 0) {
-    pool_test::kill_this_process_if_it_hangs();
+    rubato_test::kill_this_process_if_it_hangs();
     waiting.~routine();
     std::atomic<int> runs{0};
     routine r([&](routine&) { ++runs; });
     r.post_after(pool, 1us);
     pool.wait_idle();
-    pool_test::leave(runs == 1, "");
+    rubato_test::leave(runs == 1, "");
   }
-  EXPECT_EQ(pool_test::wait_for_child(child), 0);
+  EXPECT_EQ(rubato_test::wait_for_child(child), 0);
   waiting.wake();
   pool.wait_idle();
 }

@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(blocking, lets_more_tasks_wait_at_once_than_there_are_workers) {
   for (unsigned workers : {1u, 2u}) {

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "support/hang_guard.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(broadcast, calls_once_per_seat_and_collects_the_results) {
   for (unsigned workers : {1u, 2u, 7u, 33u}) {

@@ -20,18 +20,16 @@
 
 #include "support/counting.hpp"
 #include "support/hang_guard.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 using rubato::cancelled;
 using rubato::task;
-using rubato_test::hang_guard;
-using rubato_test::with_workers;
 
 /// A callable that shows whether it was moved from, and counts its calls.
 struct work {

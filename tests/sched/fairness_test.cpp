@@ -27,7 +27,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 // No spares in these tests: no relief thread serves a task that was passed over.
 rubato::pool_options alone(unsigned workers) {
@@ -184,7 +184,6 @@ TEST_P(fairness, a_perpetual_pool_can_be_broadcast_to_and_resized) {
 
 // Guarantee F for every source of work: none starves while another one, or all others, never run empty.
 
-using rubato_test::hang_guard;
 namespace detail = rubato::detail;
 
 enum class source : unsigned char { slot, queue, inbox, injector, events, high, low, children };

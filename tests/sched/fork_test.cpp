@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "support/counting.hpp"
-#include "support/pool_scale.hpp"
 #include "support/process.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 
@@ -36,7 +36,7 @@ extern "C" int __lsan_is_turned_off() { return is_forked_child ? 1 : 0; }
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 /// Runs `work` in a child made by fork alone; its result is the exit status of the child, which ends as
 /// programs do.

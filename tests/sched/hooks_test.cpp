@@ -18,14 +18,14 @@
 
 #include "support/counting.hpp"
 #include "support/hang_guard.hpp"
-#include "support/pool_scale.hpp"
 #include "support/process.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 /// Notes which threads said that they started and that they ended.
 class roll_call {

@@ -22,19 +22,14 @@
 
 #include "support/hang_guard.hpp"
 #include "support/jitter.hpp"
-#include "support/pool_scale.hpp"
 #include "support/pools.hpp"
 #include "support/rendezvous.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 
 namespace {
 
-using namespace pool_test;
-using rubato_test::arrivals;
-using rubato_test::hang_guard;
-using rubato_test::jitter;
-using rubato_test::milestone;
-using rubato_test::on_workers;
+using namespace rubato_test;
 using std::chrono::microseconds;
 
 rubato::pool_options sleepy(unsigned workers) {

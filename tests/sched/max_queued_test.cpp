@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "support/counting.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 // Where a worker is held in these tests there are no spares: a relief thread would free capacity.
 rubato::pool_options limited(unsigned workers, std::size_t limit) {

@@ -13,8 +13,7 @@
 
 namespace {
 
-using namespace pool_test;
-using rubato_test::hang_guard;
+using namespace rubato_test;
 
 rubato::pool_options one_worker() { return rubato::pool_options().workers(1).spares(0); }
 

@@ -16,7 +16,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(without_workers, enqueued_work_waits) {
   rubato::pool(1).wait_idle(); // the monitor, one for all pools, may stay

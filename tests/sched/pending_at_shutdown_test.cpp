@@ -26,10 +26,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of_get;
-using pool_test::eventually;
-using pool_test::gate;
 
 /// The pool that ends is a second one; the fixture's looks on.
 class async_shutdown : public on_workers {
@@ -137,7 +133,7 @@ TEST_P(async_shutdown, a_continuation_wanted_there_is_broken) {
       return n;
     });
     end(discard);
-    EXPECT_TRUE(f.wait_for(pool_test::bound));
+    EXPECT_TRUE(f.wait_for(rubato_test::bound));
     EXPECT_EQ(outcome_of_get(f), outcome::broken);
     p.set_value(1); // no future is there any more
     pool.wait_idle();
@@ -207,7 +203,8 @@ TEST_P(async_shutdown, when_all_and_when_any_of_its_work_are_answered) {
     rubato::promise<int> q;
     mortal.emplace(rubato_test::with_workers(GetParam()));
     auto all = rubato::when_all(mortal->spawn([] { return 1; }), p.get_future());
-    auto any = rubato::when_any(mortal->spawn([]() -> int { throw async_test::failure(1); }), q.get_future());
+    auto any =
+        rubato::when_any(mortal->spawn([]() -> int { throw rubato_test::failure(1); }), q.get_future());
     mortal->wait_idle();
     auto const sum = [](std::tuple<int, int> t) { return std::get<0>(t) + std::get<1>(t); };
     auto const index = [](auto r) { return static_cast<int>(r.index); };
@@ -236,7 +233,7 @@ TEST_P(async_shutdown, when_all_and_when_any_of_its_work_are_answered) {
 }
 
 TEST_P(async_shutdown, racing_promises_whose_continuations_it_has) {
-  async_test::second_thread setter;
+  rubato_test::second_thread setter;
   std::size_t const rounds = scaled(GetParam() > 7 ? 30 : 300);
   for (std::size_t i = 0; i != rounds; ++i) {
     leak_check const none_left;
@@ -252,12 +249,12 @@ TEST_P(async_shutdown, racing_promises_whose_continuations_it_has) {
         shared);
     shared = {};
     setter.begin([&p, i] {
-      async_test::delay(static_cast<unsigned>(i * 31 % 20'000));
+      rubato_test::delay(static_cast<unsigned>(i * 31 % 20'000));
       p.set_value(counted(1));
     });
-    async_test::delay(static_cast<unsigned>(i * 17 % 3'000));
+    rubato_test::delay(static_cast<unsigned>(i * 17 % 3'000));
     end(i % 2 == 0);
-    ASSERT_TRUE(f.wait_for(pool_test::bound));
+    ASSERT_TRUE(f.wait_for(rubato_test::bound));
     ASSERT_TRUE(g.ready());
     auto const how = outcome_of_get(f);
     ASSERT_NE(how, outcome::other); // cancelled: it was stopped before it was queued
@@ -269,14 +266,14 @@ TEST_P(async_shutdown, racing_promises_whose_continuations_it_has) {
 
 TEST_P(async_shutdown, racing_waiters_from_outside) {
   std::size_t const rounds = scaled(GetParam() > 7 ? 30 : 300);
-  async_test::second_thread waiter;
+  rubato_test::second_thread waiter;
   for (std::size_t i = 0; i != rounds; ++i) {
     mortal.emplace(rubato_test::with_workers(GetParam()));
     rubato::promise<int> never;
     auto f = mortal->spawn(awaits(never.get_future().share()));
     auto how = outcome::other;
     waiter.begin([&] { how = outcome_of_get(f); });
-    async_test::delay(static_cast<unsigned>(i * 17 % 30'000));
+    rubato_test::delay(static_cast<unsigned>(i * 17 % 30'000));
     end(i % 2 == 0);
     waiter.wait();
     ASSERT_TRUE(how == outcome::broken || how == outcome::cancelled) << how;
@@ -295,7 +292,7 @@ TEST_P(async_shutdown, of_work_that_makes_itself_anew) {
   };
   std::vector<rubato::future<void>> all;
   for (int i = 0; i != 5; ++i) all.push_back(mortal->spawn(perpetual));
-  EXPECT_TRUE(pool_test::eventually([&] { return turns > 100; }));
+  EXPECT_TRUE(rubato_test::eventually([&] { return turns > 100; }));
   mortal->request_shutdown(rubato::discard); // yield() throws cancelled
   mortal->shutdown(rubato::discard);
   over = true;
@@ -328,7 +325,7 @@ TEST_P(async_shutdown, waits_for_coroutines_that_others_must_resume) {
       co_return local.value;
     };
     auto result = mortal->spawn(f);
-    ASSERT_TRUE(pool_test::eventually([&] { return handle != nullptr; }));
+    ASSERT_TRUE(rubato_test::eventually([&] { return handle != nullptr; }));
     std::thread resumer([&] {
       std::this_thread::sleep_for(5ms);
       resumed = true;
@@ -351,7 +348,7 @@ TEST_P(async_shutdown, regression_grace_ends_while_a_coroutine_waits_for_others)
     co_await hand;
     co_return 1;
   });
-  ASSERT_TRUE(pool_test::eventually([&] { return handle != nullptr; }));
+  ASSERT_TRUE(rubato_test::eventually([&] { return handle != nullptr; }));
   std::thread resumer([&] {
     // A pool that drains runs tasks queued from outside, but 1,024 of them only; a pool that discards drops
     // them.

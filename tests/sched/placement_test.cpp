@@ -16,7 +16,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 /// What each of the workers of `pool` says of itself, all of them at once, so that none is asked twice.
 template<class F>

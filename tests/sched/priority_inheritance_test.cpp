@@ -18,9 +18,8 @@
 
 namespace {
 
-using namespace priority_test;
+using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::eventually;
 using rubato::priority;
 
 constexpr std::size_t at(priority c) { return static_cast<std::size_t>(c); }
@@ -53,7 +52,7 @@ TEST_P(inheritance, of_continuations) {
 }
 
 TEST_P(inheritance, of_continuations_that_wait) {
-  pool_test::gate open;
+  rubato_test::gate open;
   task_log log;
   rubato::pool two(alone(2));
   rubato::future<void> source = two.spawn(GetParam(), [&] { static_cast<void>(open.wait()); });

@@ -19,8 +19,7 @@
 
 namespace {
 
-using namespace priority_test;
-using pool_test::eventually;
+using namespace rubato_test;
 using rubato::priority;
 
 class priorities : public rubato_test::on_workers {};
@@ -28,7 +27,7 @@ RUBATO_TEST_WITH_WORKERS(priorities, all_counts);
 
 TEST_P(priorities, run_each_task_exactly_once) {
   std::size_t const n = rubato_test::scaled(3'000);
-  pool_test::tally tasks(3 * n);
+  rubato_test::tally tasks(3 * n);
   for (std::size_t i = 0; i != n; ++i) {
     pool.enqueue(priority::low, [&, i] { tasks.hit(3 * i); });
     pool.enqueue(priority::normal, [&, i] { tasks.hit(3 * i + 1); });
@@ -41,7 +40,7 @@ TEST_P(priorities, run_each_task_exactly_once) {
 TEST_P(priorities, run_each_task_of_many_threads_and_of_tasks_exactly_once) {
   constexpr std::size_t producers = 4;
   std::size_t const each = rubato_test::scaled(500);
-  pool_test::tally tasks(producers * each * 2);
+  rubato_test::tally tasks(producers * each * 2);
   {
     std::vector<std::jthread> threads;
     for (std::size_t t = 0; t != producers; ++t)
@@ -299,7 +298,7 @@ TEST(starvation_alone, regression_of_no_class_behind_a_worker_that_blocks) {
   rubato_test::hang_guard const guard;
   for (priority const flooding : {priority::high, priority::normal}) {
     rubato::pool pool(1);
-    pool_test::gate release;
+    rubato_test::gate release;
     std::atomic<bool> blocks = false;
     pool.enqueue([&] {
       blocks = true;

@@ -23,9 +23,8 @@
 
 namespace {
 
-using namespace priority_test;
+using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::eventually;
 using rubato::priority;
 
 constexpr priority classes[] = {priority::high, priority::normal, priority::low};
@@ -42,12 +41,12 @@ TEST_P(pool_with_classes, wakes_a_worker_for_a_task_of_any_class) {
       pool.enqueue(c, [&] { ran = true; });
       ASSERT_TRUE(eventually([&] { return ran.load(); }));
     }
-  std::this_thread::sleep_for(pool_test::until_others_sleep);
+  std::this_thread::sleep_for(rubato_test::until_others_sleep);
   for (priority const c : classes) {
     std::atomic<bool> ran = false;
     pool.enqueue(c, [&] { ran = true; });
     ASSERT_TRUE(eventually([&] { return ran.load(); }));
-    std::this_thread::sleep_for(pool_test::until_others_sleep);
+    std::this_thread::sleep_for(rubato_test::until_others_sleep);
   }
 }
 
@@ -198,7 +197,7 @@ TEST(pool_with_a_class, sends_relief_for_a_task_of_any_class) {
   rubato_test::hang_guard const guard;
   for (priority const c : classes) {
     rubato::pool pool(1);
-    pool_test::gate release;
+    rubato_test::gate release;
     std::atomic<bool> blocks = false, ran = false;
     pool.enqueue([&] {
       blocks = true;
@@ -220,7 +219,7 @@ TEST(pool_with_a_class, sends_one_thread_more_for_a_task_of_any_class) {
     std::atomic<bool> computes = false, ran = false;
     pool.enqueue([&] {
       computes = true;
-      EXPECT_TRUE(pool_test::computing_until([&] { return ran.load(); })) << static_cast<int>(c);
+      EXPECT_TRUE(rubato_test::computing_until([&] { return ran.load(); })) << static_cast<int>(c);
     });
     ASSERT_TRUE(eventually([&] { return computes.load(); }));
     pool.enqueue(c, [&] { ran = true; });

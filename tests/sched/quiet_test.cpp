@@ -22,7 +22,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 [[noreturn]] void leave_a_pool_idle(bool used) {
   kill_this_process_if_it_hangs();

@@ -13,7 +13,7 @@
 
 namespace {
 
-using pool_test::gate;
+using rubato_test::gate;
 using rubato_test::hang_guard;
 using rubato_test::waits_asleep;
 

@@ -27,7 +27,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 class relief : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(workers, relief, testing::Values(1u, 2u, 4u), testing::PrintToStringParamName());
@@ -193,7 +193,6 @@ TEST(relief_again, comes_after_a_resize_and_after_a_restart) {
 // CPU time alone, so no test depends on how fast the machine is.
 
 constexpr auto relaxed = std::memory_order_relaxed;
-using rubato_test::hang_guard;
 
 class regression_relief : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(workers, regression_relief, testing::Values(1u, 2u, 33u),

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "support/counting.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(resize, returns_the_old_target_and_takes_effect_at_once) {
   rubato::pool pool(2);

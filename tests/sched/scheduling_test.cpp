@@ -30,9 +30,7 @@
 
 namespace {
 
-using namespace pool_test;
-using rubato_test::hang_guard;
-using rubato_test::under_tsan;
+using namespace rubato_test;
 
 struct seen {
   int nice, policy;

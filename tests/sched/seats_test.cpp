@@ -26,8 +26,7 @@
 
 namespace {
 
-using namespace pool_test;
-using rubato_test::hang_guard;
+using namespace rubato_test;
 
 /// Called once by a thread that is about to make a thread for a pool.
 thread_local std::function<void()> before_a_thread_is_made;

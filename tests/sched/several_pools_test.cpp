@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "support/hang_guard.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 rubato::task<int> one_more_than(rubato::future<int> f) { co_return 1 + co_await std::move(f); }
 

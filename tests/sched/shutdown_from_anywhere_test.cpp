@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "support/counting.hpp"
-#include "support/pool_scale.hpp"
 #include "support/process.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 template<class How>
 bool refused_as_deadlock(rubato::pool& pool, How how) {

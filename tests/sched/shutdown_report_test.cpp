@@ -15,9 +15,7 @@
 
 namespace {
 
-using namespace pool_test;
-using async_test::outcome;
-using async_test::outcome_of_get;
+using namespace rubato_test;
 
 [[noreturn]] void end_slowly() {
   kill_this_process_if_it_hangs();

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "support/counting.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 void chain(rubato::pool& pool, std::atomic<int>& steps, int left) {
   ++steps;

@@ -20,10 +20,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 
 /// How a coroutine's wait ends by itself.
 enum class early : unsigned char { throws, by_value };
@@ -128,7 +124,7 @@ TEST_P(waits_of_coroutines, end_at_a_discard_during_a_drain) {
   for (coroutine_wait const& w : coroutine_waits) {
     if (w.timed) continue;
     SCOPED_TRACE(w.name);
-    pool_test::gate open;
+    rubato_test::gate open;
     std::atomic<bool> running{false};
     auto runs = mortal.spawn([&] { // keeps the drain going
       running = true;
@@ -524,7 +520,7 @@ TEST_P(floods, regression_from_outside_do_not_keep_a_drain_from_ending) {
 }
 
 TEST_P(floods, find_callables_untouched_when_they_are_refused) {
-  pool_test::gate open;
+  rubato_test::gate open;
   mortal.enqueue([&] { static_cast<void>(open.wait()); });
   mortal.request_shutdown(rubato::drain);
   std::atomic<int> ran{0};

@@ -18,7 +18,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 [[noreturn]] void wait_for_oneself() {
   kill_this_process_if_it_hangs();

@@ -21,7 +21,7 @@
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 constexpr char const* which = "RUBATO_TEST_STATICS";
 

@@ -8,14 +8,14 @@
 #include <cstdint>
 #include <thread>
 
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 constexpr auto seat_fields = {
     &rubato::seat_stats::executed, &rubato::seat_stats::spawned, &rubato::seat_stats::handed,

@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "support/counting.hpp"
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 /// splitmix64 (Steele, Lea, Flood 2014): the same choices in every run, for all that the threads do not
 /// decide.

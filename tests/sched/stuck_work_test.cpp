@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "support/hang_guard.hpp"
-#include "support/pool_scale.hpp"
 #include "support/pools.hpp"
+#include "support/scale.hpp"
 
 namespace {
 
@@ -70,7 +70,7 @@ TEST_P(stuck_work, regression_does_not_include_what_comes_while_some_is_dropped)
 
 /// The same at any moment.
 TEST_P(stuck_work, regression_does_not_include_what_comes_at_the_last_moment) {
-  for (std::size_t round = 0; round != pool_test::scaled(40); ++round) {
+  for (std::size_t round = 0; round != rubato_test::scaled(40); ++round) {
     rubato::promise<void> never;
     auto const gone = pool.spawn(stuck(never.get_future(), [] {}));
     std::atomic<int> state{0};

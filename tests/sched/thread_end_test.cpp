@@ -14,15 +14,13 @@
 #include <thread>
 
 #include "support/hang_guard.hpp"
-#include "support/pool_scale.hpp"
 #include "support/rendezvous.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 
 namespace {
 
-using namespace pool_test;
-using rubato_test::arrivals;
-using rubato_test::hang_guard;
+using namespace rubato_test;
 
 /// Set on a thread, its destructor runs at the end of that thread.
 struct last_act {

@@ -9,13 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "support/pool_scale.hpp"
+#include "support/scale.hpp"
 #include "support/waiting.hpp"
 #include "support/with_workers.hpp"
 
 namespace {
 
-using namespace pool_test;
+using namespace rubato_test;
 
 TEST(wait_idle, returns_when_nothing_is_queued_or_running) {
   for (unsigned workers : {0u, 1u, 4u}) {

@@ -27,7 +27,6 @@ using namespace rubato_test;
 
 namespace {
 
-using namespace async_test;
 using namespace std::chrono_literals;
 
 using task = rubato::task<>;

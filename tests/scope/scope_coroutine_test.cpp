@@ -26,12 +26,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 
 class scopes_of_coroutines : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(scopes_of_coroutines, all_counts);
@@ -409,10 +403,10 @@ TEST_P(scopes_of_coroutines, that_do_not_block_spawn_on_the_pool_that_they_are_g
 TEST(scopes_of_coroutines, regression_a_stopped_scope_does_not_wait_for_what_has_not_begun) {
   rubato::pool pool(1);
   auto const body = [](rubato::scope& s) -> rubato::task<> {
-    for (int i = 0; i != 3; ++i) s.spawn([] { throw async_test::failure(1); });
+    for (int i = 0; i != 3; ++i) s.spawn([] { throw rubato_test::failure(1); });
     co_return;
   };
-  EXPECT_EQ(async_test::failure_of([&] { pool.block_on(rubato::with_async_scope(body)); }), 1);
+  EXPECT_EQ(rubato_test::failure_of([&] { pool.block_on(rubato::with_async_scope(body)); }), 1);
 }
 
 TEST(scopes_of_coroutines, regression_that_do_not_block_give_a_token_to_a_function_that_takes_one) {

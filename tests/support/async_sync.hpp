@@ -17,16 +17,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace async_sync_test {
-
-using async_test::outcome;
-using async_test::outcome_of_get;
-using pool_test::eventually;
-using rubato_test::hang_guard;
-using rubato_test::in_frame;
-using rubato_test::jitter;
-using rubato_test::on_workers;
-using rubato_test::scaled;
+namespace rubato_test {
 
 /// Everything that was spawned waits, or has ended.
 inline void let_all_wait(rubato::pool& pool) { EXPECT_TRUE(pool.wait_idle()); }
@@ -54,4 +45,4 @@ public:
   int most() const { return most_; }
 };
 
-} // namespace async_sync_test
+} // namespace rubato_test

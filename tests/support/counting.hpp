@@ -8,9 +8,7 @@
 
 #include "support/tally.hpp"
 
-namespace pool_test {
-
-using rubato_test::tally;
+namespace rubato_test {
 
 /// Counts the instances that are alive.
 class census {
@@ -80,4 +78,4 @@ public:
   }
 };
 
-} // namespace pool_test
+} // namespace rubato_test

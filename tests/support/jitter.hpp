@@ -14,7 +14,7 @@ public:
   explicit jitter(std::uint32_t seed)
       : random_(seed) {}
 
-  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }
+  std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(random_() % limit); }
 
   void pause(std::chrono::microseconds longest) {
     auto const length = std::chrono::microseconds(below(static_cast<std::uint32_t>(longest.count()) + 1));

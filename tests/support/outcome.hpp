@@ -8,7 +8,7 @@
 #include <ostream>
 #include <utility>
 
-namespace async_test {
+namespace rubato_test {
 
 enum class outcome { value, broken, no_state, cancelled, other };
 
@@ -70,4 +70,4 @@ int failure_of(F&& f) {
   }
 }
 
-} // namespace async_test
+} // namespace rubato_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace pool_test {
+namespace rubato_test {
 
 /// What this process writes on standard error from here on, up to a word.
 class own_words {
@@ -28,4 +28,4 @@ public:
 
 inline bool says(std::string const& text, char const* what) { return text.find(what) != std::string::npos; }
 
-} // namespace pool_test
+} // namespace rubato_test

@@ -22,7 +22,7 @@ inline constexpr std::array counts_alone{0U, 1U};
 class on_workers : public testing::TestWithParam<unsigned> {
 protected:
   hang_guard guard;
-  rubato::pool pool{rubato_test::with_workers(GetParam())};
+  rubato::pool pool{with_workers(GetParam())};
 };
 
 /// Calls f on the only thread of a pool with one worker or none. In a task: a thread from outside that calls

@@ -15,9 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace priority_test {
-
-using pool_test::gate;
+namespace rubato_test {
 
 /// Any thread writes.
 class task_log {
@@ -59,18 +57,16 @@ public:
         static_cast<void>(open_.wait());
         inside_.fetch_sub(1);
       });
-    EXPECT_TRUE(pool_test::eventually([&] { return inside_ == n; }));
+    EXPECT_TRUE(eventually([&] { return inside_ == n; }));
   }
   void open() { open_.open(); }
   ~held_workers() {
     open();
-    EXPECT_TRUE(pool_test::eventually([&] { return inside_ == 0; }));
+    EXPECT_TRUE(eventually([&] { return inside_ == 0; }));
   }
 };
 
 /// Neither spares nor substitutes: while the workers are held, nothing of the pool runs.
-[[nodiscard]] inline rubato::pool_options alone(unsigned workers) {
-  return rubato_test::with_workers(workers).spares(0);
-}
+[[nodiscard]] inline rubato::pool_options alone(unsigned workers) { return with_workers(workers).spares(0); }
 
-} // namespace priority_test
+} // namespace rubato_test

@@ -12,7 +12,7 @@
 
 extern "C" void __lsan_disable() __attribute__((weak)); // NOLINT(bugprone-reserved-identifier)
 
-namespace pool_test {
+namespace rubato_test {
 
 /// A task that calls exit() never returns and so is never freed, which LeakSanitizer may take for a leak.
 inline void look_for_no_leaks() {
@@ -44,4 +44,4 @@ inline int wait_for_child(int child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-} // namespace pool_test
+} // namespace rubato_test

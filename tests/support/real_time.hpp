@@ -43,7 +43,7 @@ template<class Wait>
 /// Base of tests whose threads share one CPU.
 class on_one_cpu : public testing::Test {
 protected:
-  int const cpu = *pool_test::cpus_of_this_thread().begin();
+  int const cpu = *cpus_of_this_thread().begin();
 
   void SetUp() override {
     if (under_tsan || under_asan) GTEST_SKIP() << "the locks of the sanitizer spin";
@@ -55,7 +55,7 @@ protected:
   template<class F>
   std::thread start(int policy, F f) const {
     return std::thread([this, policy, f = std::move(f)]() mutable {
-      EXPECT_TRUE(pool_test::restrict_this_thread_to(cpu) && become(policy));
+      EXPECT_TRUE(restrict_this_thread_to(cpu) && become(policy));
       f();
     });
   }

@@ -41,9 +41,8 @@ constexpr std::size_t sized(std::size_t items) {
 }
 
 /// A number of rounds: never 0.
-inline std::size_t scaled(std::size_t rounds) {
-  return std::max<std::size_t>(1,
-                               static_cast<std::size_t>(static_cast<double>(sized(rounds)) * test_scale()));
+inline unsigned scaled(std::size_t rounds) {
+  return std::max(1U, static_cast<unsigned>(static_cast<double>(sized(rounds)) * test_scale()));
 }
 
 } // namespace rubato_test

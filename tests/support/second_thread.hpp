@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace async_test {
+namespace rubato_test {
 
 /// So long that two threads meet at every point of what they do, in one of many rounds.
 inline void delay(unsigned steps) {
@@ -68,4 +68,4 @@ public:
   }
 };
 
-} // namespace async_test
+} // namespace rubato_test

@@ -27,7 +27,7 @@ class signal_storm {
     ::pthread_sigmask(SIG_BLOCK, &own, nullptr);
     while (!over.stop_requested()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      for (int const id : pool_test::thread_ids()) ::syscall(SYS_tgkill, ::getpid(), id, SIGURG);
+      for (int const id : thread_ids()) ::syscall(SYS_tgkill, ::getpid(), id, SIGURG);
     }
   }
 

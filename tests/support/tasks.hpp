@@ -9,7 +9,7 @@
 
 #include "support/outcome.hpp"
 
-namespace async_test {
+namespace rubato_test {
 
 inline rubato::task<int> number(int n) {
   co_await rubato::yield();
@@ -31,4 +31,4 @@ inline rubato::task<int> until_stopped(std::atomic<int>& ended) {
   co_return -1;
 }
 
-} // namespace async_test
+} // namespace rubato_test

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace pool_test {
+namespace rubato_test {
 
 inline std::set<int> thread_ids() {
   std::set<int> ids;
@@ -108,4 +108,4 @@ inline bool restrict_this_thread_to(int cpu) {
   return sched_setaffinity(0, sizeof mask, &mask) == 0;
 }
 
-} // namespace pool_test
+} // namespace rubato_test

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace pool_test {
+namespace rubato_test {
 
 /// The sum of first ... last - 1, a join at every level and one leaf per number.
 inline std::uint64_t forked_sum(std::uint64_t first, std::uint64_t last) {
@@ -18,4 +18,4 @@ inline std::uint64_t forked_sum(std::uint64_t first, std::uint64_t last) {
 
 inline std::uint64_t sum_below(std::uint64_t last) { return last * (last - (last > 0 ? 1 : 0)) / 2; }
 
-} // namespace pool_test
+} // namespace rubato_test

@@ -6,15 +6,13 @@
 
 #include "support/rendezvous.hpp"
 
-namespace pool_test {
+namespace rubato_test {
 
 using namespace std::chrono_literals;
 
-using rubato_test::rendezvous;
-
 /// What takes longer than this is lost. A thousand times what any test needs, and below the time limit of a
 /// test.
-inline constexpr std::chrono::seconds bound = rubato_test::patience;
+inline constexpr std::chrono::seconds bound = patience;
 
 /// Long enough for idle workers, and for the monitor, to fall asleep. No test fails because a thread has not.
 inline constexpr auto until_others_sleep = 25ms;
@@ -47,7 +45,7 @@ bool computing_until(Predicate&& done) {
 /// Closed until a thread opens it. Waiting blocks in the kernel, without the pool's knowledge. A waiter that
 /// has seen it open may destroy it, though the opener has not returned yet.
 class gate {
-  rubato_test::milestone opened_;
+  milestone opened_;
 
 public:
   void open() { opened_.reach(); }
@@ -56,4 +54,4 @@ public:
   bool wait() const { return opened_.wait(); }
 };
 
-} // namespace pool_test
+} // namespace rubato_test

@@ -18,8 +18,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using async_test::outcome;
-using async_test::outcome_of_get;
+using rubato_test::outcome;
+using rubato_test::outcome_of_get;
 using rubato_test::scaled;
 using clock = std::chrono::steady_clock;
 
@@ -206,7 +206,7 @@ TEST(intervals_at_the_end, a_drain_ends_the_tick_and_not_the_operations_beside_i
   for (bool const beside_a_task : {false, true}) {
     rubato_test::hang_guard const guard;
     rubato::pool pool(2);
-    pool_test::gate drains;
+    rubato_test::gate drains;
     rubato::channel<int> c(0);
     auto const serves = [&]() -> rubato::task<int> {
       rubato::interval hourly(1h);
@@ -245,7 +245,7 @@ TEST(intervals_at_the_end, a_drain_ends_a_race_of_ticks) {
   rubato_test::hang_guard const guard;
   for (bool const before : {false, true}) {
     rubato::pool pool(2);
-    pool_test::gate begins;
+    rubato_test::gate begins;
     auto f = pool.spawn([&]() -> rubato::task<void> {
       if (before) begins.wait();
       rubato::interval hourly(1h), daily(24h);

@@ -24,11 +24,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using async_test::failure;
-using async_test::failure_of;
-using async_test::outcome;
-using async_test::outcome_of_get;
-using pool_test::eventually;
 using std::chrono::steady_clock;
 
 class sleeping : public on_workers {};

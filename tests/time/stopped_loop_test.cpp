@@ -20,7 +20,6 @@ namespace {
 
 using namespace rubato_test;
 using namespace std::chrono_literals;
-using pool_test::eventually;
 
 // Each waits for what never comes.
 
