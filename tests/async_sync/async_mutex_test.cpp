@@ -215,7 +215,7 @@ TEST_P(async_mutex, guards_can_be_moved) {
   EXPECT_TRUE(m.try_acquire());
 }
 
-TEST_P(async_mutex, can_be_locked_by_a_thread_and_unlocked_by_another) {
+TEST_P(async_mutex, can_be_locked_and_unlocked_by_different_threads) {
   rubato::async_mutex m;
   pool.block_on(m.acquire());
   auto f = pool.spawn([&m]() -> rubato::task<> { co_await m.acquire(); });
@@ -283,7 +283,7 @@ concept timed_by_std =
 template<class... Ls>
 constexpr bool none_is_a_lock_of_std = !((locked_by_std<Ls> || shared_by_std<Ls> || timed_by_std<Ls>) || ...);
 
-TEST(async_mutex_static, regression_no_lock_of_std_takes_what_is_awaited) {
+TEST(async_mutex_static, regression_no_std_lock_takes_awaited_ones) {
   static_assert(locked_by_std<std::mutex>);
   static_assert(
       none_is_a_lock_of_std<rubato::async_mutex, rubato::async_lock, rubato::async_semaphore,

@@ -99,7 +99,7 @@ TEST_P(async_semaphore, is_fed_from_outside) {
 }
 
 /// A semaphore as the way to learn that all have ended: the coroutine that gets the last permit destroys it.
-TEST_P(async_semaphore, may_be_destroyed_by_the_receiver_of_the_last_permit) {
+TEST_P(async_semaphore, may_be_destroyed_by_the_last_permits_taker) {
   std::size_t const rounds = scaled(2'000);
   for (std::size_t i = 0; i != rounds; ++i) {
     auto owns = [&]() -> rubato::task<> {
@@ -128,7 +128,7 @@ rubato::task<> hold_for_ever(rubato::async_semaphore& s, std::size_t n) {
   co_await never_open.wait();
 }
 
-TEST_P(async_semaphore, regression_permits_come_back_from_a_holder_that_fails_or_is_cut) {
+TEST_P(async_semaphore, regression_failed_or_cut_holders_give_back) {
   rubato::async_semaphore s(3);
   auto const fails = [&s]() -> rubato::task<> {
     auto const permits = co_await s.scoped_acquire(2);
@@ -152,7 +152,7 @@ TEST_P(async_semaphore, regression_permits_come_back_from_a_holder_that_fails_or
   }
 }
 
-TEST(async_semaphore_static, regression_permits_come_back_from_a_pool_that_ends) {
+TEST(async_semaphore_static, regression_an_ending_pool_returns_all) {
   hang_guard const guard;
   for (bool const drains : {false, true}) {
     rubato::async_semaphore s(3);
@@ -220,7 +220,7 @@ rubato::task<> acquire_some(rubato::async_semaphore& s, std::size_t n, std::vect
   order.push_back(n);
 }
 
-TEST_P(async_semaphore, serves_a_waiter_for_several_before_later_ones) {
+TEST_P(async_semaphore, serves_a_waiter_for_several_before_others) {
   rubato::async_semaphore s(2);
   std::vector<std::size_t> order;
   std::vector<rubato::future<void>> all;
@@ -245,7 +245,7 @@ TEST_P(async_semaphore, serves_a_waiter_for_several_before_later_ones) {
   expect_free(s, 7);
 }
 
-TEST_P(async_semaphore, what_a_stopped_waiter_was_handed_goes_to_the_next) {
+TEST_P(async_semaphore, a_stopped_waiter_passes_its_permits_on) {
   rubato::async_semaphore s(0);
   std::vector<std::size_t> order;
   auto first = pool.spawn(acquire_some(s, 4, order));
@@ -289,7 +289,7 @@ TEST_P(async_semaphore, a_losing_acquire_has_had_no_effect) {
 }
 
 /// Different numbers, stops and races: no more than there are, and none lost.
-TEST_P(async_semaphore, loses_no_permit_between_waiters_for_different_numbers) {
+TEST_P(async_semaphore, loses_no_permit_between_unequal_waiters) {
   constexpr std::size_t permits = 5;
   rubato::async_semaphore s(permits);
   std::atomic<std::size_t> held{0}, most{0};

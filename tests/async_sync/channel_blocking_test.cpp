@@ -85,7 +85,7 @@ TEST(channel_blocking, ends_when_the_channel_is_closed) {
   full.close();
 }
 
-TEST_P(channel_blocking, ends_when_the_task_is_stopped_and_takes_nothing) {
+TEST_P(channel_blocking, ends_when_the_task_is_stopped_with_no_value) {
   if (pool.size() == 0) return; // no worker would run the tasks meanwhile
   std::size_t const rounds = scaled(300);
   rubato::channel<std::size_t> c(0);
@@ -130,7 +130,7 @@ TEST(channel_blocking, of_nothing_and_of_what_cannot_be_moved) {
 
 /// A thread finds nothing, gets ready to wait, and then finds something. What it got ready goes: a leak is
 /// AddressSanitizer's to tell.
-TEST(channel_blocking, regression_leaves_nothing_behind_if_it_need_not_wait_after_all) {
+TEST(channel_blocking, regression_leaves_nothing_without_a_wait) {
   hang_guard const guard;
   std::size_t const rounds = scaled(20'000);
   rubato::channel<std::size_t> there(1), back(1);

@@ -173,7 +173,7 @@ rubato::task<> pass_on(rubato::channel<int>& from, rubato::channel<int>& to) {
 }
 
 /// Each of them is ready for the LIFO slot of its worker, and pushes the one there into the worker's queue.
-TEST(channel_fairness, regression_coroutines_that_wake_each_other_do_not_starve_an_outside_task) {
+TEST(channel_fairness, regression_mutual_wakes_starve_no_task) {
   hang_guard const guard;
   for (unsigned const workers : {1U, 2U}) {
     SCOPED_TRACE(workers);

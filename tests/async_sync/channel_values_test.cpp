@@ -196,7 +196,7 @@ private:
   }
 };
 
-TEST_P(channel_values, that_cannot_be_moved_into_the_channel_stay_with_the_sender) {
+TEST_P(channel_values, stay_with_the_sender_if_moving_in_throws) {
   leak_check const leaks;
   rubato::channel<fragile> c(1);
   fragile a(1), b(2);
@@ -227,7 +227,7 @@ TEST_P(channel_values, that_cannot_be_moved_into_the_channel_stay_with_the_sende
   EXPECT_EQ(receiver.get(), 2);
 }
 
-TEST_P(channel_values, that_cannot_be_moved_out_of_the_channel_are_lost) {
+TEST_P(channel_values, are_lost_if_moving_out_throws) {
   leak_check const leaks;
   for (std::size_t const capacity : {std::size_t{0}, std::size_t{1}}) {
     rubato::channel<fragile> c(capacity);
@@ -294,7 +294,7 @@ TEST(channel_values, are_not_touched_if_try_send_finds_no_room) {
   }
 }
 
-TEST_P(channel_values, that_cannot_be_given_back_are_lost_and_the_sender_is_told) {
+TEST_P(channel_values, are_lost_with_an_error_if_giving_back_throws) {
   rubato::channel<watched> c(0);
   watched value(1);
   auto send = [&]() -> rubato::task<bool> { co_return co_await c.send(std::move(value)); };
@@ -375,7 +375,7 @@ public:
   [[nodiscard]] int value() const { return value_ ? *value_ : -1; }
 };
 
-TEST_P(channel_values, of_types_that_allow_nothing_else_are_constructed_anew_in_their_place) {
+TEST_P(channel_values, are_constructed_anew_where_needed) {
   rubato::channel<restricted> c(1);
   EXPECT_TRUE(c.try_send(restricted(1)));
   restricted value(2);
@@ -401,7 +401,7 @@ struct letter {
   std::string text;
 };
 
-TEST(channel_values, may_be_incomplete_where_the_channel_is_declared) {
+TEST(channel_values, may_be_incomplete_where_channels_are_declared) {
   writer w;
   EXPECT_TRUE(w.inbox.try_send(letter{&w, "text"}));
   EXPECT_EQ(w.inbox.try_receive()->text, "text");
@@ -426,7 +426,7 @@ struct without_address {
   void operator&() const = delete; // NOLINT(google-runtime-operator)
 };
 
-TEST(channel_values, regression_may_be_trivial_and_have_no_address_operator) {
+TEST(channel_values, regression_may_lack_an_address_operator) {
   rubato::channel<without_address> c(1);
   EXPECT_TRUE(c.try_send(without_address{1}));
   EXPECT_EQ(c.try_receive()->value, 1);

@@ -137,7 +137,7 @@ TEST_P(pool_end, locks_of_destroyed_coroutines_are_unlocked) {
 }
 
 /// The worker goes idle between the request and the end of the waits: it must not take them for stuck.
-TEST_P(pool_end, regression_a_discard_breaks_no_wait_before_all_were_asked_to_end) {
+TEST_P(pool_end, regression_a_discard_asks_all_before_it_breaks_any) {
   if (GetParam() == 0) return;
   rubato::async_latch never(1);
   std::atomic<int> cancelled{0};
@@ -164,7 +164,7 @@ TEST_P(pool_end, regression_a_discard_breaks_no_wait_before_all_were_asked_to_en
 }
 
 /// Given to coroutines that are ready when their pool discards: they have begun, and go on.
-TEST_P(pool_end, what_was_handed_over_before_a_discard_is_used_and_given_back) {
+TEST_P(pool_end, leaves_usable_what_was_handed_over_before_a_discard) {
   if (GetParam() == 0) return;
   rubato::async_mutex m;
   rubato::async_semaphore s(0);

@@ -396,7 +396,7 @@ TEST_P(races, for_locks_get_one) {
   EXPECT_FALSE(permits.try_acquire());
 }
 
-TEST(races, of_a_stopped_task_are_cancelled_and_leave_what_was_there) {
+TEST(races, of_a_stopped_task_are_cancelled_and_take_nothing) {
   hang_guard const guard;
   rubato::pool other(1);
   channel c(1);

@@ -27,7 +27,7 @@ protected:
 RUBATO_TEST_WITH_WORKERS(selecting, all_counts);
 
 /// The first operation that was tried had the value, and the second sent an empty one.
-TEST_P(selecting, regression_one_moved_value_is_offered_to_two_channels) {
+TEST_P(selecting, regression_one_moved_value_is_for_two_channels) {
   using value = std::unique_ptr<int>;
   rubato::channel<value> full(1), free(1), closed(1);
   ASSERT_TRUE(full.try_send(std::make_unique<int>(0)));
@@ -62,7 +62,7 @@ TEST_P(selecting, regression_one_moved_value_is_offered_to_two_channels) {
   EXPECT_TRUE(waiting.get());
 }
 
-TEST_P(selecting, regression_values_offered_to_two_channels_arrive_once) {
+TEST_P(selecting, regression_a_value_for_two_channels_arrives_once) {
   std::size_t const n = rubato_test::scaled(3'000);
   rubato::channel<std::unique_ptr<std::size_t>> a(0), b(0);
   std::vector<std::atomic<int>> seen(n);

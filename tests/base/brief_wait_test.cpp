@@ -72,7 +72,7 @@ protected:
   }
 };
 
-TEST_F(real_time_wait, regression_lets_an_ordinary_thread_of_its_cpu_go_on) {
+TEST_F(real_time_wait, regression_lets_a_thread_of_its_cpu_go_on) {
   hang_guard const guard;
   run_in_real_time([&] {
     bool well = true;

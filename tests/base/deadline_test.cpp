@@ -14,14 +14,14 @@ using clock = std::chrono::steady_clock;
 using rubato::detail::deadline;
 using rubato::detail::delay;
 
-TEST(deadlines, regression_a_point_in_time_beyond_the_clock_is_never) {
+TEST(deadlines, regression_a_time_beyond_the_clock_is_never) {
   using hour = std::chrono::time_point<clock, std::chrono::hours>;
   EXPECT_EQ(deadline(hour::max()).at, clock::time_point::max());
   EXPECT_EQ(deadline(hour::min()).at, clock::time_point::min());
   EXPECT_EQ(deadline(hour(std::chrono::hours(5))).at, clock::time_point(std::chrono::hours(5)));
 }
 
-TEST(deadlines, regression_a_duration_in_a_fraction_of_a_second_does_not_overflow) {
+TEST(deadlines, regression_fractional_seconds_do_not_overflow) {
   using frames = std::chrono::duration<std::int64_t, std::ratio<1, 60>>;
   std::int64_t const century = std::int64_t{100} * 365 * 24 * 3600;
   EXPECT_EQ(delay(frames(60 * century)).in_clock, std::chrono::seconds(century));

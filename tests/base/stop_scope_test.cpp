@@ -79,7 +79,7 @@ struct inner_scope {
       : up(&parent) {}
 };
 
-TEST(stop_scopes, regression_end_in_a_request_of_their_own_beside_one_from_outside) {
+TEST(stop_scopes, regression_end_in_their_request_beside_another) {
   rubato_test::hang_guard const guard;
   spinning_thread other;
   for (std::size_t round = 0; round != scaled(20'000) && !testing::Test::HasFailure(); ++round) {
@@ -105,7 +105,7 @@ TEST(stop_scopes, regression_end_in_a_request_of_their_own_beside_one_from_outsi
   }
 }
 
-TEST(stop_scopes, regression_end_in_a_request_of_their_own_within_one_from_outside) {
+TEST(stop_scopes, regression_end_in_their_request_within_another) {
   stop_scope root;
   auto scope = std::make_unique<inner_scope>(root);
   listener beside(true);
@@ -125,7 +125,7 @@ TEST(stop_scopes, regression_end_in_a_request_of_their_own_within_one_from_outsi
 }
 
 /// The outermost scope drains. Listeners come to both scopes within it at once: each is refused, or told.
-TEST(stop_scopes, regression_hear_of_a_drain_before_their_first_listeners) {
+TEST(stop_scopes, regression_hear_of_drains_before_first_listeners) {
   rubato_test::hang_guard const guard;
   spinning_thread other;
   // Where other programs want the CPUs, a round may take a time slice: then fewer must do.

@@ -115,7 +115,7 @@ rubato::async_generator<void> ticks(int n) {
   for (int i = 0; i != n; ++i) co_yield {};
 }
 
-TEST_P(async_generator, yields_what_can_only_be_moved_and_nothing_at_all) {
+TEST_P(async_generator, yields_move_only_values_and_no_value_at_all) {
   auto g = movables();
   EXPECT_EQ(pool.block_on(g.next())->value, 1);
   EXPECT_EQ(pool.block_on(g.next())->value, 2);

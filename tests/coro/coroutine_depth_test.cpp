@@ -170,7 +170,7 @@ TEST_P(frames, are_not_left_when_the_pool_ends_at_any_point) {
   }
 }
 
-TEST_P(frames, of_a_deep_recursion_are_destroyed_where_it_is_suspended) {
+TEST_P(frames, of_a_deep_recursion_are_destroyed_where_it_suspends) {
   std::size_t const depth = sized(20'000);
   rubato::promise<void> p;
   auto f = pool.spawn(down_and_wait(depth, p.get_future().share()));

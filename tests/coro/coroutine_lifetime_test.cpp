@@ -39,7 +39,7 @@ rubato::task<void> receives(rubato::channel<int>& from) {
   }
 }
 
-TEST(coroutine_lifetime, regression_a_pool_that_ends_drops_a_coroutine_after_the_members_of_its_scope) {
+TEST(lifetime, regression_a_dying_pool_drops_scope_members_first) {
   for (int round = 0; round != 20; ++round) {
     rubato::channel<int> never_sent(0);
     rubato::pool pool(2);
@@ -59,7 +59,7 @@ rubato::task<void> yields(int times) {
   for (int i = 0; i != times; ++i) co_await rubato::yield();
 }
 
-TEST(coroutine_lifetime, regression_a_coroutine_is_discarded_after_its_children) {
+TEST(lifetime, regression_a_discard_takes_children_before_parents) {
   auto const for_ever = []() -> rubato::task<> {
     for (;;) {
       static_cast<void>(co_await rubato::with_deadline(yields(5), 100s));
@@ -82,7 +82,7 @@ TEST(coroutine_lifetime, regression_a_coroutine_is_discarded_after_its_children)
   }
 }
 
-TEST(coroutine_lifetime, regression_a_claimed_coroutine_that_has_moved_goes_on_where_it_is) {
+TEST(lifetime, regression_a_coroutine_stays_where_it_moved_to) {
   rubato::pool there(1);
   rubato::pool here(rubato::pool_options().workers(1).spares(0));
   auto was_there = here.spawn([&] {
@@ -96,7 +96,7 @@ TEST(coroutine_lifetime, regression_a_claimed_coroutine_that_has_moved_goes_on_w
   EXPECT_TRUE(was_there.get());
 }
 
-TEST(coroutine_lifetime, regression_a_stop_of_a_scope_reaches_the_future_that_a_member_has_returned) {
+TEST(lifetime, regression_a_scope_stop_reaches_a_returned_future) {
   rubato::pool pool(2);
   auto const work = [] {
     rubato::with_scope([](rubato::scope& s) {
@@ -110,7 +110,7 @@ TEST(coroutine_lifetime, regression_a_stop_of_a_scope_reaches_the_future_that_a_
   EXPECT_EQ(failure_of([&] { pool.run(work); }), 3);
 }
 
-TEST(coroutine_lifetime, regression_what_a_stop_callback_completes_may_go_at_once) {
+TEST(lifetime, regression_what_a_stop_callback_ends_may_go_at_once) {
   rubato::pool pool(2);
   for (int round = 0; round != 100; ++round) {
     rubato::promise<void> p;
@@ -130,7 +130,7 @@ TEST(coroutine_lifetime, regression_what_a_stop_callback_completes_may_go_at_onc
   }
 }
 
-TEST(coroutine_lifetime, regression_get_after_shutdown_drives_the_pool_itself) {
+TEST(lifetime, regression_get_after_shutdown_drives_the_pool) {
   rubato::pool pool(1);
   auto const before = pool.spawn([] { return 1; }).share();
   pool.shutdown();
@@ -148,7 +148,7 @@ auto continue_in(rubato::pool& closed, F f) {
   return result;
 }
 
-TEST(coroutine_lifetime, regression_a_driver_of_a_closed_pool_lets_it_be_destroyed) {
+TEST(lifetime, regression_a_closed_pool_may_go_beside_its_driver) {
   rubato::promise<int> p;
   auto pool = std::make_unique<rubato::pool>(1);
   pool->shutdown();
@@ -175,7 +175,7 @@ rubato::future<int> queued_in(rubato::pool& closed, rubato::promise<int>& p) {
   return waits;
 }
 
-TEST(coroutine_lifetime, regression_a_drain_of_a_closed_pool_leaves_what_is_queued) {
+TEST(lifetime, regression_a_drain_of_a_closed_pool_keeps_its_queue) {
   rubato::pool pool(1);
   pool.shutdown();
   rubato::promise<int> p, q;
@@ -195,7 +195,7 @@ TEST(coroutine_lifetime, regression_a_drain_of_a_closed_pool_leaves_what_is_queu
   EXPECT_EQ(ran, (std::vector{0, 1, 2}));
 }
 
-TEST(coroutine_lifetime, regression_a_discard_of_a_closed_pool_drops_what_is_queued) {
+TEST(lifetime, regression_a_discard_of_a_closed_pool_empties_it) {
   rubato::pool pool(1);
   pool.shutdown();
   rubato::promise<int> p;
@@ -205,7 +205,7 @@ TEST(coroutine_lifetime, regression_a_discard_of_a_closed_pool_drops_what_is_que
   EXPECT_EQ(pool.pending(), 0U);
 }
 
-TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_what_is_queued) {
+TEST(lifetime, regression_a_closed_pool_may_go_with_queued_work) {
   rubato::promise<int> p;
   auto pool = std::make_unique<rubato::pool>(1);
   pool->shutdown();
@@ -214,7 +214,7 @@ TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_what_is_queu
   EXPECT_EQ(outcome_of_get(dropped), outcome::broken);
 }
 
-TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_a_child_that_has_not_begun) {
+TEST(lifetime, regression_a_closed_pool_drops_an_unbegun_child) {
   auto pool = std::make_unique<rubato::pool>(1);
   pool->shutdown();
   bool ran = false;
@@ -229,7 +229,7 @@ TEST(coroutine_lifetime, regression_a_closed_pool_is_destroyed_with_a_child_that
   EXPECT_NE(outcome_of_get(around), outcome::value);
 }
 
-TEST(coroutine_lifetime, regression_a_result_from_a_pool_without_workers_is_there_when_one_waits) {
+TEST(lifetime, regression_waits_drive_a_pool_without_workers) {
   rubato::pool idle(rubato::no_workers);
   rubato::pool third(1);
   EXPECT_EQ(idle.spawn([] { return 1; }).then(third, [](int v) { return v + 1; }).get(), 2);
@@ -241,7 +241,7 @@ TEST(coroutine_lifetime, regression_a_result_from_a_pool_without_workers_is_ther
   EXPECT_EQ(std::get<1>(third.spawn(both).get()), 2);
 }
 
-TEST(coroutine_lifetime, regression_waiters_without_workers_claim_what_they_wait_for_and_do_not_nest) {
+TEST(lifetime, regression_waiters_without_workers_do_not_nest) {
   // Each would run the next one in its own wait: the stack of ten thousand waits in a debug build.
   rubato::pool pool(rubato::no_workers);
   std::vector<rubato::future<int>> waiters;
@@ -257,7 +257,7 @@ rubato::task<void> nested(std::size_t depth, rubato::shared_future<void> f) {
     co_await nested(depth - 1, f);
 }
 
-TEST(coroutine_lifetime, regression_a_suspended_recursion_of_any_depth_is_destroyed_without_a_deep_stack) {
+TEST(lifetime, regression_a_deep_recursion_ends_on_a_small_stack) {
   rubato::promise<void> never;
   rubato::future<void> f;
   {
@@ -270,7 +270,7 @@ TEST(coroutine_lifetime, regression_a_suspended_recursion_of_any_depth_is_destro
 
 rubato::task<void> awaits_by_reference(rubato::task<void>& t) { co_await t; }
 
-TEST(coroutine_lifetime, regression_a_task_that_is_awaited_by_reference_is_destroyed_once) {
+TEST(lifetime, regression_a_task_awaited_by_reference_ends_once) {
   rubato::channel<int> never_sent(0);
   rubato::pool pool(1);
   auto f = pool.spawn([&]() -> rubato::task<void> {
@@ -282,7 +282,7 @@ TEST(coroutine_lifetime, regression_a_task_that_is_awaited_by_reference_is_destr
   EXPECT_EQ(outcome_of_get(f), outcome::broken);
 }
 
-TEST(coroutine_lifetime, regression_a_task_is_awaited_once) {
+TEST(lifetime, regression_a_task_is_awaited_once) {
   auto const twice = []() -> rubato::task<void> {
     rubato::task<void> own = yields(1);
     co_await own;
@@ -291,7 +291,7 @@ TEST(coroutine_lifetime, regression_a_task_is_awaited_once) {
   EXPECT_THROW(rubato::block_on(twice()), std::logic_error);
 }
 
-TEST(coroutine_lifetime, regression_with_scopes_in_scopes_are_discarded_once) {
+TEST(lifetime, regression_with_scopes_in_scopes_are_discarded_once) {
   auto const inner = [](rubato::scope& s, int n) -> rubato::task<void> {
     s.spawn(yields(n));
     static_cast<void>(co_await rubato::when_any(yields(n), yields(n + 1)));
@@ -311,7 +311,7 @@ TEST(coroutine_lifetime, regression_with_scopes_in_scopes_are_discarded_once) {
   }
 }
 
-TEST(coroutine_lifetime, regression_cancelled_while_their_pool_drains_end_once) {
+TEST(lifetime, regression_cancelled_while_a_pool_drains_end_once) {
   auto const body = [](rubato::scope& /*s*/, rubato::channel<int>* ch) -> rubato::task<void> {
     co_await receives(*ch);
   };
@@ -330,7 +330,7 @@ TEST(coroutine_lifetime, regression_cancelled_while_their_pool_drains_end_once) 
   }
 }
 
-TEST(coroutine_lifetime, regression_a_child_that_ends_in_its_parents_stop_request_leaves_its_list) {
+TEST(lifetime, regression_a_child_leaves_the_list_within_a_stop) {
   for (int round = 0; round != 20; ++round) {
     rubato::pool pool(2);
     auto const work = [] {
@@ -355,8 +355,7 @@ TEST(coroutine_lifetime, regression_a_child_that_ends_in_its_parents_stop_reques
   }
 }
 
-TEST(coroutine_lifetime,
-     regression_when_any_is_there_though_a_pool_without_workers_has_an_input_that_never_is) {
+TEST(lifetime, regression_when_any_needs_no_input_that_never_comes) {
   rubato::promise<int> never;
   rubato::pool first(rubato::no_workers);
   rubato::pool third(1);
@@ -366,7 +365,7 @@ TEST(coroutine_lifetime,
 
 rubato::task<void> moves_to(rubato::pool& to) { co_await rubato::resume_on(to); }
 
-TEST(coroutine_lifetime, regression_a_discard_ends_a_coroutine_that_has_children_in_another_pool) {
+TEST(lifetime, regression_a_discard_ends_parents_in_other_pools) {
   rubato::channel<int> never_sent(0);
   rubato::pool stays(1);
   rubato::pool ends(1);
@@ -378,7 +377,7 @@ TEST(coroutine_lifetime, regression_a_discard_ends_a_coroutine_that_has_children
   EXPECT_TRUE(f.ready());
 }
 
-TEST(coroutine_lifetime, regression_a_deadline_that_is_discarded_has_come) {
+TEST(lifetime, regression_a_deadline_that_is_discarded_has_come) {
   rubato::channel<int> never_sent(0);
   rubato::pool pool(2);
   std::atomic<bool> begun{false};
@@ -394,7 +393,7 @@ TEST(coroutine_lifetime, regression_a_deadline_that_is_discarded_has_come) {
   EXPECT_TRUE(ended);
 }
 
-TEST(coroutine_lifetime, regression_group_members_stay_in_the_pool_where_they_were_forked) {
+TEST(lifetime, regression_group_members_stay_in_their_pool) {
   rubato::pool home(3);
   rubato::pool other(1);
   std::atomic<int> strayed{0};
@@ -412,7 +411,7 @@ TEST(coroutine_lifetime, regression_group_members_stay_in_the_pool_where_they_we
   EXPECT_EQ(strayed, 0);
 }
 
-TEST(coroutine_lifetime, regression_a_pool_is_not_idle_while_a_group_member_is_on_its_way_to_a_thief) {
+TEST(lifetime, regression_members_on_their_way_keep_a_pool_busy) {
   rubato::pool pool(2);
   auto const works = [](int n) -> rubato::task<int> {
     int volatile sum = 0;
@@ -431,7 +430,7 @@ TEST(coroutine_lifetime, regression_a_pool_is_not_idle_while_a_group_member_is_o
 
 rubato::task<int> one() { co_return 1; }
 
-TEST(coroutine_lifetime, regression_when_all_beside_tasks_copies_what_a_shared_future_holds) {
+TEST(lifetime, regression_when_all_copies_a_shared_result) {
   auto const body = []() -> rubato::task<int> {
     auto const [a, b] = co_await rubato::when_all(one(), rubato::make_ready_future(3).share());
     static_assert(std::is_same_v<decltype(b), int const>);
@@ -448,7 +447,7 @@ rubato::task<int> sleeps_often() {
 rubato::task<void> lets_them_race() { co_await rubato::when_any(sleeps_often(), sleeps_often()); }
 
 /// For the sanitizer of races: a child that ends leaves its parent's scope.
-TEST(coroutine_lifetime, regression_a_pool_that_ends_does_not_look_at_what_is_being_left) {
+TEST(lifetime, regression_a_discard_ignores_what_is_being_left) {
   for (int round = 0; round != static_cast<int>(scaled(40)); ++round) {
     std::vector<rubato::future<void>> all;
     rubato::pool pool(2);
@@ -459,7 +458,7 @@ TEST(coroutine_lifetime, regression_a_pool_that_ends_does_not_look_at_what_is_be
 }
 
 /// It took a time that grew with the square of their number.
-TEST(coroutine_lifetime, regression_a_pool_ends_with_many_that_wait) {
+TEST(lifetime, regression_a_pool_ends_with_many_that_wait) {
   auto const n = static_cast<std::size_t>(scaled(100'000));
   std::vector<rubato::promise<void>> never(n);
   std::vector<rubato::future<void>> all;
@@ -474,7 +473,7 @@ TEST(coroutine_lifetime, regression_a_pool_ends_with_many_that_wait) {
 }
 
 /// Each that left was looked for from the newest on.
-TEST(coroutine_lifetime, regression_many_that_wait_for_one_future_are_stopped) {
+TEST(lifetime, regression_many_waiters_of_one_future_are_stopped) {
   rubato::promise<int> never;
   auto const shared = never.get_future().share();
   std::atomic<std::size_t> begun = 0, left = 0;

@@ -168,7 +168,7 @@ TEST_P(coroutines, await_nothing_invalid) {
   EXPECT_EQ(outcome_of_get(c), outcome::no_state);
 }
 
-TEST_P(coroutines, stay_on_their_pool_whichever_thread_completes_the_awaited_operation) {
+TEST_P(coroutines, stay_on_their_pool_whichever_thread_resumes_them) {
   rubato::pool other(1);
   rubato::promise<void> from_outside;
   auto const f = [&](rubato::future<void> p) -> rubato::task<int> {

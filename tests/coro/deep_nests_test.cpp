@@ -132,7 +132,7 @@ TEST_P(deep_nests, regression_of_scopes_with_futures_end) { end_in_each_way(&of_
 TEST_P(deep_nests, regression_of_scopes_in_one_task_end) { end_in_each_way(&of_scopes_in_one_task); }
 
 /// Each waiter that had been asked was passed again for each that followed.
-TEST_P(deep_nests, regression_a_long_chain_of_continuations_ends_with_its_pool) {
+TEST_P(deep_nests, regression_long_chains_end_with_their_pool) {
   on_small_stack([] {
     rubato::promise<void> never;
     rubato::future<void> f = never.get_future();
@@ -173,7 +173,7 @@ rubato::async_generator<int> passes_on(rubato::async_generator<int> from) {
 }
 task<std::size_t> awaits_first(std::vector<task<std::size_t>> all) { co_return co_await all[0]; }
 
-TEST_P(deep_nests, regression_of_tasks_that_have_not_begun_are_destroyed) {
+TEST_P(deep_nests, regression_of_unbegun_tasks_are_destroyed) {
   on_small_stack([] {
     task<std::size_t> t = one();
     for (std::size_t i = 0; i != levels(1'000'000); ++i) t = adds_one(std::move(t));
@@ -211,7 +211,7 @@ task<int> holds_too(task<int> inner, tells_its_end mine) {
   co_return mine.number + co_await std::move(inner);
 }
 
-TEST_P(deep_nests, of_tasks_that_have_not_begun_destroy_each_parameter_once) {
+TEST_P(deep_nests, of_unbegun_tasks_destroy_each_parameter_once) {
   std::vector<int> gone;
   constexpr int depth = 5'000;
   {
@@ -228,7 +228,7 @@ TEST_P(deep_nests, of_tasks_that_have_not_begun_destroy_each_parameter_once) {
 }
 
 /// A coroutine that has begun has locals, to which what it holds may refer: it is destroyed at once.
-TEST_P(deep_nests, of_tasks_in_a_suspended_coroutine_go_before_its_other_locals) {
+TEST_P(deep_nests, of_tasks_go_before_other_locals_of_a_coroutine) {
   std::vector<int> gone;
   rubato::promise<void> never;
   {

@@ -37,7 +37,7 @@ struct tells_its_address {
   [[nodiscard]] tells_its_address const* await_resume() const { return this; }
 };
 
-TEST_P(foreign_awaiters, regression_a_variable_is_asked_where_it_stands) {
+TEST_P(foreign_awaiters, regression_a_variable_is_asked_in_its_place) {
   auto const test = []() -> rubato::task<bool> {
     tells_its_address variable;
     auto const* const asked = co_await variable;
@@ -48,7 +48,7 @@ TEST_P(foreign_awaiters, regression_a_variable_is_asked_where_it_stands) {
   EXPECT_TRUE(pool.block_on(test()));
 }
 
-TEST_P(foreign_awaiters, regression_a_variable_that_is_moved_is_asked_where_it_stands) {
+TEST_P(foreign_awaiters, regression_a_moved_one_is_asked_in_place) {
   auto const test = []() -> rubato::task<bool> {
     tells_its_address variable;
     auto const* const asked = co_await std::move(variable);
@@ -57,7 +57,7 @@ TEST_P(foreign_awaiters, regression_a_variable_that_is_moved_is_asked_where_it_s
   EXPECT_TRUE(pool.block_on(test()));
 }
 
-TEST_P(foreign_awaiters, regression_a_temporary_is_neither_copied_nor_moved) {
+TEST_P(foreign_awaiters, regression_a_temporary_is_left_in_its_place) {
   struct counts : tells_its_address {
     [[nodiscard]] int await_resume() const { return copies + moves; }
   };
@@ -80,7 +80,7 @@ struct resumed_elsewhere {
   [[nodiscard]] int await_resume() const { return value; }
 };
 
-TEST_P(foreign_awaiters, regression_one_that_cannot_be_copied_is_awaited) {
+TEST_P(foreign_awaiters, regression_one_without_copies_is_awaited) {
   auto const test = []() -> rubato::task<int> {
     resumed_elsewhere variable;
     int const value = co_await variable;
@@ -115,7 +115,7 @@ struct is_ready {
   [[nodiscard]] static int await_resume() { return 8; }
 };
 
-TEST_P(foreign_awaiters, regression_await_suspend_may_return_nothing_a_bool_or_a_handle) {
+TEST_P(foreign_awaiters, regression_may_suspend_in_any_of_three_ways) {
   auto const test = []() -> rubato::task<int> {
     int sum = co_await returns_void();
     returns_bool suspends(true);
@@ -143,7 +143,7 @@ struct has_free_operator {
 };
 tells_its_address& operator co_await(has_free_operator & x) { return x.inner; }
 
-TEST_P(foreign_awaiters, regression_operator_co_await_names_the_awaiter) {
+TEST_P(foreign_awaiters, regression_operator_co_await_names_another) {
   auto const test = []() -> rubato::task<bool> {
     has_member member;
     int const value = co_await member;

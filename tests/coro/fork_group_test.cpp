@@ -34,8 +34,8 @@ using namespace std::chrono_literals;
 
 class fixed_fork_group : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(fixed_fork_group, all_counts);
-class siblings_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(siblings_in_parallel, counts_in_parallel);
+class parallel_siblings : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_siblings, counts_in_parallel);
 
 rubato::task<std::uint64_t> fib(unsigned n) {
   if (n < 2) co_return n;
@@ -112,7 +112,7 @@ rubato::task<int> sends(rubato::channel<int>& ch, int value) {
   co_return sent ? value : -1;
 }
 
-TEST_P(fixed_fork_group, run_when_the_one_that_runs_here_waits_for_them) {
+TEST_P(fixed_fork_group, run_when_the_one_that_runs_here_awaits_them) {
   // Each waits for one that is still latent: it must be queued then.
   rubato::channel<int> a(0);
   rubato::channel<int> b(0);
@@ -121,7 +121,7 @@ TEST_P(fixed_fork_group, run_when_the_one_that_runs_here_waits_for_them) {
   EXPECT_EQ(all, std::make_tuple(11, 22, 20, 10));
 }
 
-TEST_P(siblings_in_parallel, are_taken_while_the_one_that_runs_here_goes_on) {
+TEST_P(parallel_siblings, are_taken_while_the_one_here_goes_on) {
   std::atomic<bool> taken{false};
   auto const spins = [&]() -> rubato::task<bool> { co_return eventually([&] { return taken.load(); }); };
   auto const tells = [&]() -> rubato::task<bool> {
@@ -150,7 +150,7 @@ rubato::task<int> fails(int i, bool first_yields) {
   throw failure(i);
 }
 
-TEST_P(fixed_fork_group, fail_wherever_they_run_and_the_others_end_first) {
+TEST_P(fixed_fork_group, fail_anywhere_after_the_others_have_ended) {
   leak_check const none_left;
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
@@ -345,7 +345,7 @@ TEST_P(fixed_fork_group, in_trees_of_all_kinds_when_the_pool_ends) {
   }
 }
 
-TEST_P(fixed_fork_group, in_trees_of_all_kinds_while_the_pool_is_resized) {
+TEST_P(fixed_fork_group, in_all_kinds_of_trees_in_a_resized_pool) {
   leak_check const none_left;
   std::atomic<bool> over{false};
   std::thread resizes([&] {
@@ -381,7 +381,7 @@ rubato::task<std::uint64_t> suspends(std::uint64_t n) {
 
 /// Once it was a bit-field that counted to 2^25: a group took the next of its members from a chain without
 /// it.
-TEST_P(siblings_in_parallel, regression_know_after_many_suspensions_that_they_were_queued) {
+TEST_P(parallel_siblings, regression_remember_that_they_were_queued) {
   std::uint64_t const times = test_scale() >= 4 ? std::uint64_t{1} << 25U : 300;
   auto const both = pool.block_on(rubato::when_all(suspends(times), gives(5)));
   EXPECT_EQ(std::get<0>(both), 3 * times);

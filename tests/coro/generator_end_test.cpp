@@ -62,10 +62,10 @@ TEST_P(generators, regression_deliver_no_value_that_was_moved_from) {
   pool.block_on(test());
 }
 
-class generators_at_the_end : public testing::TestWithParam<unsigned> {
+class last_generators : public testing::TestWithParam<unsigned> {
   hang_guard guard_;
 };
-RUBATO_TEST_WITH_WORKERS(generators_at_the_end, all_counts);
+RUBATO_TEST_WITH_WORKERS(last_generators, all_counts);
 
 generator nested(rubato::shared_future<void> never, std::atomic<int>& alive, int depth) {
   in_frame const here(alive);
@@ -82,7 +82,7 @@ generator nested(rubato::shared_future<void> never, std::atomic<int>& alive, int
   }
 }
 
-TEST_P(generators_at_the_end, regression_are_destroyed_without_recursion) {
+TEST_P(last_generators, regression_are_destroyed_without_recursion) {
   rubato::promise<void> never;
   rubato::shared_future<void> const result = never.get_future().share();
   std::atomic<int> alive{0};
@@ -99,7 +99,7 @@ TEST_P(generators_at_the_end, regression_are_destroyed_without_recursion) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST_P(generators_at_the_end, say_so_to_an_owner_that_outlives_it) {
+TEST_P(last_generators, say_so_to_an_owner_that_outlives_it) {
   rubato::promise<void> never;
   rubato::shared_future<void> const result = never.get_future().share();
   std::atomic<int> alive{0};
@@ -175,7 +175,7 @@ TEST_P(stopped_generators, regression_throw_cancelled_from_then_on) {
   pool.block_on(expect_cut(passes_on(w, inner_waits), inner_waits));
 }
 
-TEST_P(stopped_generators, regression_throw_cancelled_after_a_lost_race) {
+TEST_P(stopped_generators, regression_are_cancelled_after_lost_races) {
   never_ready w;
   auto const test = [&]() -> rubato::task<void> {
     bool waits = false;

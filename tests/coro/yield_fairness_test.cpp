@@ -25,8 +25,8 @@ using namespace std::chrono_literals;
 class yield_fairness : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(yield_fairness, counts_with_workers);
 
-class yield_fairness_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(yield_fairness_in_parallel, counts_in_parallel);
+class parallel_yields : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_yields, counts_in_parallel);
 
 rubato::task<void> yields_until(std::atomic<bool> const& over, std::atomic<std::size_t>& begun) {
   co_await rubato::yield();
@@ -109,7 +109,7 @@ TEST(yield_on_one_worker, lets_everything_that_is_ready_run_first) {
   EXPECT_EQ(order.back(), 3);
 }
 
-TEST_P(yield_fairness_in_parallel, a_spawner_that_never_yields_gets_its_work_stolen) {
+TEST_P(parallel_yields, a_spawner_that_never_yields_loses_its_work) {
   std::size_t const n = scaled(1'000);
   std::atomic<std::size_t> runs{0};
   bool const all_ran = pool.spawn([&] {
@@ -122,7 +122,7 @@ TEST_P(yield_fairness_in_parallel, a_spawner_that_never_yields_gets_its_work_sto
   EXPECT_TRUE(all_ran);
 }
 
-TEST_P(yield_fairness_in_parallel, a_coroutine_that_never_yields_gets_its_continuations_stolen) {
+TEST_P(parallel_yields, a_coroutine_that_never_yields_loses_work) {
   std::atomic<int> runs{0};
   rubato::promise<void> p;
   auto const shared = p.get_future().share();
@@ -144,7 +144,7 @@ TEST_P(yield_fairness_in_parallel, a_coroutine_that_never_yields_gets_its_contin
   EXPECT_TRUE(pool.spawn(f).get());
 }
 
-TEST_P(yield_fairness, a_chain_without_end_does_not_starve_outside_work) {
+TEST_P(yield_fairness, an_endless_chain_does_not_starve_outside_work) {
   std::atomic<bool> over{false};
   // Each continuation makes the next one: the slot always has something.
   std::atomic<unsigned> ended{0};
@@ -167,7 +167,7 @@ TEST_P(yield_fairness, a_chain_without_end_does_not_starve_outside_work) {
   EXPECT_TRUE(eventually([&] { return ended == pool.size(); }));
 }
 
-TEST_P(yield_fairness, outside_work_without_end_does_not_starve_coroutines) {
+TEST_P(yield_fairness, endless_outside_work_starves_no_coroutine) {
   std::atomic<bool> over{false};
   std::function<void()> const feed = [&] {
     if (over) return;
@@ -185,7 +185,7 @@ TEST_P(yield_fairness, outside_work_without_end_does_not_starve_coroutines) {
   EXPECT_TRUE(pool.wait_idle());
 }
 
-TEST_P(yield_fairness, two_that_wake_each_other_do_not_starve_a_third) {
+TEST_P(yield_fairness, two_that_wake_each_other_starve_no_third) {
   // Ping-pong through the slot.
   std::atomic<bool> over{false};
   struct ball {
@@ -222,7 +222,7 @@ TEST_P(yield_fairness, two_that_wake_each_other_do_not_starve_a_third) {
 }
 
 /// It comes back to the inbox of its seat, which is looked at first.
-TEST_P(yield_fairness, regression_a_coroutine_that_yields_on_its_seat_starves_no_task) {
+TEST_P(yield_fairness, regression_a_yield_on_a_seat_starves_no_task) {
   std::atomic<unsigned> ran{0};
   auto const yields = [&]() -> rubato::task<void> {
     while (ran != 3) co_await rubato::yield();
@@ -240,7 +240,7 @@ TEST_P(yield_fairness, regression_a_coroutine_that_yields_on_its_seat_starves_no
   f.get(), g.get();
 }
 
-TEST_P(yield_fairness, regression_children_of_a_scope_begin_beside_a_coroutine_that_yields) {
+TEST_P(yield_fairness, regression_children_begin_beside_a_yielder) {
   std::atomic<bool> begun{false};
   auto f = pool.spawn([&]() -> rubato::task<void> {
     while (!begun) co_await rubato::yield();

@@ -28,7 +28,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 namespace fs = std::filesystem;
 
-TEST(identifiers_adversity, a_missing_path_is_named_and_the_rest_is_counted) {
+TEST(identifiers_adversity, names_a_missing_path_and_goes_on) {
   const temporary_tree tree;
   tree.write("file", "alpha");
   fs::create_symlink("nowhere", tree.path("dangling"));
@@ -62,7 +62,7 @@ TEST(identifiers_adversity, an_empty_directory_is_no_success) {
   }
 }
 
-TEST(identifiers_adversity, a_file_without_identifiers_is_a_success) {
+TEST(identifiers_adversity, a_file_without_identifiers_succeeds) {
   const temporary_tree tree;
   tree.write("empty", "");
   const outcome result = identifiers({tree});
@@ -70,7 +70,7 @@ TEST(identifiers_adversity, a_file_without_identifiers_is_a_success) {
   EXPECT_EQ(result.err, "");
 }
 
-TEST(identifiers_adversity, what_is_forbidden_is_reported_and_counted) {
+TEST(identifiers_adversity, what_is_forbidden_is_named_and_counted) {
   const temporary_tree tree;
   tree.write("open", "alpha");
   tree.write("secret", "beta");
@@ -99,14 +99,14 @@ TEST(identifiers_adversity, what_is_forbidden_is_reported_and_counted) {
   fs::permissions(tree.path("closed"), fs::perms::owner_all); // so that it can be removed
 }
 
-TEST(identifiers_adversity, a_path_that_is_not_text_is_valid_in_json) {
+TEST(identifiers_adversity, a_path_that_is_no_text_is_valid_json) {
   const temporary_tree tree;
   const outcome result = identifiers({"--json", tree.path("quote\" \xff\n")});
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(json::parse(result.out)["problems"][0]["path"], tree.path("quote\" \xef\xbf\xbd\n"));
 }
 
-TEST(identifiers_adversity, a_tree_deeper_than_the_longest_path_is_read) {
+TEST(identifiers_adversity, a_tree_beyond_the_longest_path_is_read) {
   const temporary_tree tree;
   tree.write_deep(500);
   for (const char* workers : {"0", "2"}) {
@@ -118,7 +118,7 @@ TEST(identifiers_adversity, a_tree_deeper_than_the_longest_path_is_read) {
   run({"/bin/rm", "-rf", tree});
 }
 
-TEST(identifiers_adversity, a_wide_tree_of_many_directories_is_read) {
+TEST(identifiers_adversity, a_wide_tree_of_directories_is_read) {
   const temporary_tree tree;
   for (int i = 0; i < 40; ++i)
     for (int j = 0; j < 50; ++j)
@@ -132,7 +132,7 @@ TEST(identifiers_adversity, a_wide_tree_of_many_directories_is_read) {
   }
 }
 
-TEST(identifiers_adversity, files_that_grow_shrink_vanish_and_change_their_kind_do_no_harm_to_the_others) {
+TEST(identifiers_adversity, files_that_change_do_not_harm_others) {
   const temporary_tree tree;
   for (int i = 0; i < 200; ++i) tree.write("steady/" + std::to_string(i), "steady");
   std::atomic<bool> over{false};
@@ -162,7 +162,7 @@ TEST(identifiers_adversity, files_that_grow_shrink_vanish_and_change_their_kind_
   over = true;
 }
 
-TEST(identifiers_adversity, a_fifo_that_the_user_names_is_read_once_to_its_end) {
+TEST(identifiers_adversity, a_fifo_is_read_once_to_its_end) {
   const temporary_tree tree;
   tree.write("file", "beside");
   const std::string fifo = tree.path("fifo");

@@ -25,13 +25,13 @@ std::string text_of(unsigned workers, comparison compared) {
   return std::move(out).str();
 }
 
-TEST(identifiers_report, regression_gives_the_reason_of_a_speed_up_above_the_number_of_workers) {
+TEST(identifiers_report, regression_explains_superlinear_speed_ups) {
   EXPECT_THAT(text_of(2, {3, 1, 2.5, 3.5}), HasSubstr("more than 2, the number of workers: each core has"));
   EXPECT_THAT(text_of(3, {3, 1, 2.5, 3.5}), Not(HasSubstr("more than")));
   EXPECT_THAT(text_of(4, {3, 1, 2.5, 3.5}), Not(HasSubstr("more than")));
 }
 
-TEST(identifiers_report, regression_explains_the_columns_below_them) {
+TEST(identifiers_report, regression_explains_its_columns_below) {
   const std::string text = text_of(2, {1, 1, 1, 1});
   const auto table = text.find("worker         run      handed       taken");
   ASSERT_NE(table, std::string::npos);

@@ -80,7 +80,7 @@ TEST(identifiers, agrees_with_grep_on_nasty_bytes) {
   expect_what_grep_finds({tree});
 }
 
-TEST(identifiers, agrees_with_grep_on_large_files_however_their_pieces_cut_them) {
+TEST(identifiers, agrees_with_grep_on_large_files_cut_anywhere) {
   const temporary_tree tree;
   tree.write("words", across_boundaries("identifier"));
   tree.write("numbers", across_boundaries("0123456abc"));
@@ -95,7 +95,7 @@ TEST(identifiers, agrees_with_grep_on_large_files_however_their_pieces_cut_them)
   expect_what_grep_finds({tree});
 }
 
-TEST(identifiers, agrees_with_grep_on_odd_names_and_what_is_not_a_file) {
+TEST(identifiers, agrees_with_grep_on_odd_names_and_non_files) {
   const temporary_tree tree;
   for (const char* name :
        {".hidden", "-n", "--", "a b", "a\nb", "back\\slash", "*", "\xff\xfe", "sub/.git/x", "sub/-r/y"})
@@ -136,7 +136,7 @@ TEST(identifiers, follows_links_that_the_user_names) {
       {tree.path("to_directory"), tree.path("to_file"), tree.path("sub/"), tree.path("other")});
 }
 
-TEST(identifiers, prints_the_most_frequent_and_equals_in_order_of_bytes) {
+TEST(identifiers, prints_the_most_frequent_and_equals_by_bytes) {
   const temporary_tree tree;
   tree.write("file", "b b b Z a c c _x a Z");
   std::string many;
@@ -185,7 +185,7 @@ TEST(identifiers, reports_in_json_what_the_text_says) {
   }
 }
 
-TEST(identifiers, compares_itself_with_one_worker_unless_told_not_to) {
+TEST(identifiers, compares_itself_with_one_worker_by_default) {
   const temporary_tree tree;
   std::string words; // more than any machine counts in the 10 ms that are too little to measure
   while (words.size() < 32 * mebibyte) words += "alpha beta gamma ";

@@ -98,7 +98,7 @@ protected:
   }
 };
 
-TEST_F(lookup_program, prints_the_addresses_in_the_order_of_the_names) {
+TEST_F(lookup_program, prints_addresses_in_the_order_of_the_names) {
   const name_server server;
   std::vector<std::string> names;
   std::string expected;

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* worker_counts[] = {"0", "1", "2", "7"};
 
-TEST(pipeline_adversity, a_missing_directory_is_named_and_no_manifest_is_written) {
+TEST(pipeline_adversity, a_missing_directory_leaves_no_manifest) {
   const temporary_tree tree;
   tree.write("file", "alpha");
   fs::create_symlink("nowhere", tree.path("dangling"));
@@ -58,7 +58,7 @@ TEST(pipeline_adversity, an_empty_directory_has_an_empty_manifest) {
   EXPECT_EQ(json::parse(pipeline({tree, "--json"}).out)["directories"], 3);
 }
 
-TEST(pipeline_adversity, corrupt_gzip_is_reported_and_the_rest_is_summed_up) {
+TEST(pipeline_adversity, corrupt_gzip_is_told_the_rest_summed_up) {
   const temporary_tree tree;
   expected_manifest good;
   for (int i = 0; i < 50; ++i) {
@@ -113,7 +113,7 @@ TEST(pipeline_adversity, what_is_forbidden_is_reported_and_counted) {
   fs::permissions(tree.path("closed"), fs::perms::owner_all); // so that it can be removed
 }
 
-TEST(pipeline_adversity, a_manifest_that_cannot_be_written_is_no_success_and_leaves_nothing) {
+TEST(pipeline_adversity, an_unwritable_manifest_is_no_success) {
   const temporary_tree tree;
   tree.write("in/file", "alpha");
   const std::string in = tree.path("in");
@@ -128,7 +128,7 @@ TEST(pipeline_adversity, a_manifest_that_cannot_be_written_is_no_success_and_lea
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(tree.path()), {}), 2);
 }
 
-TEST(pipeline_adversity, a_tree_deeper_than_the_longest_path_is_read) {
+TEST(pipeline_adversity, a_tree_beyond_the_longest_path_is_read) {
   const temporary_tree tree;
   tree.write_deep(300);
   for (const char* workers : {"0", "2"}) {
@@ -139,7 +139,7 @@ TEST(pipeline_adversity, a_tree_deeper_than_the_longest_path_is_read) {
   run({"/bin/rm", "-rf", tree});
 }
 
-TEST(pipeline_adversity, files_that_grow_shrink_vanish_and_change_their_kind_do_no_harm_to_the_others) {
+TEST(pipeline_adversity, files_that_change_do_not_harm_others) {
   const temporary_tree tree;
   expected_manifest steady;
   for (int i = 0; i < 200; ++i) {
@@ -210,7 +210,7 @@ void write_endless_files(const temporary_tree& tree) {
   }
 }
 
-TEST(pipeline_adversity, a_signal_in_the_middle_stops_it_and_leaves_nothing_behind) {
+TEST(pipeline_adversity, a_signal_in_the_middle_leaves_nothing) {
   if (terminal().screen() < 0) GTEST_SKIP() << "no pseudo-terminal: is /dev/pts mounted?";
   const temporary_tree tree;
   write_endless_files(tree);
@@ -234,7 +234,7 @@ TEST(pipeline_adversity, a_signal_in_the_middle_stops_it_and_leaves_nothing_behi
     }
 }
 
-TEST(pipeline_adversity, a_signal_at_any_time_ends_it_one_way_or_the_other) {
+TEST(pipeline_adversity, a_signal_at_any_time_ends_it_either_way) {
   const temporary_tree tree;
   for (int i = 0; i < 500; ++i) tree.write(std::to_string(i), std::string(static_cast<std::size_t>(i), 'x'));
   const std::string expected = pipeline({tree}).out;

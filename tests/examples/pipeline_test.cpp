@@ -62,7 +62,7 @@ struct known_tree {
   }
 };
 
-TEST(pipeline, sums_up_files_of_every_size_in_the_order_of_their_paths) {
+TEST(pipeline, sums_up_files_of_every_size_in_order_of_paths) {
   known_tree tree;
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4095},
                                  std::size_t{4096}, part - 1, part, part + 1, 2 * part, 20 * part + 17}) {
@@ -85,7 +85,7 @@ TEST(pipeline, tells_gzip_by_its_content_not_its_name) {
   tree.expect();
 }
 
-TEST(pipeline, inflates_all_members_of_a_file_and_skips_zeros_behind_them) {
+TEST(pipeline, inflates_all_members_of_a_file_and_skips_zeros) {
   known_tree tree;
   const std::string a = some_bytes(100, 1);
   const std::string b = some_bytes(3 * part, 2);

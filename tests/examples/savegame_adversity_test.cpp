@@ -68,7 +68,7 @@ TEST_P(savegame_adversity, a_damaged_profile_is_reported) {
   EXPECT_EQ(redis_->locks(), 0);
 }
 
-TEST_P(savegame_adversity, serves_others_beside_clients_that_stop_in_the_middle) {
+TEST_P(savegame_adversity, serves_others_beside_clients_that_stop) {
   const std::string put = request_text("PUT", "/save/ada", "a=1");
   std::vector<client> halves;
   for (std::size_t size = 1; size != put.size(); ++size) {
@@ -88,7 +88,7 @@ TEST_P(savegame_adversity, serves_others_beside_clients_that_stop_in_the_middle)
   EXPECT_EQ(server_->ask("GET", "/save/ada").status, 404);
 }
 
-TEST_P(savegame_adversity, understands_a_request_that_comes_byte_by_byte) {
+TEST_P(savegame_adversity, understands_a_request_byte_by_byte) {
   const client c = server_->connect();
   for (const char byte : request_text("PUT", "/save/ada", "a=1"))
     ASSERT_TRUE(c.send(std::string_view(&byte, 1)));
@@ -139,7 +139,7 @@ TEST_P(savegame_adversity, memory_stays_flat) {
   EXPECT_LT(memory(), before + 4 * 1024); // 20 MB were saved
 }
 
-TEST_P(savegame_adversity, says_that_redis_is_away_and_goes_on_when_it_is_back) {
+TEST_P(savegame_adversity, says_that_redis_is_away_and_goes_on_later) {
   ASSERT_EQ(server_->ask("PUT", "/save/ada", "a=1").status, 200);
   redis_->kill();
   EXPECT_EQ(server_->ask("PUT", "/save/ada", "a=2").status, 503);
@@ -150,7 +150,7 @@ TEST_P(savegame_adversity, says_that_redis_is_away_and_goes_on_when_it_is_back) 
   EXPECT_EQ(server_->ask("PUT", "/save/ada", "a=3").status, 200);
 }
 
-TEST_P(savegame_adversity, keeps_what_was_acknowledged_when_redis_is_killed) {
+TEST_P(savegame_adversity, keeps_acknowledged_data_if_redis_dies) {
   start({"--deadline", "1"}); // and a lock lives for two
   savers clients(*server_, 4);
   for (int round = 1; round <= 3; ++round) {
@@ -169,7 +169,7 @@ TEST_P(savegame_adversity, keeps_what_was_acknowledged_when_redis_is_killed) {
   EXPECT_TRUE(eventually([&] { return redis_->locks() == 0; })); // those whose owners could not unlock
 }
 
-TEST_P(savegame_adversity, a_writer_whose_lock_has_ended_stores_nothing) {
+TEST_P(savegame_adversity, a_writer_without_its_lock_stores_nothing) {
   ASSERT_EQ(server_->ask("PUT", "/save/ada", "a=1").status, 200);
   redis_->ask("SET lock:ada another"); // without an end
   start({"--deadline", "1"});

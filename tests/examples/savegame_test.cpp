@@ -34,7 +34,7 @@ TEST_P(savegame, keeps_what_was_saved) {
   EXPECT_EQ(redis_->locks(), 0);
 }
 
-TEST_P(savegame, keeps_a_megabyte_and_answers_requests_that_came_together) {
+TEST_P(savegame, keeps_a_megabyte_and_answers_requests_in_a_batch) {
   const std::string large = "text=" + std::string(1'000'000, 'x') + "\n";
   const client c = server_->connect();
   ASSERT_TRUE(c.send(request_text("PUT", "/save/ada", large)));
@@ -108,7 +108,7 @@ TEST(savegame_script, regression_has_its_data_for_itself) {
 }
 
 /// The script passed the signal over, and then started the server, which nothing ended.
-TEST(savegame_script, regression_a_signal_before_the_server_starts_ends_it) {
+TEST(savegame_script, regression_an_early_signal_ends_it) {
   if (!redis_server::is_installed()) GTEST_SKIP() << "redis-server is not installed: scripts/setup savegame";
   const temporary_tree directory;
   directory.write("programs/redis-cli", "#!/bin/sh\n: >" + directory.path("asked") + "\necho LOADING\n");

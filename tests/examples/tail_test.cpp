@@ -69,7 +69,7 @@ void expect_sound(const figures& all, std::size_t strategies) {
   }
 }
 
-TEST(tail, compares_all_strategies_with_stalls_that_poll_and_stalls_that_do_not) {
+TEST(tail, compares_all_strategies_with_polling_and_silent_stalls) {
   for (const char* workers : {"0", "1", "2", "33"}) {
     expect_sound(measure({"--workers", workers}), 7);
     expect_sound(measure({"--workers", workers, "--blind"}), 7);

@@ -180,7 +180,7 @@ tests const all{
     {"word after pops", word_after_pops},
 };
 
-TEST(class_queues_protocol, loses_no_wake_and_says_never_too_little) {
+TEST(class_queues_protocol, loses_no_wake_and_never_understates) {
   expect_all_pass({.max_executions = 5'000, .random = 4'000}, all);
 }
 TEST(class_queues_protocol, needs_every_look) {

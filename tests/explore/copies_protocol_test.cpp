@@ -224,13 +224,13 @@ TEST(copies_protocol, lets_one_result_count_at_random) {
     EXPECT_TRUE(r.ok) << r.message;
   }
 }
-TEST(copies_protocol, would_show_two_winners_without_the_test_for_open) {
+TEST(copies_protocol, would_let_two_win_without_the_test_for_open) {
   EXPECT_FALSE(run({}, reads_once_more<overwrites_the_decision>).ok);
 }
-TEST(copies_protocol, would_run_a_withdrawn_copy_without_the_change_of_its_phase) {
+TEST(copies_protocol, would_run_a_withdrawn_copy_in_its_old_phase) {
   EXPECT_FALSE(run({}, both_win<only_looks>).ok);
 }
-TEST(copies_protocol, would_lose_a_delayed_copy_that_is_not_counted) {
+TEST(copies_protocol, would_lose_an_uncounted_delayed_copy) {
   EXPECT_FALSE(run({}, late_admission<enters_blindly>).ok);
 }
 TEST(copies_protocol, needs_every_order) {

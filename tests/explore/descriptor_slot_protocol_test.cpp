@@ -432,33 +432,33 @@ tests const all{reading<false>,
                 levels<true>,
                 closing};
 
-TEST(descriptor_slot_protocol, ends_each_wait_once) {
+TEST(slot_protocol, ends_each_wait_once) {
   expect_all_pass({.max_executions = 100'000, .random = 5'000}, all);
 }
-TEST(descriptor_slot_protocol, would_lose_an_event_that_is_counted_before_a_late_look) {
+TEST(slot_protocol, would_lose_an_event_counted_before_a_late_look) {
   EXPECT_FALSE(run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<true>).ok);
   EXPECT_TRUE(run({.preemptions = 1, .stale = 0, .spurious = 0}, trying_again<false>).exhausted);
 }
 /// One preemption shows each of these faults.
 options const few{.preemptions = 1, .stale = 0, .spurious = 0};
 
-TEST(descriptor_slot_protocol, keeps_every_byte_and_the_end_after_short_reads) {
+TEST(slot_protocol, keeps_every_byte_and_the_end_after_short_reads) {
   EXPECT_TRUE(run(few, reading_short<short_reads::noted>).exhausted);
   EXPECT_TRUE(run(few, reading_short<short_reads::noted, 0>).exhausted);
 }
-TEST(descriptor_slot_protocol, would_lose_bytes_if_a_short_read_were_noted_for_later_events) {
+TEST(slot_protocol, would_lose_bytes_if_a_short_read_were_kept) {
   EXPECT_FALSE(run(few, reading_short<short_reads::noted_late>).ok);
 }
-TEST(descriptor_slot_protocol, would_lose_bytes_that_come_between_the_look_and_the_wait) {
+TEST(slot_protocol, would_lose_bytes_between_the_look_and_the_wait) {
   EXPECT_FALSE(run(few, reading_short<short_reads::compared_late>).ok);
 }
-TEST(descriptor_slot_protocol, would_lose_the_end_that_came_with_the_last_bytes) {
+TEST(slot_protocol, would_lose_the_end_beside_the_last_bytes) {
   EXPECT_FALSE(run(few, reading_short<short_reads::noted, 1, false>).ok);
 }
-TEST(descriptor_slot_protocol, would_deliver_a_stale_event_without_its_generation) {
+TEST(slot_protocol, would_deliver_stale_events_without_generations) {
   EXPECT_FALSE(run({.max_executions = 100'000}, reusing<false>).ok);
 }
-TEST(descriptor_slot_protocol, would_forget_the_other_direction_without_arming_it_again) {
+TEST(slot_protocol, would_forget_a_direction_that_is_not_rearmed) {
   EXPECT_FALSE(run({.max_executions = 1'000}, levels<false>).ok);
 }
 TEST(close_gate_protocol, needs_every_order) {

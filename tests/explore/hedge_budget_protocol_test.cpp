@@ -93,23 +93,23 @@ void comes_back(execution& e) {
   e.finally([s] { EXPLORE_ASSERT(s->tokens.try_take(budget::token) && !s->tokens.try_take(budget::token)); });
 }
 
-TEST(hedge_budget_protocol, every_token_is_taken_once) {
+TEST(budget_protocol, every_token_is_taken_once) {
   auto const r = run({}, all_want_one<budget>);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
   EXPECT_FALSE(run({}, all_want_one<hasty_budget>).ok);
 }
 
-TEST(hedge_budget_protocol, what_is_not_earned_is_not_taken) {
+TEST(budget_protocol, what_is_not_earned_is_not_taken) {
   auto const r = run({}, each_earns);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
 }
 
-TEST(hedge_budget_protocol, a_full_bucket_holds_the_burst) {
+TEST(budget_protocol, a_full_bucket_holds_the_burst) {
   auto const r = run({}, overflows);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
 }
 
-TEST(hedge_budget_protocol, a_token_that_comes_back_can_be_taken_again) {
+TEST(budget_protocol, a_token_that_comes_back_can_be_taken_again) {
   auto const r = run({}, comes_back);
   EXPECT_TRUE(r.ok && r.exhausted) << r.message;
 }

@@ -64,13 +64,13 @@ TEST(store_buffering, is_allowed_up_to_acquire_and_release) {
   EXPECT_EQ((store_buffering<relaxed, relaxed>()), all);
   EXPECT_EQ((store_buffering<release, acquire>()), all);
 }
-TEST(store_buffering, takes_four_sequentially_consistent_accesses_to_be_forbidden) {
+TEST(store_buffering, needs_four_seq_cst_accesses_to_be_forbidden) {
   std::set<outcome> const without{{0, 1}, {1, 0}, {1, 1}};
   EXPECT_EQ((store_buffering<seq_cst, seq_cst>()), without);
   EXPECT_THAT((store_buffering<release, seq_cst>()), Contains(outcome{0, 0}));
   EXPECT_THAT((store_buffering<seq_cst, acquire>()), Contains(outcome{0, 0}));
 }
-TEST(store_buffering, is_not_prevented_by_an_unrelated_sequentially_consistent_access) {
+TEST(store_buffering, is_not_prevented_by_an_unrelated_access) {
   EXPECT_THAT(outcomes(2, {[](state& s) {
                              s.x.store(1, relaxed);
                              static_cast<void>(s.x.fetch_add(0, seq_cst));
@@ -123,7 +123,7 @@ TEST(release_sequence, goes_on_through_a_relaxed_read_modify_write) {
               IsSupersetOf({outcome{2, 1}, outcome{1, 1}, outcome{1, 0}})); // {1, 0}: the addition alone
   EXPECT_THAT(seen, Not(Contains(outcome{2, 0})));
 }
-TEST(release_sequence, ends_with_a_relaxed_store_even_of_the_same_thread) {
+TEST(release_sequence, ends_at_a_relaxed_store_of_the_same_thread) {
   EXPECT_THAT(outcomes(2, {[](state& s) {
                              s.x.store(1, relaxed);
                              s.y.store(1, release);
@@ -181,7 +181,7 @@ TEST(coherence, reads_its_own_writes) {
                            [](state& s) { s.x.store(2, relaxed); }}),
               Not(Contains(outcome{0})));
 }
-TEST(coherence, lets_a_write_come_before_one_that_was_seen_by_others) {
+TEST(coherence, lets_a_write_precede_one_that_others_have_seen) {
   // 2+2W: each location ends with the write that its writer made first.
   std::set<outcome> const seen = outcomes(4, {[](state& s) {
                                                 s.x.store(1, release);
@@ -230,7 +230,7 @@ std::set<outcome> independent_reads() {
                       }});
 }
 
-TEST(independent_reads, may_disagree_unless_sequentially_consistent) {
+TEST(independent_reads, may_differ_unless_sequentially_consistent) {
   outcome const disagreement{1, 0, 1, 0};
   EXPECT_THAT((independent_reads<release, acquire>()), Contains(disagreement));
   EXPECT_THAT((independent_reads<seq_cst, acquire>()), Contains(disagreement));
@@ -290,7 +290,7 @@ TEST(asymmetric_barrier, needs_both_sides) {
   EXPECT_THAT((asymmetric_dekker<true, false>()), Contains(outcome{0, 0}));
   EXPECT_THAT((asymmetric_dekker<false, true>()), Contains(outcome{0, 0}));
 }
-TEST(asymmetric_barrier, is_a_full_fence_for_the_thread_that_executes_the_heavy_half) {
+TEST(asymmetric_barrier, is_a_full_fence_on_the_heavy_side) {
   EXPECT_THAT(outcomes(2, {[](state& s) {
                              s.x.store(1, seq_cst);
                              s.read[0] = s.y.load(seq_cst);
@@ -315,7 +315,7 @@ TEST(asymmetric_barrier, is_a_full_fence_for_the_thread_that_executes_the_heavy_
               Not(Contains(outcome{1, 0})));
 }
 
-TEST(compare_exchange, may_fail_by_an_old_value_but_never_exchanges_one) {
+TEST(compare_exchange, may_fail_by_an_old_value_but_never_succeed) {
   std::set<outcome> seen;
   result const r = run({.preemptions = 99}, [&](execution& e) {
     auto const s = std::make_shared<state>();

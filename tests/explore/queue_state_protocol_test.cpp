@@ -402,7 +402,7 @@ tests const all{one_of_each<1>,
                 moved_to_another_pool,
                 appended};
 
-TEST(queue_state_protocol, runs_each_offer_once_and_leaves_the_queue_once) {
+TEST(queue_state_protocol, runs_each_offer_once_and_is_left_once) {
   expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(queue_state_protocol, would_be_queued_twice_without_its_bit) {

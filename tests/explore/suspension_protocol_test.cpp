@@ -287,7 +287,7 @@ tests const all{completed<word_list>,
 TEST(suspension_protocol, lets_the_coroutine_go_on_once) {
   expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
-TEST(suspension_protocol, regression_a_stop_finds_a_sleep_that_is_being_armed) {
+TEST(suspension_protocol, regression_a_stop_finds_an_arming_sleep) {
   expect_all_pass({.max_executions = 100'000}, {stopped<timer_list>});
 }
 TEST(suspension_protocol, needs_every_step) {

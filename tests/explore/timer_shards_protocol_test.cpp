@@ -192,18 +192,18 @@ void handover(execution& e) {
 tests const all{arming<0>,     arming<1>,  arming_earlier, disarming,
                 calling_off<>, two_firers, planned,        handover<>};
 
-TEST(timer_shards_protocol, fires_what_is_due) {
+TEST(shards_protocol, fires_what_is_due) {
   expect_all_pass({.max_executions = 50'000, .random = 5'000}, all);
 }
-TEST(timer_shards_protocol, would_forget_a_deadline_if_the_monitor_did_not_ask_again) {
+TEST(shards_protocol, would_forget_a_deadline_without_another_look) {
   EXPECT_FALSE(run({.max_executions = 50'000}, handover<false>).ok);
 }
-TEST(timer_shards_protocol, would_leave_a_timer_to_a_pool_that_has_ended_if_its_armer_did_not_look) {
+TEST(shards_protocol, would_leave_a_timer_to_an_ended_pool) {
   options const few{.preemptions = 1, .stale = 0, .spurious = 0};
   EXPECT_FALSE(run(few, calling_off<false>).ok);
   EXPECT_TRUE(run(few, calling_off<>).exhausted);
 }
-TEST(timer_shards_protocol, needs_every_order) {
+TEST(shards_protocol, needs_every_order) {
   expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "timer_shards.hpp"}, all);
 }
 

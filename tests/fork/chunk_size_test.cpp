@@ -29,7 +29,7 @@ constexpr std::uint32_t after_one_that_took(std::int64_t ticks) {
   return c.wanted();
 }
 
-TEST(chunk_size, regression_estimates_of_any_duration_do_not_overflow) {
+TEST(chunk_size, regression_no_estimate_overflows) {
   constexpr std::int64_t second = 1'000'000 * ticks_per_us;
   static_assert(outlasts(limit, many, 1, second)); // a slow first item of 2^32
   static_assert(outlasts(limit, many, 4096, longest) && outlasts(limit, 1, 4096, longest));

@@ -66,7 +66,7 @@ TEST_P(deterministic_reduce, gives_the_same_bits_as_one_worker) {
   EXPECT_TRUE(order_shows) << "these numbers prove nothing: every order gives the same sum";
 }
 
-TEST_P(deterministic_reduce, gives_the_same_bits_for_floats_under_uneven_load) {
+TEST_P(deterministic_reduce, gives_floats_the_same_bits_in_any_load) {
   std::vector<float> values(3'000);
   std::mt19937 random(7);
   for (float& x : values) x = std::uniform_real_distribution<float>(-1.0F, 1.0F)(random) * 1e3F;
@@ -112,7 +112,7 @@ TEST_P(deterministic_reduce, keeps_the_order_of_its_terms) {
   EXPECT_EQ(order, expected);
 }
 
-TEST_P(deterministic_reduce, gives_the_same_bits_while_the_pool_is_resized) {
+TEST_P(deterministic_reduce, gives_the_same_bits_in_a_resized_pool) {
   if (GetParam() == 0) return; // a pool without workers has nothing to resize in the middle of
   auto const values = numbers(20'000);
   auto const expected = bits_of_sum(pool, values);

@@ -35,8 +35,8 @@ class failing_siblings : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(failing_siblings, all_counts);
 
 /// Where g is begun by another thread while f runs.
-class failing_siblings_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(failing_siblings_in_parallel, counts_in_parallel);
+class parallel_failures : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_failures, counts_in_parallel);
 
 /// Runs it; true: it threw a counted_error of that value.
 template<class F>
@@ -55,7 +55,7 @@ bool stopped_in_time(std::stop_token const& token) {
   return true;
 }
 
-TEST_P(failing_siblings_in_parallel, wait_for_the_stolen_half) {
+TEST_P(parallel_failures, wait_for_the_stolen_half) {
   leak_check const leaks;
   milestone begun, failing;
   bool stopped = true, ended = false;
@@ -79,7 +79,7 @@ TEST_P(failing_siblings_in_parallel, wait_for_the_stolen_half) {
   EXPECT_FALSE(stopped); // a loop's chunks are asked to stop, halves are not
 }
 
-TEST_P(failing_siblings_in_parallel, a_stop_of_the_task_around_reaches_the_stolen_half) {
+TEST_P(parallel_failures, a_stop_around_reaches_the_stolen_half) {
   milestone begun, ended;
   bool in_time = false;
   auto task = pool.spawn([&] {
@@ -128,7 +128,7 @@ TEST_P(failing_siblings, meet_the_other_half_at_any_moment) {
 }
 
 /// A loop of a closure that is no task's is not cut short by a discard, whatever thread runs it.
-TEST_P(failing_siblings_in_parallel, leave_a_loop_of_an_enqueued_closure_whole_in_a_discard) {
+TEST_P(parallel_failures, leave_an_enqueued_loop_whole_in_a_discard) {
   milestone begun, discarding, ended;
   std::atomic<int> items{0};
   pool.enqueue([&] {
@@ -147,7 +147,7 @@ TEST_P(failing_siblings_in_parallel, leave_a_loop_of_an_enqueued_closure_whole_i
   EXPECT_EQ(items.load(), 100);
 }
 
-TEST_P(failing_siblings_in_parallel, stop_the_other_chunks_of_a_loop) {
+TEST_P(parallel_failures, stop_the_other_chunks_of_a_loop) {
   leak_check const leaks;
   for (int round = 0; round != 20 && !HasFailure(); ++round) {
     milestone begun;
@@ -166,7 +166,7 @@ TEST_P(failing_siblings_in_parallel, stop_the_other_chunks_of_a_loop) {
   }
 }
 
-TEST_P(failing_siblings_in_parallel, end_a_wait_of_the_thread_that_called_the_loop) {
+TEST_P(parallel_failures, end_a_wait_of_the_thread_in_the_loop) {
   rubato::promise<int> never;
   auto result = never.get_future().share();
   milestone begun;
@@ -190,7 +190,7 @@ TEST_P(failing_siblings_in_parallel, end_a_wait_of_the_thread_that_called_the_lo
   never.set_value(1);
 }
 
-TEST_P(failing_siblings_in_parallel, stop_the_other_parts_of_a_reduction) {
+TEST_P(parallel_failures, stop_the_other_parts_of_a_reduction) {
   for (bool const as_a_tree : {false, true}) {
     milestone begun;
     std::atomic<bool> in_time{false};

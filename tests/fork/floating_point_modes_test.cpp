@@ -148,13 +148,13 @@ TEST_P(floating_point_modes, regression_of_for_each) {
   check([&, this](auto note) { rubato::for_each(pool, values, [&](int) { note(); }); });
 }
 
-TEST_P(floating_point_modes, regression_of_for_each_of_a_forward_range) {
+TEST_P(floating_point_modes, regression_of_a_forward_for_each) {
   auto const even = [](int i) { return i % 2 == 0; };
   auto range = std::views::iota(0, 2 * items) | std::views::filter(even);
   check([&, this](auto note) { rubato::for_each(pool, range, [&](int) { note(); }); });
 }
 
-TEST_P(floating_point_modes, regression_of_for_each_of_a_single_pass_range) {
+TEST_P(floating_point_modes, regression_of_a_single_pass_for_each) {
   std::string text;
   for (int i = 0; i != items; ++i) text += "1 ";
   std::istringstream in(text);
@@ -176,7 +176,7 @@ TEST_P(floating_point_modes, regression_of_deterministic_reduce) {
   });
 }
 
-TEST_P(floating_point_modes, regression_of_a_loop_in_a_piece_of_a_loop) {
+TEST_P(floating_point_modes, regression_of_a_loop_within_a_loop) {
   check([this](auto note) {
     rubato::for_index(pool, 0, 8, [&](int) { rubato::for_index(0, 8, [&](int) { note(); }); });
   });
@@ -196,7 +196,7 @@ TEST_P(floating_point_modes, regression_are_restored_after_a_failure) {
   });
 }
 
-TEST_P(floating_point_modes, regression_a_deterministic_sum_has_the_same_bits) {
+TEST_P(floating_point_modes, regression_deterministic_sums_are_equal) {
   modes_kept const kept;
   std::vector<double> const tenths(20'000, 0.1), tiny(20'000, 1e-309);
   auto const sum = [&](rubato::pool& p, std::vector<double> const& v) {

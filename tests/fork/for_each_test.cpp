@@ -39,8 +39,8 @@ namespace {
 class for_each : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(for_each, all_counts);
 
-class for_each_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(for_each_in_parallel, counts_in_parallel);
+class parallel_elements : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_elements, counts_in_parallel);
 
 /// 0 ... size - 1, single pass, its iterators only movable: the least that an input range may be. It counts
 /// how often two threads were in it at the same time.
@@ -291,7 +291,7 @@ TEST_P(for_each, on_a_named_pool_runs_there) {
   EXPECT_EQ(here.load(), 200);
 }
 
-TEST_P(for_each_in_parallel, runs_bodies_at_once_over_any_kind_of_range) {
+TEST_P(parallel_elements, runs_bodies_at_once_over_any_kind_of_range) {
   std::vector<int> const numbers(2);
   std::list<int> const linked(2);
   std::atomic<int> met{0};
@@ -337,7 +337,7 @@ struct fragile_iterator {
   bool operator==(fragile_iterator const& other) const { return value == other.value; }
 };
 
-TEST(for_each, regression_asks_no_more_of_a_range_whose_iterator_has_thrown) {
+TEST(for_each, regression_asks_no_more_of_a_range_that_has_thrown) {
   rubato::pool pool(4);
   for (std::size_t round = 0; round != scaled(30); ++round) {
     fragile_iterator::history past;
@@ -373,14 +373,14 @@ struct requests {
   static std::default_sentinel_t end() { return {}; }
 };
 
-TEST_P(for_each, regression_asks_a_single_pass_range_only_for_the_element_that_it_processes_next) {
+TEST_P(for_each, regression_takes_a_single_pass_range_one_by_one) {
   requests all;
   pool.run([&] { rubato::for_each(all, [&](std::size_t) { all.answers.arrive(); }); });
   EXPECT_TRUE(all.in_time);
   EXPECT_EQ(all.answers.count(), requests::size);
 }
 
-TEST_P(for_each, takes_a_single_pass_range_whose_iterator_uses_the_pool) {
+TEST_P(for_each, takes_a_single_pass_range_that_uses_the_pool) {
   struct iterator {
     using value_type = int;
     using difference_type = std::ptrdiff_t;

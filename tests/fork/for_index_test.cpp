@@ -31,8 +31,8 @@ RUBATO_TEST_WITH_WORKERS(for_index, all_counts);
 class for_range : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(for_range, all_counts);
 
-class for_index_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(for_index_in_parallel, counts_in_parallel);
+class parallel_indices : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_indices, counts_in_parallel);
 
 /// The index that a loop over (First, Last) hands to its body.
 template<class First, class Last>
@@ -197,7 +197,7 @@ TEST_P(for_index, on_a_named_pool_runs_there) {
   EXPECT_EQ(here.load(), 100);
 }
 
-TEST_P(for_index_in_parallel, runs_as_many_bodies_at_once_as_there_are_workers) {
+TEST_P(parallel_indices, runs_as_many_bodies_as_there_are_workers) {
   rendezvous all(GetParam());
   std::atomic<unsigned> met{0};
   pool.run([&] { rubato::for_index(0U, GetParam(), [&](unsigned) { met += all.meet(); }); });
@@ -215,7 +215,7 @@ TEST(for_index_from_outside, uses_the_global_pool) {
   EXPECT_EQ(rubato::current_pool(), nullptr);
 }
 
-TEST_P(for_range, covers_everything_once_in_pieces_that_are_not_empty) {
+TEST_P(for_range, covers_everything_once_in_nonempty_pieces) {
   for (std::size_t const length : {1U, 2U, 3U, 100U, 4097U, 1'000'000U}) {
     std::vector<unsigned char> counts(length);
     std::atomic<int> bad{0};
@@ -250,7 +250,7 @@ TEST_P(for_range, takes_bounds_of_different_types_and_none) {
   EXPECT_FALSE(ran);
 }
 
-TEST_P(for_range, splits_ranges_longer_than_their_signed_type_can_count) {
+TEST_P(for_range, splits_ranges_longer_than_their_type_can_count) {
   constexpr auto first = std::numeric_limits<int>::min();
   constexpr auto last = std::numeric_limits<int>::max();
   std::atomic<std::uint64_t> covered{0};

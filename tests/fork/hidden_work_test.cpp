@@ -121,7 +121,7 @@ TEST_P(hidden_work, of_a_scope_is_begun_while_a_child_computes) {
   });
 }
 
-TEST_P(hidden_work, of_an_outer_scope_is_begun_while_an_inner_one_computes) {
+TEST_P(hidden_work, of_an_outer_scope_begins_while_an_inner_computes) {
   milestone ran;
   pool.run([&] {
     rubato::with_scope([&](rubato::scope& outer) {
@@ -133,7 +133,7 @@ TEST_P(hidden_work, of_an_outer_scope_is_begun_while_an_inner_one_computes) {
   });
 }
 
-TEST_P(hidden_work, of_a_task_group_is_begun_though_no_thread_waits_for_it) {
+TEST_P(hidden_work, of_a_task_group_begins_though_no_thread_waits) {
   pool.run([&] {
     milestone ran;
     rubato::task_group group(pool);
@@ -215,7 +215,7 @@ public:
   [[nodiscard]] bool all_ended_in_time() const { return ended_in_time_ == static_cast<int>(count); }
 };
 
-TEST_P(hidden_work, regression_heavy_items_at_the_end_of_a_short_loop_are_all_begun) {
+TEST_P(hidden_work, regression_heavy_ends_of_short_loops_begin) {
   for (std::size_t const length : {40U, 72U, 100U, 200U, 500U, 1'000U}) {
     heavy_items heavy(GetParam());
     pool.run([&] {
@@ -227,7 +227,7 @@ TEST_P(hidden_work, regression_heavy_items_at_the_end_of_a_short_loop_are_all_be
   }
 }
 
-TEST_P(hidden_work, regression_heavy_elements_at_the_end_of_a_forward_range_are_all_begun) {
+TEST_P(hidden_work, regression_heavy_ends_of_forward_ranges_begin) {
   for (std::size_t const length : {64U, 65U, 500U, 3'000U}) {
     auto const expect_all_begun = [&](auto&& range) {
       heavy_items heavy(GetParam());
@@ -246,7 +246,7 @@ TEST_P(hidden_work, regression_heavy_elements_at_the_end_of_a_forward_range_are_
   }
 }
 
-TEST_P(hidden_work, regression_heavy_elements_at_the_end_of_a_reduction_are_all_begun) {
+TEST_P(hidden_work, regression_heavy_ends_of_reductions_begin) {
   for (std::size_t const length : {100U, 3'000U, 20'000U, 100'000U}) {
     auto const numbers = std::views::iota(std::size_t{0}, length);
     auto const expect_all_begun = [&](auto... deterministic) {
@@ -367,7 +367,7 @@ TEST(hidden_work, regression_child_of_a_guest_that_left_is_begun) {
   }
 }
 
-TEST(hidden_work, regression_child_is_begun_while_its_spawner_is_blocked) {
+TEST(hidden_work, regression_child_begins_while_its_spawner_blocks) {
   milestone begun, waited;
   std::atomic<bool> in_time{false};
   rubato::pool pool(1);
@@ -383,7 +383,7 @@ TEST(hidden_work, regression_child_is_begun_while_its_spawner_is_blocked) {
   EXPECT_TRUE(in_time);
 }
 
-TEST(hidden_work, regression_child_spawned_from_outside_is_begun_when_the_last_searcher_gives_up) {
+TEST(hidden_work, regression_child_begins_after_the_last_search) {
   rubato::pool pool(2);
   std::unique_ptr<rubato::task_group> group;
   milestone made;
@@ -405,7 +405,7 @@ TEST(hidden_work, regression_child_spawned_from_outside_is_begun_when_the_last_s
   }
 }
 
-TEST(hidden_work, regression_second_child_is_begun_while_its_spawner_and_the_opener_are_blocked) {
+TEST(hidden_work, regression_second_child_begins_while_both_block) {
   milestone begun, waited;
   std::atomic<bool> in_time{false};
   rubato::pool pool(1);
@@ -424,7 +424,7 @@ TEST(hidden_work, regression_second_child_is_begun_while_its_spawner_and_the_ope
   EXPECT_TRUE(in_time);
 }
 
-TEST(hidden_work, regression_latent_job_below_a_wait_is_begun_when_the_seat_becomes_vacant) {
+TEST(hidden_work, regression_a_latent_job_begins_on_a_vacant_seat) {
   milestone spawned, taken, begun, end;
   std::atomic<bool> in_time{false};
   rubato::pool pool(1);

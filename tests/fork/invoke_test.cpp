@@ -23,8 +23,8 @@ namespace {
 class invoke_many : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(invoke_many, all_counts);
 
-class invoke_many_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(invoke_many_in_parallel, counts_in_parallel);
+class parallel_invokes : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_invokes, counts_in_parallel);
 
 TEST_P(invoke_many, gives_a_tuple_in_the_order_of_the_callables) {
   std::string text = "c";
@@ -99,7 +99,7 @@ TEST_P(invoke_many, throws_the_exception_of_the_earliest_callable) {
   }
 }
 
-TEST_P(invoke_many_in_parallel, runs_as_many_at_once_as_there_are_workers) {
+TEST_P(parallel_invokes, runs_as_many_at_once_as_there_are_workers) {
   auto const parties = std::min(pool.size(), 4U);
   rendezvous all(parties);
   auto const meet = [&] { return all.meet(); };

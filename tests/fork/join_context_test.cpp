@@ -27,8 +27,8 @@ namespace {
 class join_with_context : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(join_with_context, all_counts);
 
-class join_with_context_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(join_with_context_in_parallel, counts_in_parallel);
+class parallel_context : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_context, counts_in_parallel);
 
 std::uint64_t fib(context& c, unsigned n) {
   if (n < 2) return n;
@@ -94,7 +94,7 @@ TEST_P(join_with_context, says_which_thread_it_is_on) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-TEST_P(join_with_context, says_migrated_where_the_thread_is_another_than_the_forking_one) {
+TEST_P(join_with_context, says_migrated_off_the_thread_that_forked) {
   std::atomic<int> wrong{0};
   struct tree {
     static int walk(context& c, std::thread::id forked_by, int depth, std::atomic<int>& wrong) {
@@ -124,7 +124,7 @@ TEST_P(join_with_context, says_f_has_not_migrated) {
   });
 }
 
-TEST_P(join_with_context_in_parallel, says_migrated_to_a_half_that_was_handed_over) {
+TEST_P(parallel_context, says_migrated_to_a_half_handed_over) {
   milestone begun;
   auto const migrated = pool.run([&] {
     return rubato::with_context([&](context& c) {
@@ -146,7 +146,7 @@ TEST_P(join_with_context_in_parallel, says_migrated_to_a_half_that_was_handed_ov
   EXPECT_TRUE(migrated.second);
 }
 
-TEST_P(join_with_context_in_parallel, has_not_migrated_below_a_half_that_has) {
+TEST_P(parallel_context, has_not_migrated_below_a_half_that_has) {
   // migrated() is about the callable's own fork: what a handed-over half forks and runs itself stays with it.
   milestone begun;
   pool.run([&] {

@@ -23,8 +23,8 @@ class join_exceptions : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(join_exceptions, all_counts);
 
 /// Where another thread can begin g while f runs.
-class join_exceptions_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(join_exceptions_in_parallel, counts_in_parallel);
+class parallel_join_throws : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_join_throws, counts_in_parallel);
 
 /// Where no other thread is there to begin g.
 class join_exceptions_alone : public on_workers {};
@@ -186,7 +186,7 @@ TEST_P(join_exceptions, in_flight_are_not_in_flight_for_other_work) {
   EXPECT_EQ(helped_under_an_exception(pool, [] { return std::uncaught_exceptions() != 0; }), 0);
 }
 
-TEST_P(join_exceptions, in_flight_are_not_being_handled_by_other_work) {
+TEST_P(join_exceptions, in_flight_are_not_handled_by_other_work) {
   // Or std::throw_with_nested there would name f's exception as the cause of its own.
   EXPECT_EQ(helped_under_an_exception(pool, [] { return std::current_exception() != nullptr; }), 0);
 }
@@ -235,7 +235,7 @@ TEST_P(join_exceptions_alone, of_f_skip_a_g_that_no_thread_has_begun) {
   });
 }
 
-TEST_P(join_exceptions_in_parallel, of_f_wait_for_a_g_that_has_begun) {
+TEST_P(parallel_join_throws, of_f_wait_for_a_g_that_has_begun) {
   milestone begun;
   std::atomic<bool> ended{false};
   EXPECT_EQ(thrown_by(pool,
@@ -256,7 +256,7 @@ TEST_P(join_exceptions_in_parallel, of_f_wait_for_a_g_that_has_begun) {
   EXPECT_TRUE(ended);
 }
 
-TEST_P(join_exceptions_in_parallel, of_both_at_once_are_thrown_once_and_f_wins) {
+TEST_P(parallel_join_throws, of_both_at_once_are_one_and_f_wins) {
   leak_check const leaks;
   for (int round = 0; round != 50 && !HasFailure(); ++round) {
     rendezvous both(2);
@@ -268,7 +268,7 @@ TEST_P(join_exceptions_in_parallel, of_both_at_once_are_thrown_once_and_f_wins) 
   }
 }
 
-TEST_P(join_exceptions_in_parallel, of_a_g_on_another_thread_reach_the_caller) {
+TEST_P(parallel_join_throws, of_g_on_another_thread_reach_the_caller) {
   leak_check const leaks;
   for (int round = 0; round != 50 && !HasFailure(); ++round) {
     milestone begun;

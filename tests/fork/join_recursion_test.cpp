@@ -149,7 +149,7 @@ TEST(join_from_outside, runs_both_halves_at_once) {
   global.resize(before);
 }
 
-TEST(join_from_outside, leaves_the_thread_an_outsider_when_it_throws) {
+TEST(join_from_outside, leaves_an_outsider_outside_when_it_throws) {
   hang_guard const guard;
   EXPECT_THROW(rubato::join([] { throw 1; }, [] {}), int);
   EXPECT_EQ(rubato::current_pool(), nullptr);

@@ -25,7 +25,7 @@ RUBATO_TEST_WITH_WORKERS(join_results, all_counts);
 int forty() { return 40; }
 int two() noexcept { return 2; }
 
-TEST_P(join_results, come_back_as_a_pair_in_the_order_of_the_callables) {
+TEST_P(join_results, come_as_a_pair_in_the_order_of_the_callables) {
   auto const result =
       pool.run([] { return rubato::join([] { return 1; }, [] { return std::string("two"); }); });
   static_assert(std::is_same_v<decltype(result), std::pair<int, std::string> const>);
@@ -78,7 +78,7 @@ TEST_P(join_results, may_be_only_movable) {
   EXPECT_EQ(b.value, 2);
 }
 
-TEST_P(join_results, need_neither_a_default_constructor_nor_assignment) {
+TEST_P(join_results, need_no_default_constructor_or_assignment) {
   auto [a, b] = pool.run([] {
     return rubato::join([] { return only_constructible(1); }, [] { return only_constructible(2); });
   });
@@ -153,7 +153,7 @@ TEST_P(join_results, come_from_callables_that_change_themselves) {
   EXPECT_EQ(b, 11);
 }
 
-TEST_P(join_results, come_from_the_named_callables_themselves_not_from_copies) {
+TEST_P(join_results, come_from_the_callables_and_not_from_copies) {
   pinned_call f;
   pinned_call g;
   for (int round = 1; round <= 10; ++round) {
@@ -173,7 +173,7 @@ TEST_P(join_results, do_not_cost_the_callables_their_captures) {
   EXPECT_EQ(pool.run(use), (std::pair<std::size_t, std::size_t>(100, 100)));
 }
 
-TEST_P(join_results, see_what_was_written_before_and_show_what_was_written_in_it) {
+TEST_P(join_results, see_earlier_writes_and_show_their_own) {
   for (int i = 0; i != 200; ++i) {
     std::vector<int> before{i};
     std::vector<int> left;
@@ -223,7 +223,7 @@ TEST(join_results, regression_may_be_const_objects) {
   EXPECT_EQ(both.first, both.second);
 }
 
-TEST(join_results, regression_of_callables_that_are_small_and_can_only_be_moved) {
+TEST(join_results, regression_of_small_move_only_callables) {
   struct token {
     int value;
     explicit token(int v)

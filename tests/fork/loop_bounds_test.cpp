@@ -24,7 +24,7 @@ TEST(assertions, evaluate_nothing_when_they_are_off) {
   EXPECT_EQ(evaluated, RUBATO_ASSERTIONS);
 }
 
-TEST(loop_bounds, regression_a_negative_bound_beside_an_unsigned_one_is_told) {
+TEST(loop_bounds, regression_negative_beside_unsigned_is_told) {
   if (RUBATO_ASSERTIONS == 0) GTEST_SKIP() << "assertions are off in this build";
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   std::vector<int> const v(10);
@@ -34,7 +34,7 @@ TEST(loop_bounds, regression_a_negative_bound_beside_an_unsigned_one_is_told) {
                "negative bound beside an unsigned one.*bound = -3");
 }
 
-TEST(loop_bounds, of_different_types_are_fine_where_neither_is_negative) {
+TEST(loop_bounds, of_different_types_are_fine_without_negatives) {
   std::vector<int> v(10);
   rubato::for_index(0, v.size(), [&](auto i) { v[i] = 1; });
   rubato::for_index(-5, 5, [&](int i) { v[static_cast<unsigned>(i + 5)] += 1; });

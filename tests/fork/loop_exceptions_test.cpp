@@ -30,8 +30,8 @@ namespace {
 class loop_exceptions : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(loop_exceptions, all_counts);
 
-class loop_exceptions_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(loop_exceptions_in_parallel, counts_in_parallel);
+class parallel_loop_throws : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_loop_throws, counts_in_parallel);
 
 class loop_exceptions_alone : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(loop_exceptions_alone, counts_alone);
@@ -64,7 +64,7 @@ TEST_P(loop_exceptions, come_out_of_every_kind_of_loop) {
   }
 }
 
-TEST_P(loop_exceptions, come_out_of_the_only_the_first_and_the_last_index) {
+TEST_P(loop_exceptions, come_from_the_only_first_and_last_index) {
   leak_check const leaks;
   for (int const length : {1, 2, 3, 100, 5'000}) {
     for (int const bad : {0, length - 1}) {
@@ -127,7 +127,7 @@ TEST_P(loop_exceptions, let_nothing_new_begin) {
   EXPECT_FALSE(time.overdue());
 }
 
-TEST_P(loop_exceptions, let_nothing_new_begin_in_ranges_of_any_length) {
+TEST_P(loop_exceptions, let_nothing_begin_in_ranges_of_any_length) {
   closing_time time;
   auto const value = thrown_by(pool, [&] {
     constexpr auto least = std::numeric_limits<std::int64_t>::min();
@@ -189,11 +189,11 @@ TEST_P(loop_exceptions, let_nothing_new_begin_in_a_reduction) {
   expect_an_exception_ends(pool, [](auto const&... args) { rubato::reduce(args...); });
 }
 
-TEST_P(loop_exceptions, let_nothing_new_begin_in_a_deterministic_reduction) {
+TEST_P(loop_exceptions, let_nothing_begin_in_deterministic_reduction) {
   expect_an_exception_ends(pool, [](auto const&... args) { rubato::reduce(rubato::deterministic, args...); });
 }
 
-TEST_P(loop_exceptions, of_an_inner_loop_can_be_kept_from_the_outer_one) {
+TEST_P(loop_exceptions, of_an_inner_loop_may_stay_within_the_outer) {
   leak_check const leaks;
   std::atomic<int> caught{0};
   EXPECT_EQ(thrown_by(pool,
@@ -240,7 +240,7 @@ TEST_P(loop_exceptions_alone, let_no_other_index_begin_at_all) {
   });
 }
 
-TEST_P(loop_exceptions_in_parallel, wait_for_the_bodies_that_run) {
+TEST_P(parallel_loop_throws, wait_for_the_bodies_that_run) {
   for (int round = 0; round != 20 && !HasFailure(); ++round) {
     milestone begun;
     std::atomic<bool> ended{false};
@@ -262,7 +262,7 @@ TEST_P(loop_exceptions_in_parallel, wait_for_the_bodies_that_run) {
   }
 }
 
-TEST_P(loop_exceptions_in_parallel, of_two_bodies_at_once_come_out_as_one) {
+TEST_P(parallel_loop_throws, of_two_bodies_at_once_come_out_as_one) {
   leak_check const leaks;
   for (int round = 0; round != 50 && !HasFailure(); ++round) {
     rendezvous both(2);

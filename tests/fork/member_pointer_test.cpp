@@ -25,7 +25,7 @@ struct special_part : part {};
 class member_pointer : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(member_pointer, all_counts);
 
-TEST_P(member_pointer, is_called_on_objects_of_its_class_and_of_derived_ones) {
+TEST_P(member_pointer, is_called_on_its_class_and_derived_ones) {
   std::vector<part> plain(100);
   std::vector<special_part> derived(100);
   rubato::for_each(pool, plain, &part::count);
@@ -34,7 +34,7 @@ TEST_P(member_pointer, is_called_on_objects_of_its_class_and_of_derived_ones) {
   for (part const& p : derived) EXPECT_EQ(p.calls, 1);
 }
 
-TEST_P(member_pointer, is_called_through_pointers_smart_pointers_and_reference_wrappers) {
+TEST_P(member_pointer, is_called_through_pointers_and_wrappers) {
   part p;
   std::vector<part*> const pointers(10, &p);
   std::vector<std::shared_ptr<part>> const shared(10, std::make_shared<part>());

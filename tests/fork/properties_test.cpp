@@ -199,7 +199,7 @@ void check_against_model(rubato::pool& pool, int rarity) {
   }));
 }
 
-TEST_P(properties, a_program_of_forks_computes_what_the_serial_one_does) { check_against_model(pool, 0); }
+TEST_P(properties, a_program_of_forks_equals_the_serial_one) { check_against_model(pool, 0); }
 
 TEST_P(properties, a_program_of_forks_throws_what_the_serial_one_may) { check_against_model(pool, 6); }
 

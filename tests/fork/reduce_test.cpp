@@ -125,7 +125,7 @@ TEST_P(reduces, through_a_member_pointer) {
   EXPECT_EQ(reduce(items, 0, std::plus<>{}, &item::doubled), 6'000);
 }
 
-TEST_P(reduces, with_an_operator_called_once_less_than_there_are_terms) {
+TEST_P(reduces, with_one_operator_call_less_than_there_are_terms) {
   std::vector<int> const ones(10'000, 1);
   std::atomic<int> calls{0};
   auto const sum = reduce(ones, 0, [&](int a, int b) {

@@ -24,7 +24,7 @@ RUBATO_TEST_WITH_WORKERS(stop_tokens, all_counts);
 class stop_tokens_in_parallel : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(stop_tokens_in_parallel, counts_in_parallel);
 
-TEST_P(stop_tokens, go_to_the_callables_of_join_and_invoke_that_take_one) {
+TEST_P(stop_tokens, go_to_callables_of_joins_that_take_one) {
   auto const asks = [](std::stop_token token) { return token.stop_requested(); };
   auto const does_not = [] { return false; };
   pool.run([&] {

@@ -30,8 +30,8 @@ namespace {
 class waiting_threads : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(waiting_threads, counts_with_workers);
 
-class waiting_threads_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(waiting_threads_in_parallel, counts_in_parallel);
+class parallel_waiters : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_waiters, counts_in_parallel);
 
 /// One round: takes the lock, joins under it, lets go. Every so often the join gives others the time to take
 /// its second half and then outlives its first one, so that the thread really waits while it holds the lock.
@@ -70,14 +70,14 @@ private:
 /// Some of each kind of work that a waiting thread could be tempted by; all of it wants the lock.
 std::uint64_t rounds() { return scaled(300'000); }
 
-TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_a_loop) {
+TEST_P(waiting_threads, run_no_stranger_under_a_lock_in_loops) {
   locked_join work;
   pool.run([&] { rubato::for_index(std::uint64_t{0}, rounds(), std::ref(work)); });
   EXPECT_EQ(work.firsts(), rounds());
   EXPECT_EQ(work.seconds(), rounds());
 }
 
-TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_a_tree_of_joins) {
+TEST_P(waiting_threads, run_no_stranger_under_a_lock_in_trees) {
   locked_join work;
   struct tree {
     static void grow(locked_join& work, std::uint64_t low, std::uint64_t high) {
@@ -91,7 +91,7 @@ TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_a_tree
   EXPECT_EQ(work.seconds(), work.firsts());
 }
 
-TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_a_scope) {
+TEST_P(waiting_threads, run_no_stranger_under_a_lock_in_scopes) {
   locked_join work;
   auto const children = rounds() / 8 + 1;
   pool.run([&] {
@@ -103,7 +103,7 @@ TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_a_scop
   EXPECT_EQ(work.seconds(), children);
 }
 
-TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_queued_tasks) {
+TEST_P(waiting_threads, run_no_stranger_under_a_lock_in_queued_tasks) {
   locked_join work;
   auto const tasks = rounds() / 8 + 1;
   for (std::uint64_t i = 0; i != tasks; ++i) pool.enqueue([&work, i] { work(i); });
@@ -112,7 +112,7 @@ TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_in_queued
   EXPECT_EQ(work.seconds(), tasks);
 }
 
-TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_on_outside_threads) {
+TEST_P(waiting_threads, run_no_stranger_under_a_lock_from_outside) {
   locked_join work;
   auto const each = rounds() / 32 + 1;
   std::vector<std::thread> threads;
@@ -126,7 +126,7 @@ TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_joins_on_outsid
   EXPECT_EQ(work.seconds(), 4 * each);
 }
 
-TEST_P(waiting_threads, run_no_stranger_under_a_lock_held_across_loops_and_scopes) {
+TEST_P(waiting_threads, run_no_stranger_under_a_lock_across_loops) {
   telling_mutex mutex;
   std::uint64_t sum = 0;
   auto const locked = [&](int i) {
@@ -195,7 +195,7 @@ public:
   }
 };
 
-TEST_P(waiting_threads, run_nothing_on_their_stack_but_descendants_of_what_is_there) {
+TEST_P(waiting_threads, run_only_descendants_of_what_is_there) {
   static_cast<void>(lineage::take_strangers());
   std::atomic<std::uint64_t> pieces{0};
   auto const trees = static_cast<std::uint32_t>(scaled(300));
@@ -216,7 +216,7 @@ TEST_P(waiting_threads, run_nothing_on_their_stack_but_descendants_of_what_is_th
   EXPECT_EQ(lineage::take_strangers(), 0U);
 }
 
-TEST_P(waiting_threads_in_parallel, run_no_queued_task_while_their_half_is_elsewhere) {
+TEST_P(parallel_waiters, run_no_queued_task_for_a_half_elsewhere) {
   // The thread waits for g, which another thread has, and the queue is full: this thread does not run it.
   arrivals ran;
   std::atomic<int> on_the_waiting_thread{0};
@@ -238,7 +238,7 @@ TEST_P(waiting_threads_in_parallel, run_no_queued_task_while_their_half_is_elsew
   EXPECT_EQ(on_the_waiting_thread.load(), 0);
 }
 
-TEST_P(waiting_threads_in_parallel, keep_thread_locals_of_their_task_to_themselves) {
+TEST_P(parallel_waiters, keep_thread_locals_of_their_task_alone) {
   // What a task put into a thread-local before a join is there after it: no other task ran on this thread.
   static thread_local std::uint64_t mine = 0;
   std::atomic<int> disturbed{0};

@@ -68,7 +68,7 @@ TEST_P(waiting, of_many_joins_lets_tasks_run_beside_them) {
   EXPECT_EQ(ran.count(), 100U);
 }
 
-TEST_P(waiting, of_loops_scopes_and_groups_lets_tasks_run_beside_them) {
+TEST_P(waiting, of_loops_scopes_and_groups_lets_tasks_run_beside) {
   arrivals ran;
   auto const tasks = [&](std::size_t total) {
     for (int i = 0; i != 100; ++i) pool.enqueue([&] { ran.arrive(); });
@@ -100,7 +100,7 @@ TEST_P(waiting, of_loops_scopes_and_groups_lets_tasks_run_beside_them) {
   EXPECT_EQ(ran.count(), 300U);
 }
 
-TEST_P(waiting, of_a_half_on_the_only_other_worker_lets_loops_use_this_one) {
+TEST_P(waiting, of_a_half_on_another_worker_lets_loops_use_this_one) {
   // While the outer join waits, its place belongs to the loop that the handed-over half runs.
   rendezvous all(GetParam());
   std::atomic<unsigned> met{0};

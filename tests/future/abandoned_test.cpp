@@ -76,7 +76,7 @@ TEST_P(abandoned, regression_a_failure_before_detach_is_told) {
   EXPECT_EQ(told, 17);
 }
 
-TEST_P(abandoned, detached_work_that_was_stopped_or_dropped_has_not_failed) {
+TEST_P(abandoned, detached_work_stopped_or_dropped_has_not_failed) {
   if (!has_workers()) return; // nothing would begin
   auto stopped = pool.spawn([](std::stop_token t) {
     while (!t.stop_requested()) std::this_thread::yield();
@@ -135,7 +135,7 @@ TEST_P(abandoned, what_a_discard_drops_has_not_failed) {
   EXPECT_TRUE(told == 0 || told == 1) << told; // a second worker may have run the one that fails
 }
 
-TEST_P(abandoned, regression_the_failure_of_dropped_work_that_goes_on_is_told) {
+TEST_P(abandoned, regression_failures_of_dropped_work_are_told) {
   if (!has_workers()) return;
   gate begun;
   gate dropped;
@@ -198,7 +198,7 @@ TEST_P(abandoned, a_failure_that_was_brought_is_not_told) {
   EXPECT_EQ(told, 0);
 }
 
-TEST_P(abandoned, a_dropped_future_whose_work_is_cancelled_is_not_told) {
+TEST_P(abandoned, a_dropped_future_of_cancelled_work_is_not_told) {
   for (int i = 0; i != 20; ++i) {
     auto const f = pool.spawn([](std::stop_token t) {
       if (t.stop_requested()) throw rubato::cancelled();
@@ -238,7 +238,7 @@ TEST_P(abandoned, losers_and_inputs_are_not_told) {
   }
 }
 
-TEST_P(abandoned, futures_that_the_library_drops_in_a_coroutine_are_not_told) {
+TEST_P(abandoned, futures_that_the_library_drops_are_not_told) {
   if (GetParam() < 2) return;
   for (int round = 0; round != 20; ++round) {
     gate begun;
@@ -333,7 +333,7 @@ TEST_P(abandoned, a_failure_that_races_with_its_detach_is_told_once) {
 }
 
 /// The drop may come between the two looks of a continuation that begins.
-TEST_P(abandoned, regression_a_failure_that_races_with_the_drop_of_a_chain_is_told_once) {
+TEST_P(abandoned, regression_a_failure_beside_a_drop_is_told_once) {
   if (!has_workers()) return; // the drop comes before all others
   for (std::size_t round = 0; round != scaled(500); ++round) {
     std::atomic<bool> begun = false;
@@ -373,7 +373,7 @@ TEST(abandoned_work, without_a_handler_a_drop_is_silent) {
   pool.wait_idle();
 }
 
-TEST(abandoned_work_death, regression_a_detached_failure_ends_the_program) {
+TEST(abandoned_death, regression_detached_failures_end_the_program) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {

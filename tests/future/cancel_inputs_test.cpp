@@ -35,7 +35,7 @@ outcome cancelled_end(Future f) {
   return outcome_of_get(f);
 }
 
-TEST_P(cancelling_inputs, regression_continuations_do_not_wait_for_a_promise) {
+TEST_P(cancelling_inputs, regression_continuations_await_no_promise) {
   leak_check const none_left;
   std::atomic<int> runs{0};
   for (bool const here : {false, true}) {
@@ -61,7 +61,7 @@ TEST_P(cancelling_inputs, regression_continuations_do_not_wait_for_a_promise) {
   EXPECT_EQ(runs, 0);
 }
 
-TEST(cancelling_inputs, regression_gatherings_do_not_wait_for_a_promise) {
+TEST(cancelling_inputs, regression_gatherings_await_no_promise) {
   leak_check const none_left;
   rubato::promise<int> a, b, c, d, e;
   EXPECT_EQ(cancelled_end(rubato::when_all(a.get_future(), b.get_future())), outcome::cancelled);
@@ -74,7 +74,7 @@ TEST(cancelling_inputs, regression_gatherings_do_not_wait_for_a_promise) {
   d.set_value(2);
 }
 
-TEST(cancelling_inputs, the_first_failure_of_a_gathering_is_what_it_was) {
+TEST(cancelling_inputs, the_first_failure_of_all_is_what_it_was) {
   rubato::promise<int> fails, never;
   auto all = rubato::when_all(fails.get_future(), never.get_future());
   fails.set_exception(rubato_test::failure(3));
@@ -87,7 +87,7 @@ TEST(cancelling_inputs, the_first_failure_of_a_gathering_is_what_it_was) {
   EXPECT_EQ(any.get().index, 0U);
 }
 
-TEST_P(cancelling_inputs, regression_flattened_futures_are_not_waited_for_if_they_are_promises) {
+TEST_P(cancelling_inputs, regression_flattening_awaits_no_promise) {
   leak_check const none_left;
   rubato::promise<int> never, nor_that;
   auto flat = pool.spawn([&, c = counted(1)] { return never.get_future(); });
@@ -153,7 +153,7 @@ TEST_P(cancelling_inputs, own_work_that_has_begun_is_waited_for) {
   }
 }
 
-TEST_P(cancelling_inputs, a_promise_shows_that_its_result_is_not_wanted) {
+TEST_P(cancelling_inputs, a_promise_shows_that_it_is_not_wanted) {
   rubato::promise<int> p;
   EXPECT_TRUE(p.token().stop_possible());
   auto f = p.get_future();
@@ -189,7 +189,7 @@ TEST_P(cancelling_inputs, a_promise_may_be_set_by_its_stop_callback) {
   EXPECT_EQ(how, outcome::cancelled);
 }
 
-TEST_P(cancelling_inputs, under_a_lock_that_what_is_destroyed_takes_as_well) {
+TEST_P(cancelling_inputs, under_a_lock_that_destruction_takes_too) {
   std::mutex mutex;
   rubato::promise<void> never;
   auto f = never.get_future().then(pool, [l = locks_when_it_goes(mutex)] {});

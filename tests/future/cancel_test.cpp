@@ -214,7 +214,7 @@ TEST_P(cancelling, that_completes_the_work_in_its_callback) {
   EXPECT_EQ(f.get(), -1);
 }
 
-TEST_P(cancelling, that_completes_the_source_of_a_continuation_in_its_callback) {
+TEST_P(cancelling, may_complete_a_continuations_source_in_a_callback) {
   operation op;
   auto f =
       pool.spawn([&op](std::stop_token t) { return op.begin(std::move(t)); }).then([](int n) { return n; });

@@ -32,7 +32,7 @@ int until_stopped(std::stop_token t) {
   throw rubato::cancelled();
 }
 
-TEST_P(cancellers, regression_a_second_thread_cancels_what_the_first_waits_for) {
+TEST_P(cancellers, regression_a_thread_cancels_what_another_awaits) {
   rubato_test::second_thread other;
   for (std::size_t i = 0; i != scaled(500); ++i) {
     auto f = pool.spawn(&until_stopped);
@@ -106,7 +106,7 @@ TEST_P(cancellers, from_many_threads_while_work_ends) {
   }
 }
 
-TEST_P(cancellers, regression_stop_with_cancels_when_the_token_says_so) {
+TEST_P(cancellers, regression_stop_with_cancels_by_the_token) {
   rubato_test::second_thread other;
   for (std::size_t i = 0; i != scaled(500); ++i) {
     std::stop_source source;
@@ -174,7 +174,7 @@ TEST_P(cancellers, stop_with_while_the_work_ends) {
 }
 
 /// The token's stop runs a callback of the program, which waits for a lock that the setter holds.
-TEST_P(cancellers, regression_a_result_that_is_set_under_a_lock_waits_for_no_callback) {
+TEST_P(cancellers, regression_setting_a_result_waits_for_no_callback) {
   std::mutex m;
   std::stop_source source;
   std::atomic<bool> called = false;

@@ -53,7 +53,7 @@ TEST(contract, regression_values_in_braces) {
   EXPECT_EQ(f.get(), (std::vector<int>{1, 2, 3}));
 }
 
-TEST(contract, regression_scopes_and_contexts_wait_for_what_their_callable_returns) {
+TEST(contract, regression_scopes_and_contexts_await_returned_work) {
   rubato::pool pool(2);
   std::atomic<int> ended{0};
   auto const later = [&]() -> rubato::task<int> {
@@ -68,7 +68,7 @@ TEST(contract, regression_scopes_and_contexts_wait_for_what_their_callable_retur
   EXPECT_EQ(ended, 4);
 }
 
-TEST(contract, regression_loops_take_elements_that_can_only_be_moved) {
+TEST(contract, regression_loops_take_move_only_elements) {
   rubato::pool pool(2);
   std::atomic<int> sum{0};
   std::istringstream text("1 2 3 4 5");
@@ -84,7 +84,7 @@ TEST(contract, regression_loops_take_elements_that_can_only_be_moved) {
   EXPECT_EQ(sum, 30);
 }
 
-TEST(contract, regression_reductions_of_lists_run_on_the_pool_and_stop) {
+TEST(contract, regression_list_reductions_run_on_the_pool_and_stop) {
   rubato::pool pool(2);
   std::list<int> const numbers{1, 2, 3};
   std::atomic<int> elsewhere{0};
@@ -118,13 +118,13 @@ struct foreign {
   [[nodiscard]] static std::unique_ptr<int> await_resume() { return std::make_unique<int>(3); }
 };
 
-TEST(contract, regression_foreign_awaitables_may_yield_what_can_only_be_moved) {
+TEST(contract, regression_foreign_awaitables_may_yield_move_only) {
   rubato::pool pool(1);
   auto const f = []() -> rubato::task<int> { co_return *co_await foreign(); };
   EXPECT_EQ(pool.block_on(f()), 3);
 }
 
-TEST(contract, regression_deadlines_tell_a_channel_that_was_late_from_one_that_was_closed) {
+TEST(contract, regression_deadlines_tell_late_channels_from_closed) {
   rubato::pool pool(2);
   auto const f = []() -> rubato::task<> {
     rubato::channel<int> c(0);
@@ -187,7 +187,7 @@ TEST(contract, regression_blocking_waits_of_a_stopped_task_end) {
 }
 
 /// Objects that are lent to the work that a callable returns live until that work ends, whatever is stopped.
-TEST(contract, regression_work_that_is_waited_for_is_waited_for_though_it_is_stopped) {
+TEST(contract, regression_stopped_work_is_still_waited_for) {
   rubato::pool pool(2);
   gate begun, go;
   std::atomic<bool> ended{false};

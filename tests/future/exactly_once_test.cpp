@@ -24,7 +24,7 @@ namespace {
 
 using namespace rubato_test;
 
-class async_exactly_once : public on_workers {
+class exactly_once : public on_workers {
 protected:
   static constexpr unsigned producers = 4;
 
@@ -42,9 +42,9 @@ protected:
     for (auto& t : threads) t.join();
   }
 };
-RUBATO_TEST_WITH_WORKERS(async_exactly_once, all_counts);
+RUBATO_TEST_WITH_WORKERS(exactly_once, all_counts);
 
-TEST_P(async_exactly_once, with_many_producers) {
+TEST_P(exactly_once, with_many_producers) {
   std::size_t const each = scaled(3'000);
   tally closures(producers * each);
   tally continuations(producers * each);
@@ -77,7 +77,7 @@ TEST_P(async_exactly_once, with_many_producers) {
   coroutines.expect_each_once();
 }
 
-TEST_P(async_exactly_once, with_futures_that_are_kept_dropped_and_cancelled) {
+TEST_P(exactly_once, with_futures_kept_dropped_and_cancelled) {
   std::size_t const each = scaled(2'000);
   accounts book;
   produce([&](unsigned t) {
@@ -111,7 +111,7 @@ TEST_P(async_exactly_once, with_futures_that_are_kept_dropped_and_cancelled) {
   EXPECT_TRUE(book.balance());
 }
 
-TEST_P(async_exactly_once, with_waiters_that_claim) {
+TEST_P(exactly_once, with_waiters_that_claim) {
   // A waiter claims work that has not begun; the queue must not run it again.
   std::size_t const each = scaled(1'000);
   tally runs(producers * each * 2);
@@ -131,7 +131,7 @@ TEST_P(async_exactly_once, with_waiters_that_claim) {
   runs.expect_each_once();
 }
 
-TEST_P(async_exactly_once, with_coroutines_that_are_claimed_again_and_again) {
+TEST_P(exactly_once, with_coroutines_claimed_again_and_again) {
   std::size_t const n = scaled(2'000);
   tally steps(n * 4);
   auto const f = [&](std::size_t i) -> rubato::task<std::size_t> {
@@ -148,7 +148,7 @@ TEST_P(async_exactly_once, with_coroutines_that_are_claimed_again_and_again) {
   steps.expect_each_once();
 }
 
-TEST_P(async_exactly_once, with_a_limited_queue) {
+TEST_P(exactly_once, with_a_limited_queue) {
   if (pool.size() == 0) return; // it would wait for itself
   std::size_t const each = scaled(2'000);
   rubato::pool limited(rubato::pool_options().workers(pool.size()).max_queued(8));
@@ -168,7 +168,7 @@ TEST_P(async_exactly_once, with_a_limited_queue) {
   runs.expect_each_once();
 }
 
-TEST_P(async_exactly_once, memory_is_freed_by_other_threads_than_it_came_from) {
+TEST_P(exactly_once, memory_is_freed_by_other_threads_than_its_own) {
   // Blocks of all sizes wander: made by producers and workers, freed wherever the last reference dies.
   std::size_t const each = scaled(1'500);
   leak_check const none_left;

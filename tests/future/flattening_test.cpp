@@ -170,7 +170,7 @@ TEST_P(flattening, passes_a_stop_request_on) {
   EXPECT_EQ(f.get(), 1);
 }
 
-TEST_P(flattening, passes_a_stop_request_on_that_came_before_the_inner_one_was_there) {
+TEST_P(flattening, passes_a_stop_on_that_came_before_the_inner_one) {
   if (pool.size() == 0) return;
   rubato_test::gate cancelled;
   std::atomic<bool> begun{false};

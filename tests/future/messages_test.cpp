@@ -19,7 +19,7 @@ std::string message_of(auto&& f) {
   return {};
 }
 
-TEST(messages, regression_a_second_get_says_what_has_taken_the_result) {
+TEST(messages, regression_a_second_get_says_what_took_the_result) {
   rubato::pool pool(rubato::no_workers);
   auto const expect_told = [&](auto misuse) {
     auto f = pool.spawn([] { return 1; });
@@ -35,7 +35,7 @@ TEST(messages, regression_a_second_get_says_what_has_taken_the_result) {
   expect_told([](future& f) { static_cast<void>(f.then([](int) {})); });
 }
 
-TEST(messages, regression_work_that_an_ended_pool_refuses_is_told_of_the_pool) {
+TEST(messages, regression_work_refused_by_an_ended_pool_names_it) {
   rubato::pool pool(1);
   pool.shutdown();
   std::string const said = message_of([&] { pool.enqueue([] {}); });

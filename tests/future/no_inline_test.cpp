@@ -216,7 +216,7 @@ TEST_P(no_inline, in_cancel) {
   EXPECT_EQ(runs, 0); // all were cancelled before they had begun
 }
 
-TEST_P(no_inline, in_the_end_of_a_future_that_another_thread_waits_for) {
+TEST_P(no_inline, at_the_end_of_a_future_that_another_thread_awaits) {
   // Cancelling ends the sleep, which completes what another coroutine awaits: that one runs elsewhere.
   if (pool.size() == 0) return;
   rubato::promise<int> kept_by_stop;

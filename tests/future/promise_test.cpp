@@ -275,7 +275,7 @@ TEST(promises, racing_a_future_that_is_dropped) {
   }
 }
 
-TEST(promise, regression_an_empty_exception_pointer_is_refused_and_sets_nothing) {
+TEST(promise, regression_refuses_an_empty_exception_pointer) {
   rubato::promise<int> p;
   EXPECT_THROW(p.set_exception(std::exception_ptr()), std::invalid_argument);
   p.set_value(3);

@@ -26,7 +26,7 @@ struct throws_at_its_end {
   ~throws_at_its_end() noexcept(false) { throw std::runtime_error("end"); }
 };
 
-TEST(results, regression_a_second_co_return_destroys_what_the_first_has_left) {
+TEST(results, regression_a_second_co_return_destroys_the_first) {
   rubato::pool pool(1);
   auto const first = std::make_shared<int>(1);
   auto twice = [&]() -> rubato::task<std::shared_ptr<int>> {
@@ -55,7 +55,7 @@ struct becomes_one {
   operator made_of_int() const { return made_of_int(v); }
 };
 
-TEST(results, regression_a_second_co_return_that_throws_leaves_the_exception) {
+TEST(results, regression_a_second_co_return_that_throws_counts) {
   rubato::pool pool(1);
   auto twice = [&]() -> rubato::task<made_of_int> {
     try {
@@ -70,7 +70,7 @@ TEST(results, regression_a_second_co_return_that_throws_leaves_the_exception) {
 
 // Between being queued and leaving the pool where it was to run a continuation may have moved and wait
 // elsewhere.
-TEST(results, regression_a_pool_that_ends_leaves_alone_what_has_moved_away) {
+TEST(results, regression_a_pool_that_ends_leaves_what_has_moved) {
   rubato::pool other(1);
   for (std::size_t i = 0; i != scaled(1000); ++i) {
     std::optional<rubato::pool> ends(std::in_place, 1);
@@ -96,7 +96,7 @@ TEST(results, regression_a_pool_that_ends_leaves_alone_what_has_moved_away) {
 }
 
 // A data race: the state that is asked to end is looked at without the lock under which it leaves.
-TEST(results, regression_a_pool_asks_those_to_end_that_are_just_ending) {
+TEST(results, regression_a_pool_asks_those_to_end_that_are_ending) {
   for (std::size_t i = 0; i != scaled(50); ++i) {
     rubato::pool pool(2);
     rubato::async_semaphore turns(0);

@@ -126,7 +126,7 @@ TEST_P(sharing, dropped_asks_no_work_to_stop) {
   EXPECT_TRUE(ran);
 }
 
-TEST_P(sharing, a_continuation_that_is_cancelled_does_not_stop_the_others) {
+TEST_P(sharing, a_cancelled_continuation_does_not_stop_the_others) {
   rubato::promise<int> p;
   auto const s = p.get_future().share();
   auto kept = s.then(pool, [](int n) { return n; });

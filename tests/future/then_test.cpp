@@ -95,7 +95,7 @@ TEST_P(then, leaves_the_future_invalid) {
   EXPECT_EQ(g.get(), 1);
 }
 
-TEST_P(then, lets_exceptions_pass_to_a_callable_that_takes_the_future) {
+TEST_P(then, lets_exceptions_pass_to_a_callable_that_takes_futures) {
   leak_check const none_left;
   std::atomic<int> skipped{0};
   auto f = pool.spawn([]() -> int { throw failure(1); })
@@ -268,7 +268,7 @@ TEST_P(then_chain, that_grows_from_within) {
   EXPECT_EQ(loop::from(pool, links).get(), links);
 }
 
-TEST(then, regression_the_argument_of_a_continuation_lives_as_long_as_its_task) {
+TEST(then, regression_arguments_of_continuations_live_as_tasks) {
   rubato::pool pool(1);
   leak_check const none_left;
   auto const looks_later = [](counted const& c) -> rubato::task<int> {

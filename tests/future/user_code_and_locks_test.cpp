@@ -224,7 +224,7 @@ public:
   ~locks_when_moved() { pass(); }
 };
 
-TEST(user_code_of_a_value, regression_may_wait_for_a_thread_that_uses_the_channel) {
+TEST(value_code, regression_may_await_a_user_of_the_channel) {
   hang_guard const guard;
   for (std::size_t const capacity : {std::size_t{0}, std::size_t{2}}) {
     rubato::pool pool(1);
@@ -276,7 +276,7 @@ void continue_in(rubato::pool& closed, F f) {
   ready.set_value();
 }
 
-TEST_P(user_code, regression_of_what_a_closed_pool_drops_may_use_the_pool) {
+TEST_P(user_code, regression_dropped_by_a_closed_pool_may_use_it) {
   std::atomic<int> called{0};
   std::function<void()> const back = [&] {
     pool.request_shutdown(rubato::discard);
@@ -299,7 +299,7 @@ TEST_P(user_code, regression_of_what_a_closed_pool_drops_may_use_the_pool) {
   EXPECT_GT(called, 0);
 }
 
-TEST_P(user_code, regression_of_what_a_closed_pool_drops_may_wait_for_the_pool) {
+TEST_P(user_code, regression_dropped_by_a_closed_pool_may_await_it) {
   int value = 0;
   std::shared_ptr<int> last(&value, [&](int* v) {
     EXPECT_TRUE(pool.wait_idle());

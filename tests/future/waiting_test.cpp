@@ -52,7 +52,7 @@ TEST_P(async_waiting, of_many_tasks_for_tasks_that_have_not_begun) {
   for (std::size_t i = 0; i != n; ++i) ASSERT_EQ(waiters[i].get(), i);
 }
 
-TEST_P(async_waiting, of_many_tasks_for_tasks_that_were_queued_before_them) {
+TEST_P(async_waiting, of_many_tasks_for_those_queued_before_them) {
   std::size_t const n = scaled(10'000);
   std::vector<rubato::shared_future<std::size_t>> work;
   std::vector<rubato::future<std::size_t>> waiters;

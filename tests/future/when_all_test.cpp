@@ -243,7 +243,7 @@ TEST_P(when_all, of_tasks_is_a_task) {
   EXPECT_EQ(pool.block_on(rubato::when_all(std::vector<rubato::task<int>>())).size(), 0U);
 }
 
-TEST_P(when_all, of_tasks_brings_the_first_failure_when_all_have_ended) {
+TEST_P(when_all, of_tasks_brings_the_first_failure_when_all_end) {
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
   auto const counting = [&](int n) -> rubato::task<int> {

@@ -30,7 +30,7 @@ using namespace rubato_test;
 class when_first : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(when_first, all_counts);
 
-TEST_P(when_first, regression_shows_a_failure_beside_a_wait_without_end) {
+TEST_P(when_first, regression_shows_a_failure_beside_endless_waits) {
   rubato::signal_set signals(SIGUSR2); // never raised
   auto f = pool.spawn([&]() -> rubato::task<void> {
     auto first = rubato::when_first(fails(7), signals.next());
@@ -234,7 +234,7 @@ TEST_P(when_first, of_a_task_and_a_future) {
   EXPECT_EQ(failure_of([&] { f.get(); }), 6);
 }
 
-TEST_P(when_first, of_awaitables_that_is_stopped_ends_with_all_of_them) {
+TEST_P(when_first, of_stopped_awaitables_ends_with_all_of_them) {
   std::atomic<int> ended{0};
   auto f = pool.spawn([&]() -> rubato::task<void> {
     rubato::channel<int> c(0);

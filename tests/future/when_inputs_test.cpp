@@ -25,8 +25,8 @@ namespace {
 
 using namespace rubato_test;
 
-class inputs_of_when : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(inputs_of_when, all_counts);
+class when_inputs : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(when_inputs, all_counts);
 
 /// A result whose `when_all` state can be seen to be gone: that would hold it.
 struct traced {
@@ -40,7 +40,7 @@ struct traced {
   }
 };
 
-TEST(inputs_of_when, regression_when_any_leaves_nothing_on_an_input_after_the_race) {
+TEST(when_inputs, regression_when_any_leaves_nothing_on_its_inputs) {
   rubato::promise<int> p;
   auto const long_lived = p.get_future().share();
   traced t;
@@ -51,7 +51,7 @@ TEST(inputs_of_when, regression_when_any_leaves_nothing_on_an_input_after_the_ra
   p.set_value(1);
 }
 
-TEST(inputs_of_when, regression_when_any_leaves_nothing_on_an_input_if_one_completes_meanwhile) {
+TEST(when_inputs, regression_when_any_leaves_nothing_beside_a_race) {
   hang_guard const guard;
   rubato_test::second_thread setter;
   rubato::promise<int> never;
@@ -70,7 +70,7 @@ TEST(inputs_of_when, regression_when_any_leaves_nothing_on_an_input_if_one_compl
   never.set_value(1);
 }
 
-TEST(inputs_of_when, regression_when_all_leaves_nothing_on_what_it_does_not_await_after_a_failure) {
+TEST(when_inputs, regression_failed_when_all_leaves_no_traces) {
   rubato::promise<int> p;
   auto const long_lived = p.get_future().share();
   traced t;
@@ -86,7 +86,7 @@ TEST(inputs_of_when, regression_when_all_leaves_nothing_on_what_it_does_not_awai
   EXPECT_EQ(long_lived.get(), 1); // it was not stopped
 }
 
-TEST(inputs_of_when, regression_the_first_failure_of_when_all_tells_promises_and_does_not_await_them) {
+TEST(when_inputs, regression_failed_when_all_only_tells_promises) {
   rubato::promise<int> a;
   rubato::promise<int> b;
   rubato::promise<int> c;
@@ -101,7 +101,7 @@ TEST(inputs_of_when, regression_the_first_failure_of_when_all_tells_promises_and
   b.set_exception(failure(2));
 }
 
-TEST_P(inputs_of_when, regression_the_first_failure_of_when_all_stops_its_work_and_awaits_it) {
+TEST_P(when_inputs, regression_failed_when_all_ends_its_work_first) {
   if (pool.size() < 2) return; // the others would not begin before it fails
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
@@ -123,7 +123,7 @@ TEST_P(inputs_of_when, regression_the_first_failure_of_when_all_stops_its_work_a
   EXPECT_GE(begun, 1);
 }
 
-TEST_P(inputs_of_when, regression_a_failure_of_when_all_racing_its_inputs) {
+TEST_P(when_inputs, regression_when_all_fails_beside_its_inputs) {
   rubato_test::second_thread setter;
   rubato::promise<int> never;
   auto const long_lived = never.get_future().share();
@@ -155,7 +155,7 @@ rubato::task<void> until_stopped(rubato::channel<int>& empty, std::atomic<int>& 
   throw rubato::cancelled();
 }
 
-TEST_P(inputs_of_when, regression_the_first_failure_of_tasks_stops_the_others_wherever_they_run) {
+TEST_P(when_inputs, regression_failing_tasks_stop_others_anywhere) {
   rubato::channel<int> empty(0);
   for (std::size_t const at : {0U, 1U, 2U}) {
     std::atomic<int> stopped{0};
@@ -175,7 +175,7 @@ TEST_P(inputs_of_when, regression_the_first_failure_of_tasks_stops_the_others_wh
   }
 }
 
-TEST_P(inputs_of_when, regression_a_failure_of_tasks_stops_nothing_but_them) {
+TEST_P(when_inputs, regression_failing_tasks_stop_nothing_else) {
   rubato::channel<int> empty(0);
   std::atomic<int> stopped{0};
   std::stop_token outer;
@@ -209,7 +209,7 @@ TEST_P(inputs_of_when, regression_a_failure_of_tasks_stops_nothing_but_them) {
   EXPECT_EQ(stopped, 1);
 }
 
-TEST_P(inputs_of_when, regression_a_failure_of_tasks_awaits_the_work_of_futures_alone) {
+TEST_P(when_inputs, regression_failing_tasks_await_work_not_promises) {
   rubato::promise<int> a;
   rubato::promise<int> b;
   auto const shared = b.get_future().share();
@@ -237,7 +237,7 @@ TEST_P(inputs_of_when, regression_a_failure_of_tasks_awaits_the_work_of_futures_
 }
 
 /// The task fails before the argument that stands for the work has begun, here or elsewhere.
-TEST_P(inputs_of_when, regression_a_failure_of_tasks_awaits_begun_work_of_arguments_that_have_not_begun) {
+TEST_P(when_inputs, regression_failing_tasks_await_what_has_begun) {
   rubato::pool other(1);
   for (bool const first : {false, true}) {
     std::atomic<bool> begun{false};
@@ -260,7 +260,7 @@ TEST_P(inputs_of_when, regression_a_failure_of_tasks_awaits_begun_work_of_argume
   }
 }
 
-TEST(inputs_of_when, regression_shared_ones_may_be_const) {
+TEST(when_inputs, regression_shared_ones_may_be_const) {
   std::vector<rubato::shared_future<int>> const all = {rubato::make_ready_future(1).share(),
                                                        rubato::make_ready_future(2).share()};
   EXPECT_EQ(rubato::when_all(all).get(), (std::vector{1, 2}));
@@ -268,7 +268,7 @@ TEST(inputs_of_when, regression_shared_ones_may_be_const) {
   EXPECT_TRUE(all[0].valid());
 }
 
-TEST(inputs_of_when, regression_an_invalid_one_leaves_the_others_as_they_are) {
+TEST(when_inputs, regression_an_invalid_one_leaves_others_alone) {
   rubato::promise<int> p;
   std::stop_token const told = p.token();
   std::vector<rubato::future<int>> all(2); // the second is invalid
@@ -288,7 +288,7 @@ TEST(inputs_of_when, regression_an_invalid_one_leaves_the_others_as_they_are) {
   p.set_value(1);
 }
 
-TEST(inputs_of_when, regression_one_passed_twice_is_refused) {
+TEST(when_inputs, regression_one_passed_twice_is_refused) {
   auto const refused = [](auto f) { return rubato_test::outcome_of(f) == outcome::no_state; };
   EXPECT_TRUE(refused([f = rubato::make_ready_future(1)]() mutable { return rubato::when_all(f, f); }));
   EXPECT_TRUE(refused([f = rubato::make_ready_future(1)]() mutable { return rubato::when_any(f, f); }));

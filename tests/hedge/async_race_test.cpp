@@ -61,7 +61,7 @@ public:
 class hedged_coroutines : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(hedged_coroutines, all_counts);
 
-TEST_P(hedged_coroutines, run_functions_with_arguments_beside_the_workers) {
+TEST_P(hedged_coroutines, run_functions_with_arguments_elsewhere) {
   for_both([&](auto const& call) {
     auto const all = std::make_shared<rendezvous>(4);
     auto const f = [all](std::stop_token, int a, std::string const& b) {
@@ -75,7 +75,7 @@ TEST_P(hedged_coroutines, run_functions_with_arguments_beside_the_workers) {
     static_assert(std::is_same_v<decltype(call([] {})), task<void>>);
   });
 }
-TEST_P(hedged_coroutines, run_coroutines_that_wait_for_each_other_on_one_worker) {
+TEST_P(hedged_coroutines, run_mutually_waiting_ones_on_one_worker) {
   for_both([&](auto const& call) {
     auto const all = std::make_shared<crowd>(8);
     auto const f = [all](int a) -> task<int> {
@@ -325,7 +325,7 @@ TEST(hedged_coroutines_at_the_end_of_a_pool, end_in_any_way) {
     });
 }
 
-TEST(ends_of_hedged_coroutines, regression_a_copy_that_the_pool_drops_before_it_begins_has_not_run) {
+TEST(async_hedge_ends, regression_a_copy_dropped_early_has_not_run) {
   hang_guard const guard;
   static rubato::hedge_policy policy(0.5, 1.0, 10);
   auto const calls_before = policy.stats().calls; // of an earlier repetition
@@ -354,7 +354,7 @@ TEST(ends_of_hedged_coroutines, regression_a_copy_that_the_pool_drops_before_it_
   }
 }
 
-TEST(ends_of_hedged_coroutines, regression_calls_on_a_closed_pool_are_cancelled_and_leave_nothing_there) {
+TEST(async_hedge_ends, regression_closed_pools_cancel_their_calls) {
   hang_guard const guard;
   rubato::pool pool(2), other(1);
   auto const as_coroutine = []() -> task<int> { co_return 1; };

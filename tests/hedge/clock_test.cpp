@@ -89,7 +89,7 @@ TEST_P(clocks_of_calls, regression_stay_stopped) {
   }
   EXPECT_EQ(rung, 0);
 }
-TEST_P(clocks_of_calls, regression_are_stopped_while_the_firer_arms_them_again) {
+TEST_P(clocks_of_calls, regression_stop_while_the_firer_arms_again) {
   static std::atomic<call_clock*> again{nullptr};
   for (std::size_t i = 0; i != scaled(1'000); ++i) {
     clocked_call call(pool, &one, [](call_copies&) noexcept {
@@ -130,7 +130,7 @@ public:
   }
 };
 
-TEST_P(clocks_of_calls, regression_leave_the_last_reference_to_a_task) {
+TEST_P(clocks_of_calls, regression_leave_a_task_its_last_reference) {
   static std::optional<milestone> rings, rung_out; // of this repetition
   rings.emplace();
   rung_out.emplace();

@@ -105,7 +105,7 @@ TEST_P(delayed_copies, begin_at_last_when_all_workers_are_busy) {
     EXPECT_TRUE(call(pool, unpinned(2).hedge_after(1ns), [all] { return all->meet(); }));
   });
 }
-TEST_P(delayed_copies, regression_do_not_begin_after_the_longest_delay) {
+TEST_P(delayed_copies, regression_of_the_longest_delay_never_begin) {
   for_both([&](auto const& call) {
     race_report report;
     call(pool, unpinned(2).hedge_after(std::chrono::nanoseconds::max()).report(&report),
@@ -168,10 +168,10 @@ void expect_second_copy_to_be_low(Call call) {
   EXPECT_TRUE(report.copies[1].queued);
 }
 
-TEST(delayed_copies_in_a_busy_pool, of_a_hedge_begin_when_nothing_else_is_ready) {
+TEST(busy_pool_copies, of_a_hedge_begin_when_nothing_else_is_ready) {
   expect_second_copy_to_be_low(rubato::hedge);
 }
-TEST(delayed_copies_in_a_busy_pool, regression_of_an_awaited_function_begin_when_nothing_else_is_ready) {
+TEST(busy_pool_copies, regression_of_an_awaited_function_come_last) {
   rubato::pool other(1);
   expect_second_copy_to_be_low([&](rubato::pool& pool, race_options const& options, auto const& f) {
     other.block_on(rubato::async_hedge(pool, options, f));
@@ -180,7 +180,7 @@ TEST(delayed_copies_in_a_busy_pool, regression_of_an_awaited_function_begin_when
     other.block_on(rubato::async_race(pool, options, f));
   });
 }
-TEST(delayed_copies_in_a_busy_pool, of_a_race_are_queued_as_low) {
+TEST(busy_pool_copies, of_a_race_are_queued_as_low) {
   hang_guard const guard;
   rubato::pool pool(rubato::pool_options().workers(2).spares(0));
   race_report report;
@@ -195,7 +195,7 @@ TEST(delayed_copies_in_a_busy_pool, of_a_race_are_queued_as_low) {
   ASSERT_EQ(report.copies.size(), 2U);
   EXPECT_TRUE(report.copies[1].queued);
 }
-TEST(delayed_copies_in_a_busy_pool, of_a_race_on_the_only_worker_do_not_wait_for_it) {
+TEST(busy_pool_copies, of_a_race_on_the_only_worker_do_not_wait) {
   hang_guard const guard;
   rubato::pool pool(1);
   race_report report;
@@ -208,7 +208,7 @@ TEST(delayed_copies_in_a_busy_pool, of_a_race_on_the_only_worker_do_not_wait_for
   ASSERT_EQ(report.copies.size(), 2U);
   EXPECT_FALSE(report.copies[1].queued);
 }
-TEST(delayed_copies_in_a_busy_pool, regression_of_a_coroutine_are_low_and_stay_so) {
+TEST(busy_pool_copies, regression_of_a_coroutine_are_and_stay_low) {
   hang_guard const guard;
   struct shared {
     std::atomic<bool> first{true};
@@ -289,14 +289,14 @@ TEST_P(copies_by_policy, regression_a_policy_may_end_with_the_race) {
     EXPECT_EQ(policy.stats().calls, 1U);
   }
 }
-TEST_P(copies_by_policy, regression_too_many_are_refused_without_a_threshold_too) {
+TEST_P(copies_by_policy, regression_too_many_are_always_refused) {
   for_both([&](auto const& call) {
     static rubato::hedge_policy policy;
     EXPECT_THROW(call(pool, unpinned(5'000).policy(policy), [] {}), std::invalid_argument);
     EXPECT_THROW(call(pool, unpinned(0).policy(policy), [] {}), std::invalid_argument);
   });
 }
-TEST_P(copies_by_policy, of_coroutines_begin_once_enough_calls_are_known) {
+TEST_P(copies_by_policy, of_coroutines_begin_after_enough_calls) {
   static rubato::hedge_policy policy(0.5, 1.0, 10);
   auto const quick = []() -> rubato::task<int> { co_return 1; };
   auto const next = std::make_shared<std::atomic<int>>(0);

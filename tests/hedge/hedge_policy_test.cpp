@@ -62,7 +62,7 @@ TEST(hedge_policy, arguments_out_of_range_are_refused_with_advice) {
   EXPECT_EQ(reason(0.999, 1), "");
 }
 
-TEST(hedge_policy, has_no_threshold_until_enough_calls_are_recorded) {
+TEST(hedge_policy, has_no_threshold_before_enough_calls_are_known) {
   struct {
     double quantile;
     int enough; // 4 / (1 - quantile), at least 16, in full buffers of 32
@@ -78,7 +78,7 @@ TEST(hedge_policy, has_no_threshold_until_enough_calls_are_recorded) {
   }
 }
 
-TEST(hedge_policy, threshold_is_the_quantile_of_the_recorded_durations) {
+TEST(hedge_policy, threshold_is_the_quantile_of_known_durations) {
   hedge_policy policy(0.9);
   for (int i = 0; i != 3'200; ++i) policy.record((i * 37 % 100 + 1) * 1ms); // 1 to 100 ms
   // Recent samples weigh more, but each hundred holds every duration once.
@@ -86,7 +86,7 @@ TEST(hedge_policy, threshold_is_the_quantile_of_the_recorded_durations) {
   EXPECT_LE(*policy.threshold(), 95ms);
 }
 
-TEST(hedge_policy, threshold_follows_the_durations_up_within_hundreds_of_calls_and_down_within_thousands) {
+TEST(hedge_policy, threshold_follows_up_quickly_and_down_slowly) {
   hedge_policy policy;
   record(policy, 10'000, 1ms);
   EXPECT_LE(*policy.threshold(), 1100us);
@@ -110,7 +110,7 @@ TEST(hedge_policy, starts_without_a_token) {
   EXPECT_EQ(policy.stats().refused, 1U);
 }
 
-TEST(hedge_policy, permits_what_the_budget_says_of_the_calls_so_far_and_no_more) {
+TEST(hedge_policy, permits_what_the_budget_says_and_no_more) {
   hedge_policy policy;
   unsigned taken = 0;
   for (unsigned n = 1; n <= 20'000; ++n) {
@@ -154,7 +154,7 @@ TEST(hedge_policy, a_withdrawn_copy_leaves_its_token) {
   EXPECT_EQ(policy.stats().refused, 100U);
 }
 
-TEST(hedge_policy, a_token_that_comes_back_to_a_full_bucket_is_lost) {
+TEST(hedge_policy, a_token_returned_to_a_full_bucket_is_lost) {
   hedge_policy policy;
   record(policy, 1'000, 1ms);
   EXPECT_TRUE(policy.try_hedge());
@@ -164,7 +164,7 @@ TEST(hedge_policy, a_token_that_comes_back_to_a_full_bucket_is_lost) {
 }
 
 #if defined(RUBATO_HAS_RAPIDCHECK)
-TEST(hedge_policy, no_stretch_of_calls_brings_more_copies_than_budget_and_burst) {
+TEST(hedge_policy, no_stretch_of_calls_exceeds_budget_and_burst) {
   EXPECT_TRUE(rc::check([] {
     double const budget = *rc::gen::inRange(0, 101) / 100.0;
     auto const burst = *rc::gen::inRange(0U, 20U);

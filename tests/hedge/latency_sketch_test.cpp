@@ -78,7 +78,7 @@ TEST(latency_buckets, take_every_number) {
 
 TEST(latency_sketch, without_samples_is_zero) { EXPECT_EQ(latency_sketch(100).quantile(0.95), 0); }
 
-TEST(latency_sketch, is_never_below_the_exact_quantile_and_at_most_a_thirty_second_above) {
+TEST(latency_sketch, is_exact_or_up_to_a_thirty_second_above) {
   std::mt19937_64 random(7);
   std::map<std::string, std::function<double()>> const distributions{
       {"constant", [] { return 1.3e6; }},
@@ -102,7 +102,7 @@ TEST(latency_sketch, is_never_below_the_exact_quantile_and_at_most_a_thirty_seco
   }
 }
 
-TEST(latency_sketch, forgets_by_its_half_life_however_many_samples_there_were) {
+TEST(latency_sketch, forgets_by_its_half_life_for_any_sample_count) {
   // 20,000 samples are 200 half-lives: the weights have been scaled down by then.
   std::mt19937_64 random(11);
   std::vector<std::int64_t> samples(20'000);

@@ -141,7 +141,7 @@ TEST_P(losers, may_throw) {
   EXPECT_TRUE(pool.wait_idle());
 }
 
-TEST(losers_at_the_end_of_a_pool, are_waited_for) {
+TEST(last_losers, are_waited_for) {
   for (unsigned const workers : {0U, 1U, 2U, 33U}) {
     hang_guard const guard;
     stalls const f(2);
@@ -160,7 +160,7 @@ TEST(losers_at_the_end_of_a_pool, are_waited_for) {
 }
 
 /// Its end counts it off in the pool of the call, which is gone, or has a new one at its address.
-TEST(losers_at_the_end_of_a_pool, regression_may_have_moved_to_another_pool) {
+TEST(last_losers, regression_may_have_moved_to_another_pool) {
   hang_guard const guard;
   rubato::pool other(2);
   for (int round = 0; round != 10; ++round) {

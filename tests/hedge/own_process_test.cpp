@@ -114,16 +114,16 @@ bool refuse_pins() {
         "it said that it waits");
 }
 
-using hedged_calls_in_a_process = fresh_process;
+using hedge_process = fresh_process;
 
-TEST_F(hedged_calls_in_a_process, run_unpinned_where_pins_are_refused) {
+TEST_F(hedge_process, run_unpinned_where_pins_are_refused) {
   EXPECT_EXIT(call_where_pins_are_refused(), testing::ExitedWithCode(0), "it ran unpinned");
 }
-TEST_F(hedged_calls_in_a_process, regression_do_not_run_where_their_thread_was_pinned_before) {
+TEST_F(hedge_process, regression_do_not_run_where_they_were_pinned) {
   if (own_cpus().size() < 2) GTEST_SKIP() << "there is one CPU";
   EXPECT_EXIT(refuse_the_second_pin(), testing::ExitedWithCode(0), "it ran unpinned");
 }
-TEST_F(hedged_calls_in_a_process, leave_losers_of_which_a_shutdown_tells_after_a_second) {
+TEST_F(hedge_process, leave_losers_that_a_shutdown_tells_of) {
   EXPECT_EXIT(end_with_a_straggler(), testing::ExitedWithCode(0), "it said that it waits");
 }
 

@@ -61,7 +61,7 @@ machine const two_cpus{1, 2, 1, ""};
 machine const one_core{1, 1, 2, ""};
 machine const one_cpu{1, 1, 1, ""};
 
-TEST(places_of_copies, of_a_race_begin_with_the_caller_and_go_to_the_other_node) {
+TEST(places_of_copies, begin_with_the_caller_then_the_other_node) {
   EXPECT_THAT(places(two_sockets, {1, true}, 2), ElementsAre(1, 2));
   EXPECT_THAT(places(two_sockets, {3, true}, 2), ElementsAre(3, 0));
   EXPECT_THAT(places(two_sockets, {7, true}, 2), ElementsAre(7, 0)); // a second thread of core 3

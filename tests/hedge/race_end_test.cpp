@@ -39,10 +39,10 @@ struct until_stopped {
   }
 };
 
-class ends_of_hedged_calls : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(ends_of_hedged_calls, all_counts);
+class hedged_ends : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(hedged_ends, all_counts);
 
-TEST_P(ends_of_hedged_calls, a_stop_comes_before) {
+TEST_P(hedged_ends, a_stop_comes_before) {
   std::stop_source source;
   source.request_stop();
   for_both([&](auto const& call) {
@@ -55,7 +55,7 @@ TEST_P(ends_of_hedged_calls, a_stop_comes_before) {
     for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
   });
 }
-TEST_P(ends_of_hedged_calls, a_stop_comes_while_copies_run) {
+TEST_P(hedged_ends, a_stop_comes_while_copies_run) {
   for_both([&](auto const& call) {
     std::stop_source source;
     until_stopped const f;
@@ -67,7 +67,7 @@ TEST_P(ends_of_hedged_calls, a_stop_comes_while_copies_run) {
     stopper.join();
   });
 }
-TEST_P(ends_of_hedged_calls, a_stop_comes_at_any_time) {
+TEST_P(hedged_ends, a_stop_comes_at_any_time) {
   for_both([&](auto const& call) {
     for (std::size_t i = 0; i != scaled(300); ++i) {
       std::stop_source source;
@@ -91,19 +91,19 @@ TEST_P(ends_of_hedged_calls, a_stop_comes_at_any_time) {
     }
   });
 }
-TEST_P(ends_of_hedged_calls, a_deadline_has_passed) {
+TEST_P(hedged_ends, a_deadline_has_passed) {
   for_both([&](auto const& call) {
     auto const calls = std::make_shared<std::atomic<int>>(0);
     EXPECT_THROW(call(pool, unpinned(2).deadline(steady_clock::now()), [calls] { ++*calls; }), cancelled);
     EXPECT_EQ(*calls, 0);
   });
 }
-TEST_P(ends_of_hedged_calls, a_deadline_stops_copies_that_look_at_their_token) {
+TEST_P(hedged_ends, a_deadline_stops_copies_that_look_at_their_token) {
   for_both([&](auto const& call) {
     EXPECT_THROW(call(pool, unpinned(2).deadline(steady_clock::now() + 5ms), until_stopped()), cancelled);
   });
 }
-TEST_P(ends_of_hedged_calls, a_copy_that_returns_after_the_deadline_does_not_win) {
+TEST_P(hedged_ends, a_copy_that_is_back_after_the_deadline_loses) {
   for_both([&](auto const& call) {
     auto const t = steady_clock::now() + 3ms;
     EXPECT_THROW(call(pool, unpinned(2).deadline(t),
@@ -115,14 +115,14 @@ TEST_P(ends_of_hedged_calls, a_copy_that_returns_after_the_deadline_does_not_win
                  cancelled);
   });
 }
-TEST_P(ends_of_hedged_calls, a_deadline_that_does_not_come_leaves_nothing_behind) {
+TEST_P(hedged_ends, a_deadline_that_does_not_come_leaves_nothing) {
   for_both([&](auto const& call) {
     EXPECT_EQ(call(pool, unpinned(2).deadline(steady_clock::now() + 1h), [] { return 1; }), 1);
     EXPECT_EQ(call(pool, unpinned(2).deadline(rubato::never), [] { return 1; }), 1);
     EXPECT_TRUE(pool.wait_idle(20s)); // no timer is armed
   });
 }
-TEST_P(ends_of_hedged_calls, the_callers_task_is_stopped) {
+TEST_P(hedged_ends, the_callers_task_is_stopped) {
   for_both([&](auto const& call) {
     until_stopped const f;
     auto task = pool.spawn([&] { return call(unpinned(2), f); });
@@ -135,7 +135,7 @@ TEST_P(ends_of_hedged_calls, the_callers_task_is_stopped) {
     EXPECT_TRUE(pool.wait_idle());
   });
 }
-TEST_P(ends_of_hedged_calls, the_callers_scope_fails) {
+TEST_P(hedged_ends, the_callers_scope_fails) {
   for_both([&](auto const& call) {
     until_stopped const f;
     struct failure {};
@@ -154,7 +154,7 @@ TEST_P(ends_of_hedged_calls, the_callers_scope_fails) {
     EXPECT_TRUE(pool.wait_idle());
   });
 }
-TEST_P(ends_of_hedged_calls, the_losers_stop_callbacks_have_run_when_the_call_returns) {
+TEST_P(hedged_ends, the_losers_stop_callbacks_have_run_at_the_return) {
   for_both([&](auto const& call) {
     auto const listens = std::make_shared<milestone>();
     auto const told = std::make_shared<std::atomic<bool>>(false);
@@ -172,7 +172,7 @@ TEST_P(ends_of_hedged_calls, the_losers_stop_callbacks_have_run_when_the_call_re
     EXPECT_TRUE(pool.wait_idle());
   });
 }
-TEST_P(ends_of_hedged_calls, a_copy_that_cannot_be_made_throws_what_its_copying_throws) {
+TEST_P(hedged_ends, a_failing_copy_of_the_callable_throws_that_error) {
   struct uncopyable_now {
     int value = 1;
     uncopyable_now() = default;
@@ -186,7 +186,7 @@ TEST_P(ends_of_hedged_calls, a_copy_that_cannot_be_made_throws_what_its_copying_
   EXPECT_THROW(static_cast<void>(pool.block_on(rubato::async_hedge(unpinned(2), f))), int);
   EXPECT_TRUE(pool.wait_idle(20s)); // nothing is left of them
 }
-TEST_P(ends_of_hedged_calls, an_inner_call_ends_with_the_outer_one) {
+TEST_P(hedged_ends, an_inner_call_ends_with_the_outer_one) {
   for_both([&](auto const& call) {
     auto const won = std::make_shared<std::atomic<bool>>(false);
     auto const inner = std::make_shared<arrivals>();
@@ -205,7 +205,7 @@ TEST_P(ends_of_hedged_calls, an_inner_call_ends_with_the_outer_one) {
   });
 }
 
-TEST(ends_of_pools_with_hedged_calls, a_drain_waits_for_copies_and_shows_in_their_token) {
+TEST(hedged_pools, a_drain_waits_for_copies_and_shows_in_tokens) {
   for (unsigned const workers : {0U, 1U, 2U, 33U})
     for_both([&](auto const& call) {
       hang_guard const guard;
@@ -219,7 +219,7 @@ TEST(ends_of_pools_with_hedged_calls, a_drain_waits_for_copies_and_shows_in_thei
       EXPECT_EQ(result, 1);
     });
 }
-TEST(ends_of_pools_with_hedged_calls, a_discard_reaches_the_copies) {
+TEST(hedged_pools, a_discard_reaches_the_copies) {
   for (unsigned const workers : {0U, 1U, 2U, 33U})
     for_both([&](auto const& call) {
       hang_guard const guard;
@@ -236,7 +236,7 @@ TEST(ends_of_pools_with_hedged_calls, a_discard_reaches_the_copies) {
       caller.join();
     });
 }
-TEST(ends_of_pools_with_hedged_calls, a_discard_ends_the_wait_of_a_hedge_in_a_task) {
+TEST(hedged_pools, a_discard_ends_the_wait_of_a_hedge_in_a_task) {
   for (unsigned const workers : {1U, 2U, 33U}) {
     hang_guard const guard;
     rubato::pool pool(rubato_test::with_workers(workers)), other(2);
@@ -254,7 +254,7 @@ TEST(ends_of_pools_with_hedged_calls, a_discard_ends_the_wait_of_a_hedge_in_a_ta
     over->reach();
   }
 }
-TEST(ends_of_pools_with_hedged_calls, calls_and_ends_at_any_time) {
+TEST(hedged_pools, calls_and_ends_at_any_time) {
   for (std::size_t i = 0; i != scaled(100); ++i) {
     hang_guard const guard;
     rubato::pool pool(rubato_test::with_workers(static_cast<unsigned>(i % 3)));
@@ -278,7 +278,7 @@ TEST(ends_of_pools_with_hedged_calls, calls_and_ends_at_any_time) {
     EXPECT_EQ(done, 2);
   }
 }
-TEST(ends_of_pools_with_hedged_calls, a_pool_that_was_shut_down_runs_a_race_on_its_caller) {
+TEST(hedged_pools, a_closed_pool_runs_a_race_on_its_caller) {
   hang_guard const guard;
   rubato::pool pool(2);
   pool.shutdown();
@@ -311,8 +311,7 @@ void for_pools_without_threads(F const& test) {
   }
 }
 
-TEST(ends_of_pools_with_hedged_calls,
-     regression_a_copy_that_throws_where_no_thread_can_be_had_ends_the_call) {
+TEST(hedged_pools, regression_a_throw_ends_a_call_without_threads) {
   for_pools_without_threads([](rubato::pool& pool) {
     for_both([&](auto const& call) {
       race_report report;
@@ -324,8 +323,7 @@ TEST(ends_of_pools_with_hedged_calls,
     });
   });
 }
-TEST(ends_of_pools_with_hedged_calls,
-     regression_copies_for_which_no_thread_can_be_had_leave_nothing_in_the_pool) {
+TEST(hedged_pools, regression_copies_without_threads_leave_nothing) {
   for_pools_without_threads([](rubato::pool& pool) {
     for_both([&](auto const& call) {
       for (int i = 0; i != 10; ++i) EXPECT_EQ(call(pool, unpinned(3), [i] { return i; }), i);
@@ -333,7 +331,7 @@ TEST(ends_of_pools_with_hedged_calls,
     });
   });
 }
-TEST(ends_of_pools_with_hedged_calls, regression_a_deadline_ends_a_hedge_where_no_second_thread_can_be_had) {
+TEST(hedged_pools, regression_deadlines_end_hedges_on_one_thread) {
   hang_guard const guard;
   rubato::pool pool(rubato::pool_options().workers(rubato::no_workers).spares(1));
   auto const over = std::make_shared<milestone>();
@@ -343,8 +341,7 @@ TEST(ends_of_pools_with_hedged_calls, regression_a_deadline_ends_a_hedge_where_n
   over->reach();
   EXPECT_TRUE(pool.wait_idle());
 }
-TEST(ends_of_pools_with_hedged_calls,
-     regression_a_deadline_for_which_no_thread_can_be_had_leaves_nothing_in_the_pool) {
+TEST(hedged_pools, regression_unthreaded_deadlines_leave_nothing) {
   for_pools_without_threads([](rubato::pool& pool) {
     for_both([&](auto const& call) {
       auto const before = pool.stats().timers;
@@ -355,8 +352,7 @@ TEST(ends_of_pools_with_hedged_calls,
     });
   });
 }
-TEST(ends_of_pools_with_hedged_calls,
-     regression_a_deadline_that_passes_beside_the_end_of_a_closed_pool_leaves_nothing) {
+TEST(hedged_pools, regression_deadlines_at_the_end_leave_nothing) {
   hang_guard const guard;
   auto const round = [] {
     auto held = std::make_shared<int>(0);
@@ -378,7 +374,7 @@ TEST(ends_of_pools_with_hedged_calls,
       for (std::size_t i = 0; i != scaled(100); ++i) round();
     });
 }
-TEST(ends_of_pools_with_hedged_calls, a_caller_that_waits_for_losers_looks_at_the_deadline_itself) {
+TEST(hedged_pools, a_caller_awaiting_losers_watches_the_deadline) {
   hang_guard const guard;
   rubato::pool pool(rubato::pool_options().workers(rubato::no_workers).spares(1)); // for the second copy
   auto const caller = std::this_thread::get_id();
@@ -389,7 +385,7 @@ TEST(ends_of_pools_with_hedged_calls, a_caller_that_waits_for_losers_looks_at_th
                             }),
                cancelled);
 }
-TEST(ends_of_pools_with_hedged_calls, regression_a_stop_of_the_callers_task_reaches_a_call_in_another_pool) {
+TEST(hedged_pools, regression_a_stop_reaches_calls_in_other_pools) {
   for_both([&](auto const& call) {
     hang_guard const guard;
     rubato::pool pool(2), other(2);

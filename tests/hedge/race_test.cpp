@@ -35,7 +35,7 @@ namespace {
 class hedged_calls : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(hedged_calls, all_counts);
 
-TEST_P(hedged_calls, run_all_copies_at_once_whatever_the_number_of_workers) {
+TEST_P(hedged_calls, run_all_copies_at_once_with_any_worker_count) {
   for_both([&](auto const& call) {
     for (unsigned const n : {1U, 2U, 8U}) {
       auto const all = std::make_shared<rendezvous>(n);
@@ -82,7 +82,7 @@ TEST_P(hedged_calls, flatten_tasks_and_futures) {
     EXPECT_EQ(call(pool, [] { return rubato::spawn([] { return 4; }); }), 4);
   });
 }
-TEST_P(hedged_calls, call_a_const_function_with_a_token_if_it_takes_one) {
+TEST_P(hedged_calls, call_a_const_function_with_a_token_if_wanted) {
   struct counts {
     std::shared_ptr<std::atomic<int>> with = std::make_shared<std::atomic<int>>(0);
     int operator()(std::stop_token t) const { return t.stop_possible() ? ++*with : -1000; }
@@ -226,7 +226,7 @@ TEST_P(hedged_calls, use_the_given_cpus) {
   });
   EXPECT_EQ(own_cpus(), cpus);
 }
-TEST_P(hedged_calls, pin_to_different_cpus_in_either_order_of_the_nodes) {
+TEST_P(hedged_calls, pin_to_different_cpus_in_any_order_of_nodes) {
   auto const cpus = own_cpus();
   for (bool const cross : {true, false})
     for_both([&](auto const& call) {
@@ -301,7 +301,7 @@ TEST_P(hedged_calls, come_from_many_threads_at_once) {
   for (auto& c : callers) c.join();
 }
 
-TEST(pinned_races, regression_leave_each_worker_on_the_cpu_of_its_seat) {
+TEST(pinned_races, regression_leave_each_worker_on_its_seats_cpu) {
   auto const cpus = own_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "there is one CPU";
   hang_guard const guard;

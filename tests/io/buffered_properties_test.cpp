@@ -138,7 +138,7 @@ TEST(buffered_texts, regression_agree_with_a_reference) {
 }
 
 #ifdef RUBATO_HAS_RAPIDCHECK
-RC_GTEST_PROP(buffered_texts, regression_agree_with_a_reference_by_rapidcheck, ()) {
+RC_GTEST_PROP(buffered_texts, regression_equal_a_reference_by_rapidcheck, ()) {
   compare_texts([](std::size_t below) { return below < 2 ? 0 : *rc::gen::inRange<std::size_t>(0, below); });
   RC_ASSERT(!::testing::Test::HasFailure());
 }
@@ -153,7 +153,7 @@ TEST(buffered_texts, regression_of_single_bytes_are_searched_once) {
     ASSERT_EQ(end.find(std::string_view(many).substr(0, n)).what, text_end::found::nothing);
 }
 
-TEST(byte_queues, regression_give_their_memory_back_when_they_are_empty) {
+TEST(byte_queues, regression_free_their_memory_when_empty) {
   byte_queue q;
   EXPECT_EQ(q.size(), 0u);
   q.append({});
@@ -226,7 +226,7 @@ rubato::task<void> read_all(rubato::buffered_base& in, reference all, seeded ran
   EXPECT_EQ(end, std::nullopt);
 }
 
-TEST_P(buffered_reads, regression_of_random_chunks_agree_with_a_reference) {
+TEST_P(buffered_reads, regression_of_random_chunks_equal_a_reference) {
   for (stream_kind const k : stream_kinds())
     for (std::uint64_t seed = 0; seed != scaled(20); ++seed) {
       SCOPED_TRACE(k);
@@ -283,7 +283,7 @@ rubato::task<void> read_numbers(rubato::buffered_base& in, std::size_t count, se
   }
 }
 
-TEST_P(buffered_reads, regression_that_are_cut_short_at_any_moment_lose_nothing) {
+TEST_P(buffered_reads, regression_cut_short_anywhere_lose_nothing) {
   std::size_t const count = scaled(300);
   for (stream_kind const k : stream_kinds()) {
     SCOPED_TRACE(k);

@@ -53,7 +53,7 @@ static_assert(!std::is_copy_constructible_v<buffered<int>>);
 static_assert(std::is_nothrow_move_constructible_v<buffered<tcp_socket>>);
 static_assert(std::is_nothrow_move_assignable_v<buffered<tcp_socket&>>);
 
-TEST_P(buffered_sources, regression_own_an_rvalue_and_refer_to_an_lvalue) {
+TEST_P(buffered_sources, regression_own_rvalues_and_refer_to_lvalues) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   connected<tcp_socket> c = connect_tcp(pool);
   std::array<char, 4> bytes{};
@@ -89,7 +89,7 @@ void expect_nothing(rubato::pool& pool, buffered<S>& moved_from) {
             std::errc::bad_file_descriptor);
 }
 
-TEST_P(buffered_sources, regression_take_their_buffer_along_when_they_are_moved) {
+TEST_P(buffered_sources, regression_take_their_buffer_in_a_move) {
   ends a = make_pipe(), b = make_pipe();
   put(a.b, "1\n2\n3\n");
   put(b.b, "lost\nx\n");
@@ -137,7 +137,7 @@ TEST_P(buffered_sources, regression_end_when_their_socket_is_closed) {
 
 // Descriptors of all sorts.
 
-TEST_P(buffered_sources, regression_end_when_their_descriptor_is_forgotten) {
+TEST_P(buffered_sources, regression_end_with_their_descriptor) {
   ends both = make_pipe();
   buffered in(both.a.get());
   auto f = pool.spawn(in.read_line(10));
@@ -198,7 +198,7 @@ TEST_P(buffered_sources, regression_read_terminals) {
   rubato::forget(terminal.get());
 }
 
-TEST_P(buffered_sources, regression_report_what_is_no_descriptor_or_cannot_be_read) {
+TEST_P(buffered_sources, regression_report_unreadable_descriptors) {
   for (int const none : {-1, 1'000'000}) {
     buffered in(none);
     EXPECT_EQ(error_of([&] { return pool.block_on(in.read_line(10)); }), std::errc::bad_file_descriptor);

@@ -82,7 +82,7 @@ TEST_P(buffered_streams, regression_of_no_bytes_have_no_text) {
   });
 }
 
-TEST_P(buffered_streams, regression_find_a_delimiter_that_comes_in_parts) {
+TEST_P(buffered_streams, regression_find_a_delimiter_in_parts) {
   of_each_kind([&](byte_stream& s) {
     for (char const* const part : {"a-", "-", "-b-", "-"}) {
       s.put(part);
@@ -127,7 +127,7 @@ TEST_P(buffered_streams, regression_copy_the_delimiter) {
 
 // Limits.
 
-TEST_P(buffered_streams, regression_yield_a_text_of_exactly_the_limit) {
+TEST_P(buffered_streams, regression_yield_a_text_of_just_the_limit) {
   of_each_kind([&](byte_stream& s) {
     s.put("12345\n12345\r\n12345--\n\r\n--12345");
     s.end();
@@ -142,7 +142,7 @@ TEST_P(buffered_streams, regression_yield_a_text_of_exactly_the_limit) {
   });
 }
 
-TEST_P(buffered_streams, regression_consume_nothing_of_a_text_beyond_the_limit) {
+TEST_P(buffered_streams, regression_take_nothing_beyond_the_limit) {
   of_each_kind([&](byte_stream& s) {
     s.put("123456\n");
     EXPECT_THROW(line(s, 5), std::length_error);
@@ -161,7 +161,7 @@ TEST_P(buffered_streams, regression_consume_nothing_of_a_text_beyond_the_limit) 
 }
 
 /// Else a peer could hold the reader up with a text that will never do.
-TEST_P(buffered_streams, regression_tell_of_too_long_a_text_as_soon_as_it_is_certain) {
+TEST_P(buffered_streams, regression_tell_at_once_of_too_long_a_text) {
   of_each_kind([&](byte_stream& s) {
     s.put("123456");
     EXPECT_THROW(line(s, 5), std::length_error);
@@ -211,7 +211,7 @@ TEST_P(buffered_streams, regression_fill_the_memory_exactly) {
   });
 }
 
-TEST_P(buffered_streams, regression_yield_fewer_bytes_only_at_the_end) {
+TEST_P(buffered_streams, regression_yield_fewer_bytes_at_the_end) {
   of_each_kind([&](byte_stream& s) {
     s.put("abc");
     EXPECT_EQ(error_of([&] {
@@ -225,7 +225,7 @@ TEST_P(buffered_streams, regression_yield_fewer_bytes_only_at_the_end) {
   });
 }
 
-TEST_P(buffered_streams, regression_hand_over_what_is_left_when_the_protocol_changes) {
+TEST_P(buffered_streams, regression_hand_the_rest_to_a_new_protocol) {
   of_each_kind([&](byte_stream& s) {
     s.put("upgrade\nraw");
     EXPECT_EQ(line(s), "upgrade");
@@ -248,7 +248,7 @@ TEST_P(buffered_streams, regression_hand_over_what_is_left_when_the_protocol_cha
 
 // What stays.
 
-TEST_P(buffered_streams, regression_keep_what_they_have_read_before_a_deadline) {
+TEST_P(buffered_streams, regression_keep_what_a_deadline_interrupts) {
   of_each_kind([&](byte_stream& s) {
     std::string large(9'000, '?');
     s.put("ab");
@@ -267,7 +267,7 @@ TEST_P(buffered_streams, regression_keep_what_they_have_read_before_a_deadline) 
   });
 }
 
-TEST_P(buffered_streams, regression_keep_what_they_have_read_before_a_stop) {
+TEST_P(buffered_streams, regression_keep_what_a_stop_interrupts) {
   of_each_kind([&](byte_stream& s) {
     std::string large(9'000, '?');
     for (bool const of_line : {true, false, true}) {
@@ -291,7 +291,7 @@ TEST_P(buffered_streams, regression_keep_what_they_have_read_before_a_stop) {
   });
 }
 
-TEST_P(buffered_streams, regression_keep_what_they_have_read_when_their_pool_ends) {
+TEST_P(buffered_streams, regression_keep_what_a_pools_end_interrupts) {
   for (bool const discards : {true, false}) {
     of_each_kind([&](byte_stream& s) {
       rubato::pool ends(1);
@@ -333,7 +333,7 @@ TEST_P(buffered_streams, regression_begin_nothing_in_a_stopped_task) {
   });
 }
 
-TEST_P(buffered_streams, regression_take_what_is_there_at_a_deadline_that_has_passed) {
+TEST_P(buffered_streams, regression_take_what_is_there_when_too_late) {
   of_each_kind([&](byte_stream& s) {
     s.put("one\ntwo\n");
     EXPECT_EQ(pool.block_on(s.in().read_line(100, steady_clock::now() - 1s)), "one");
@@ -341,7 +341,7 @@ TEST_P(buffered_streams, regression_take_what_is_there_at_a_deadline_that_has_pa
   });
 }
 
-TEST_P(buffered_streams, regression_end_at_a_deadline_though_the_peer_goes_on_sending) {
+TEST_P(buffered_streams, regression_end_at_a_deadline_in_a_flood) {
   of_each_kind([&](byte_stream& s) {
     std::atomic<bool> over = false;
     std::thread writer([&] {
@@ -358,7 +358,7 @@ TEST_P(buffered_streams, regression_end_at_a_deadline_though_the_peer_goes_on_se
   });
 }
 
-TEST_P(buffered_streams, regression_of_a_connection_that_was_reset_report_it_and_keep_the_bytes) {
+TEST_P(buffered_streams, regression_report_a_reset_and_keep_bytes) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   connected<tcp_socket> c = connect_tcp(pool);
   buffered in(c.server);
@@ -464,7 +464,7 @@ TEST_P(buffered_streams, regression_of_tasks_in_turn_lose_nothing) {
   });
 }
 
-TEST_P(buffered_streams, regression_let_one_task_write_while_another_reads) {
+TEST_P(buffered_streams, regression_let_one_write_beside_a_reader) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   connected<tcp_socket> c = connect_tcp(pool);
   buffered client(std::move(c.client)), server(std::move(c.server));

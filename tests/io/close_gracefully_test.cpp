@@ -49,7 +49,7 @@ protected:
 RUBATO_TEST_WITH_WORKERS(graceful_closes, all_counts);
 
 /// With close() the peer would lose the answer: see the test after this one.
-TEST_P(graceful_closes, regression_deliver_all_bytes_although_input_is_unread) {
+TEST_P(graceful_closes, regression_deliver_all_beside_unread_input) {
   of_each_kind([&](auto c) {
     std::string const answer(50'000, 'a');
     pool.block_on(c.client.write_all("a question that is not read"));
@@ -88,7 +88,7 @@ TEST_P(graceful_closes, regression_end_sending_first) {
   });
 }
 
-TEST_P(graceful_closes, regression_are_true_when_the_peer_has_gone_first) {
+TEST_P(graceful_closes, regression_are_true_if_the_peer_went_first) {
   of_each_kind([&](auto c) {
     c.client.close();
     EXPECT_TRUE(pool.block_on(c.server.close_gracefully(20s)));
@@ -130,7 +130,7 @@ TEST_P(graceful_closes, regression_close_at_the_deadline) {
   });
 }
 
-TEST_P(graceful_closes, regression_close_at_the_deadline_though_the_peer_goes_on_sending) {
+TEST_P(graceful_closes, regression_close_at_the_deadline_in_a_flood) {
   of_each_kind([&](auto c) {
     int const fd = ::dup(c.client.native_handle());
     std::atomic<bool> over = false;
@@ -146,7 +146,7 @@ TEST_P(graceful_closes, regression_close_at_the_deadline_though_the_peer_goes_on
   });
 }
 
-TEST_P(graceful_closes, regression_report_a_connection_that_is_reset_and_close) {
+TEST_P(graceful_closes, regression_report_a_reset_and_close) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   for (bool const before : {true, false}) {
     auto c = connect_tcp(pool);
@@ -260,7 +260,7 @@ TEST_P(graceful_closes, regression_outlive_their_socket) {
   });
 }
 
-TEST_P(graceful_closes, regression_that_never_begin_leave_the_socket_open) {
+TEST_P(graceful_closes, regression_never_begun_leave_the_socket_open) {
   of_each_kind([&](auto c) {
     {
       auto const dropped = c.server.close_gracefully(1h);
@@ -272,7 +272,7 @@ TEST_P(graceful_closes, regression_that_never_begin_leave_the_socket_open) {
   });
 }
 
-TEST_P(graceful_closes, regression_beside_closes_and_operations_of_other_threads) {
+TEST_P(graceful_closes, regression_beside_other_threads_operations) {
   std::size_t const rounds = scaled(200);
   for (std::size_t i = 0; i != rounds; ++i) {
     auto c = connect_local(pool);

@@ -59,7 +59,7 @@ rubato::task<void> write_until_it_ends(rubato::stream_socket& to, std::string co
   co_await to.write_all(bytes, e);
 }
 
-TEST_P(connection_ends, regression_shut_down_tell_the_task_that_waits) {
+TEST_P(connection_ends, regression_shut_down_tells_a_waiting_task) {
   std::string const much(std::size_t{16} << 20, 'x');
   ends const peers = make_pair();
   rubato::unix_listener const listener(fresh_local_address());
@@ -80,7 +80,7 @@ TEST_P(connection_ends, regression_shut_down_tell_the_task_that_waits) {
   }
 }
 
-TEST_P(connection_ends, regression_shut_down_for_receiving_end_a_read) {
+TEST_P(connection_ends, regression_shut_down_of_receiving_ends_reads) {
   rubato::unix_listener const listener(fresh_local_address());
   auto local = connect_to<rubato::unix_socket>(pool, listener);
   auto tcp = connect_tcp(pool);
@@ -95,7 +95,7 @@ TEST_P(connection_ends, regression_shut_down_for_receiving_end_a_read) {
   EXPECT_EQ(g.get(), 0u);
 }
 
-TEST_P(connection_ends, regression_close_ends_the_listening_beside_an_accept) {
+TEST_P(connection_ends, regression_close_ends_listening_in_an_accept) {
   for (int i = 0; i != 20; ++i) {
     auto first = std::make_unique<tcp_listener>(address::loopback(0));
     address const at = first->local_address();
@@ -114,7 +114,7 @@ TEST_P(connection_ends, regression_close_ends_the_listening_beside_an_accept) {
   }
 }
 
-TEST_P(connection_ends, regression_close_ends_the_connection_beside_an_operation) {
+TEST_P(connection_ends, regression_close_ends_a_busy_connection) {
   connection c = connect_tcp(pool);
   std::array<char, 4> a{}, b{};
   auto unbegun = c.client.read_some(a); // holds the descriptor
@@ -123,7 +123,7 @@ TEST_P(connection_ends, regression_close_ends_the_connection_beside_an_operation
   EXPECT_TRUE(is_end(error_of([&] { pool.block_on(std::move(unbegun)); })));
 }
 
-TEST_P(connection_ends, regression_that_are_closed_show_no_reader_the_end_of_the_stream) {
+TEST_P(connection_ends, regression_show_no_end_of_stream_when_closed) {
   for (int i = 0; i != 300; ++i) {
     connection c = connect_tcp(pool);
     std::array<char, 4> bytes{};
@@ -134,7 +134,7 @@ TEST_P(connection_ends, regression_that_are_closed_show_no_reader_the_end_of_the
   }
 }
 
-TEST_P(connection_ends, regression_wait_for_a_full_backlog_with_growing_pauses) {
+TEST_P(connection_ends, regression_pause_ever_longer_for_a_backlog) {
   address const at = fresh_local_address();
   rubato::unix_listener const listener(at, 0);
   std::vector<rubato::unix_socket> in_backlog;
@@ -145,7 +145,7 @@ TEST_P(connection_ends, regression_wait_for_a_full_backlog_with_growing_pauses) 
   EXPECT_LT(pool.stats().timers - before, 40u); // 1, 2, 4 ... 64, 64 ms; it was one for each
 }
 
-TEST(connections, regression_of_a_socket_with_itself_are_recognised) {
+TEST(connections, regression_of_a_socket_with_itself_are_seen) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   fd const s(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   address const any = address::loopback(0);
@@ -160,7 +160,7 @@ TEST(connections, regression_of_a_socket_with_itself_are_recognised) {
   EXPECT_FALSE(rubato::os::is_connected_to_itself(other.native_handle()));
 }
 
-TEST(connections, regression_to_a_port_without_a_listener_are_refused_always) {
+TEST(connections, regression_without_a_listener_are_refused) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   address const at = tcp_listener(address::loopback(0)).local_address();
   auto const client = [&]() -> rubato::task<int> {
@@ -180,7 +180,7 @@ TEST(connections, regression_to_a_port_without_a_listener_are_refused_always) {
 #define RUBATO_TEST_NEEDS_DESCRIPTORS
 #endif
 #endif
-TEST_P(connection_ends, regression_refuse_all_that_wait_when_the_process_has_no_descriptor_left) {
+TEST_P(connection_ends, regression_without_descriptors_refuse_all) {
 #if defined(RUBATO_TEST_NEEDS_DESCRIPTORS)
   GTEST_SKIP() << "UndefinedBehaviorSanitizer makes pipes to look at memory";
 #endif

@@ -62,7 +62,7 @@ TEST_P(beside_events, wakes_and_events_do_not_take_each_others_place) {
   rubato::forget(there.a.get());
 }
 
-TEST_P(beside_events, pools_end_and_resize_while_a_worker_sleeps_there) {
+TEST_P(beside_events, pools_end_and_resize_while_a_worker_sleeps) {
   for (std::size_t i = 0; i != scaled(GetParam() > 7 ? 100 : 500); ++i) {
     rubato::pool other(rubato_test::with_workers(GetParam()));
     auto f = other.spawn([] { return 1; });
@@ -90,7 +90,7 @@ TEST_P(beside_events, events_of_one_pool_reach_the_worker_of_another) {
 /// It would search for an hour otherwise. An event that comes long after the one before is taken in turn. One
 /// that comes while the coroutine is being suspended does not count: the coroutine goes on at once, as its
 /// own task.
-TEST(event_key, regression_a_worker_sleeps_soon_after_the_handler_of_a_rare_event) {
+TEST(event_key, regression_a_worker_sleeps_soon_after_a_rare_event) {
   hang_guard const guard;
   rubato::pool pool(rubato::pool_options().workers(1).search_time(1h));
   ends const p = make_pipe();

@@ -30,7 +30,7 @@ bool is_default(int signal) {
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
-TEST(io_after_fork, regression_signals_have_their_earlier_action_in_the_child) {
+TEST(io_after_fork, regression_signals_act_as_before_in_the_child) {
   rubato_test::hang_guard const guard;
   rubato::signal_set parents(SIGTERM, SIGUSR1);
   pid_t const child = ::fork();
@@ -53,7 +53,7 @@ TEST(io_after_fork, regression_signals_have_their_earlier_action_in_the_child) {
   EXPECT_EQ(rubato::block_on(parents.next()), SIGTERM);
 }
 
-TEST(io_after_fork, regression_a_socket_that_the_child_closes_stays_open_in_the_parent) {
+TEST(io_after_fork, regression_a_childs_close_spares_the_parents) {
   if (!rubato_test::has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   rubato_test::hang_guard const guard;
   rubato::tcp_listener listener(rubato::address::loopback(0));

@@ -45,7 +45,7 @@ TEST_P(interrupted, waits_for_time_end_no_earlier) {
   never.set_value(1);
 }
 
-TEST_P(interrupted, waits_between_threads_end_with_what_they_wait_for) {
+TEST_P(interrupted, waits_between_threads_end_with_what_they_await) {
   rubato::channel<int> values(1);
   std::thread sender([&] {
     for (int n = 0; n != 200; ++n) EXPECT_TRUE(values.send_blocking(n));

@@ -78,7 +78,7 @@ bool deliver_late(rubato::detail::descriptor_slot& slot) {
   return taken.reader != nullptr && taken.reader->end(std::errc());
 }
 
-TEST_P(readiness, regression_is_not_told_by_the_event_of_an_earlier_wait) {
+TEST_P(readiness, regression_is_not_told_by_events_of_earlier_waits) {
   ends const p = make_pipe();
   auto f = pool.spawn(rubato::readable(p.a.get()));
   auto const late = [&]() -> rubato::task<void> {
@@ -216,7 +216,7 @@ TEST_P(readiness, counts_as_armed_until_the_task_goes_on) {
   rubato::forget(p.a.get());
 }
 
-TEST_P(readiness, of_a_number_that_was_closed_unforgotten_and_used_again_is_that_of_the_new_descriptor) {
+TEST_P(readiness, of_a_reused_number_is_that_of_the_new_descriptor) {
   for (int i = 0; i != 20; ++i) {
     int const number = [&] {
       ends const old = make_pipe();
@@ -310,7 +310,7 @@ protected:
 };
 RUBATO_TEST_WITH_WORKERS(reused_number, counts_alone);
 
-TEST_P(reused_number, regression_forget_ends_a_wait_whose_event_has_come) {
+TEST_P(reused_number, regression_forget_ends_a_wait_with_its_event) {
   ends p = make_pipe();
   auto told = pool.spawn(rubato::readable(p.a.get()));
   auto const meanwhile = [&]() -> rubato::task<ends> {
@@ -326,7 +326,7 @@ TEST_P(reused_number, regression_forget_ends_a_wait_whose_event_has_come) {
   rubato::forget(next.a.get());
 }
 
-TEST_P(reused_number, regression_forget_ends_a_wait_that_lets_others_run) {
+TEST_P(reused_number, regression_forget_ends_a_wait_beside_others) {
   constexpr int turns = 64; // one of so many calls lets others run
   for (int before = 0; before != turns; ++before) {
     ends p = make_pipe(), next;
@@ -352,7 +352,7 @@ TEST_P(reused_number, regression_forget_ends_a_wait_that_lets_others_run) {
   }
 }
 
-TEST_P(readiness, regression_of_a_socket_of_the_library_includes_urgent_data) {
+TEST_P(readiness, regression_of_library_sockets_includes_urgent_data) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback interface is up";
   auto c = rubato_test::connect_tcp(pool);
   std::array<char, 8> bytes{};

@@ -125,7 +125,7 @@ TEST_P(ready_waits, regression_for_descriptors_let_others_run) {
   EXPECT_FAIR([&]() -> rubato::task<void> { co_await s.send_to("x", s.local_address()); });
 }
 
-TEST_P(ready_waits, regression_of_a_stream_that_never_ends_let_others_run) {
+TEST_P(ready_waits, regression_of_an_endless_stream_let_others_run) {
   rubato_test::fd const zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
   rubato::buffered all(zero.get());
   std::array<char, 64> few{};
@@ -146,7 +146,7 @@ TEST_P(ready_waits, regression_for_signals_let_others_run) {
 }
 
 /// A coroutine may be destroyed where it is queued after such a wait.
-TEST(ready_waits_that_are_destroyed, regression_give_back_what_they_have_got) {
+TEST(destroyed_waits, regression_give_back_what_they_have_got) {
   rubato::detail::permits permits(3);
   {
     rubato::detail::permit_awaiter<void> wait(permits, 2);

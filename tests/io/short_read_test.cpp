@@ -195,7 +195,7 @@ TEST_P(short_reads, of_two_tasks_in_turn_miss_nothing) {
   EXPECT_EQ(got, 3 * rounds);
 }
 
-TEST_P(short_reads, see_what_comes_after_others_have_read_from_the_descriptor) {
+TEST_P(short_reads, see_what_comes_after_others_have_read) {
   auto const test = [this]() -> rubato::task<std::size_t> {
     int const twin = ::dup(client.native_handle());
     send_raw("for the twin");
@@ -209,7 +209,7 @@ TEST_P(short_reads, see_what_comes_after_others_have_read_from_the_descriptor) {
 }
 
 /// A new socket has the number of one whose last read was short.
-TEST_P(short_reads, of_a_closed_socket_mean_nothing_for_the_next_of_its_number) {
+TEST_P(short_reads, of_a_closed_socket_say_nothing_of_the_next) {
   tcp_listener const listener(address::loopback(0));
   auto const test = [&]() -> rubato::task<int> {
     int right = 0;

@@ -40,7 +40,7 @@ TEST_P(signals, that_come_before_next_wait_for_it) {
   EXPECT_EQ(pool.block_on(a.next()), SIGUSR1);
 }
 
-TEST_P(signals, regression_that_came_for_a_set_that_is_gone_do_not_reach_the_next) {
+TEST_P(signals, regression_of_a_gone_set_do_not_reach_the_next) {
   {
     rubato::signal_set const gone(SIGUSR1);
     ASSERT_EQ(::raise(SIGUSR1), 0);

@@ -227,7 +227,7 @@ TEST_P(sockets, fail_at_a_deadline_of_their_own) {
   EXPECT_EQ(error, std::errc::timed_out);
 }
 
-TEST_P(sockets, regression_close_beside_the_task_of_an_operation_that_has_ended) {
+TEST_P(sockets, regression_close_beside_an_ended_operations_task) {
   connection c = connect_tcp(pool);
   pool.block_on(c.server.write_all("x"));
   bool const ended = pool.block_on([](connection& both) -> rubato::task<bool> {
@@ -253,7 +253,7 @@ TEST_P(sockets, take_durations_for_deadlines) {
   EXPECT_EQ(pool.block_on(client.read_some(bytes, 1h)), 4u);
 }
 
-TEST_P(sockets, stop_sending_to_a_reader_that_never_reads_at_a_deadline) {
+TEST_P(sockets, stop_sending_to_an_idle_reader_at_a_deadline) {
   connection c = connect_tcp(pool);
   std::string const much(64 * 1024 * 1024, 'x'); // more than the kernel keeps
   std::error_code error;
@@ -335,7 +335,7 @@ TEST_P(sockets, may_be_closed_while_other_threads_use_them) {
 }
 
 // The peer reads on, so that the writer may find room at each of its steps.
-TEST_P(sockets, regression_write_all_notices_a_close_between_its_steps) {
+TEST_P(sockets, regression_write_all_notices_a_close_in_between) {
   connection c = connect_tcp(pool);
   std::string const much(std::size_t{64} << 20U, 'x'); // more than the kernel keeps
   std::thread reader([&] {
@@ -360,7 +360,7 @@ TEST_P(sockets, regression_write_all_notices_a_close_between_its_steps) {
 #define RUBATO_TEST_NEEDS_DESCRIPTORS
 #endif
 #endif
-TEST_P(sockets, accept_again_after_the_process_had_no_descriptor_left) {
+TEST_P(sockets, accept_again_after_want_of_descriptors) {
 #if defined(RUBATO_TEST_NEEDS_DESCRIPTORS)
   GTEST_SKIP() << "UndefinedBehaviorSanitizer makes pipes to look at memory";
 #endif
@@ -391,7 +391,7 @@ bool is_end(std::error_code e) {
   return e == std::errc::operation_canceled || e == std::errc::bad_file_descriptor;
 }
 
-TEST_P(sockets, regression_end_their_waits_when_they_are_destroyed_or_overwritten) {
+TEST_P(sockets, regression_end_their_waits_when_they_are_lost) {
   for (bool const destroyed : {true, false}) {
     connection c = connect_tcp(pool);
     auto one = std::make_unique<tcp_socket>(std::move(c.client));
@@ -409,7 +409,7 @@ TEST_P(sockets, regression_end_their_waits_when_they_are_destroyed_or_overwritte
   }
 }
 
-TEST_P(sockets, regression_an_accept_may_begin_after_its_listener_has_gone) {
+TEST_P(sockets, regression_an_accept_may_begin_without_a_listener) {
   auto listener = std::make_unique<tcp_listener>(address::loopback(0));
   auto accepting = listener->accept();
   listener.reset();
@@ -449,7 +449,7 @@ TEST_P(sockets, regression_may_be_awaited_by_their_descriptor_too) {
   }
 }
 
-TEST_P(sockets, regression_connect_while_the_backlog_of_a_unix_listener_is_full) {
+TEST_P(sockets, regression_connect_beside_a_full_unix_backlog) {
   std::string const name = std::string(1, '\0') + "rubato-backlog-" + std::to_string(::getpid());
   rubato::unix_listener listener(address::local(name), 0);
   std::vector<rubato::unix_socket> waiting;

@@ -87,7 +87,7 @@ TEST_P(two_writers, regression_bytes_of_two_writers_are_not_mixed) {
   std::filesystem::remove(path);
 }
 
-TEST_P(two_writers, regression_a_second_writer_is_told_before_it_waits) {
+TEST_P(two_writers, regression_the_second_is_told_before_it_waits) {
   auto const c = connect_tcp(pool);
   std::string const much(std::size_t{64} << 20U, 'x'); // more than the kernel keeps
   rubato::pool other(1);

@@ -98,7 +98,7 @@ TEST_F(allocations, of_a_spawned_task_are_one) {
   expect_blocks(1, [&] { EXPECT_EQ(pool.spawn([] { return 1; }).get(), 1); });
 }
 
-TEST_F(allocations, of_a_spawned_task_are_one_with_callables_and_results_of_64_bytes) {
+TEST_F(allocations, of_a_spawned_task_are_one_up_to_64_bytes) {
   expect_blocks(1, [&] { EXPECT_EQ(pool.spawn([l = large{{7}}] { return l; }).get().words[0], 7u); });
 }
 

@@ -36,7 +36,7 @@ void attempt(F f) {
   }
 }
 
-TEST(failing_allocations, regression_a_broken_promise_needs_no_memory) {
+TEST(failing_allocations, regression_breaking_needs_no_memory) {
   for (int i = 0; i != 50; ++i) {
     std::optional<rubato::promise<int>> promise(std::in_place);
     rubato::future<int> f = promise->get_future();
@@ -48,7 +48,7 @@ TEST(failing_allocations, regression_a_broken_promise_needs_no_memory) {
   }
 }
 
-TEST(failing_allocations, regression_a_group_ends_though_there_is_no_memory_for_a_while) {
+TEST(failing_allocations, regression_a_group_ends_without_memory) {
   rubato::pool pool(1);
   for (int i = 0; i != 50; ++i) {
     std::atomic<int> ran{0};
@@ -61,7 +61,7 @@ TEST(failing_allocations, regression_a_group_ends_though_there_is_no_memory_for_
   }
 }
 
-TEST(failing_channel, a_value_that_finds_no_memory_stays_with_the_sender) {
+TEST(failing_channel, a_value_without_memory_stays_with_the_sender) {
   struct large { // too large for the slab
     std::unique_ptr<int> value;
     std::array<char, 16'384> rest{};
@@ -78,7 +78,7 @@ TEST(failing_channel, a_value_that_finds_no_memory_stays_with_the_sender) {
   EXPECT_EQ(*c.try_receive()->value, 1);
 }
 
-TEST(failing_channel, a_value_for_which_the_buffer_finds_no_memory_stays_with_the_sender) {
+TEST(failing_channel, a_value_stays_where_the_buffer_has_no_memory) {
   rubato::channel<std::string> c(200); // the buffer grows by 128 of them
   std::string value = "7";
   {
@@ -101,7 +101,7 @@ TEST(failing_channel, a_value_for_which_the_buffer_finds_no_memory_stays_with_th
   EXPECT_TRUE(c.try_send(std::move(value)));
 }
 
-TEST(failing_resize, regression_a_closed_pool_stays_closed_without_memory) {
+TEST(failing_resize, regression_a_closed_pool_stays_closed) {
   rubato::pool pool(1);
   pool.shutdown(rubato::drain);
   for (unsigned const workers : {1U, 3U}) {
@@ -116,7 +116,7 @@ TEST(failing_resize, regression_a_closed_pool_stays_closed_without_memory) {
 class failing_calls : public rubato_test::fresh_process {};
 
 /// The global pool, where it would run, has not been used.
-TEST_F(failing_calls, regression_then_of_a_gone_pool_breaks_its_future) {
+TEST_F(failing_calls, regression_then_of_a_gone_pool_breaks_a_future) {
   EXPECT_EXIT(
       {
         rubato::shared_future<int> s;
@@ -170,7 +170,7 @@ TEST_F(failing_calls, regression_submit_throws) {
 
 class failing_reactor : public rubato_test::fresh_process {};
 
-TEST_F(failing_reactor, regression_a_start_without_memory_leaves_no_descriptor_open) {
+TEST_F(failing_reactor, regression_failed_starts_leak_no_descriptor) {
   auto const lowest_free = [] {
     int const fd = ::dup(STDIN_FILENO);
     ::close(fd);

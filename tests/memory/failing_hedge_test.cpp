@@ -56,7 +56,7 @@ void call_without_memory(F f) {
   }).join();
 }
 
-TEST(failing_hedge, regression_a_report_needs_no_memory_once_a_copy_has_returned) {
+TEST(failing_hedge, regression_a_report_needs_no_memory_at_the_end) {
   hang_guard const guard;
   rubato::pool pool(1);
   auto const calls = [&](auto const& call) {
@@ -79,7 +79,7 @@ TEST(failing_hedge, regression_a_report_needs_no_memory_once_a_copy_has_returned
   calls(rubato::hedge);
 }
 
-TEST(failing_hedge, regression_a_coroutine_for_which_there_is_no_memory_fails_with_bad_alloc) {
+TEST(failing_hedge, regression_a_coroutine_fails_with_bad_alloc) {
   hang_guard const guard;
   for (call_kind const kind : {call_kind::async_race, call_kind::async_hedge}) {
     rubato::pool pool(1);

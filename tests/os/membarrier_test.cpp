@@ -78,12 +78,12 @@ testing::ExitedWithCode const yes(0);
 
 [[noreturn]] void exit_with(bool ok) { std::_Exit(ok ? 0 : 1); }
 
-TEST(membarrier_death_test, the_environment_can_forbid_it) {
+TEST(membarrier_death, the_environment_can_forbid_it) {
   EXPECT_EXIT((::setenv("RUBATO_NO_MEMBARRIER", "1", 1), exit_with(!os::detail::ask_for_membarrier())), yes,
               "");
 }
 
-TEST(membarrier_death_test, empty_and_zero_forbid_nothing) {
+TEST(membarrier_death, empty_and_zero_forbid_nothing) {
   auto const same_as_unset = [](char const* no) {
     ::unsetenv("RUBATO_NO_MEMBARRIER");
     bool const without = os::detail::ask_for_membarrier();
@@ -93,7 +93,7 @@ TEST(membarrier_death_test, empty_and_zero_forbid_nothing) {
   for (auto const* const no : {"", "0"}) EXPECT_EXIT(exit_with(same_as_unset(no)), yes, "");
 }
 
-TEST(membarrier_death_test, the_environment_is_read_once) {
+TEST(membarrier_death, the_environment_is_read_once) {
   EXPECT_EXIT(
       {
         bool const before = os::membarrier_available();
@@ -103,12 +103,12 @@ TEST(membarrier_death_test, the_environment_is_read_once) {
       yes, "");
 }
 
-TEST(membarrier_death_test, asandbox_can_forbid_it) {
+TEST(membarrier_death, a_sandbox_can_forbid_it) {
   for (int const error : {EPERM, ENOSYS})
     EXPECT_EXIT(exit_with(!forbid_membarrier(error) || !os::detail::ask_for_membarrier()), yes, "");
 }
 
-TEST(membarrier_death_test, asandbox_that_comes_too_late_is_the_end) {
+TEST(membarrier_death, a_sandbox_that_comes_too_late_is_the_end) {
   EXPECT_DEATH(
       {
         if (!os::membarrier_available() || !forbid_membarrier(EPERM)) os::die("membarrier is not here");

@@ -69,7 +69,7 @@ TEST(policy, heavy_barrier_pairs_with_light_barrier) {
   EXPECT_EQ(both_saw_nothing(rounds, policy::light_barrier, policy::heavy_barrier), 0);
 }
 
-TEST(policy, heavy_barrier_pairs_with_afence_where_membarrier_is_refused) {
+TEST(policy, heavy_barrier_pairs_with_a_fence_without_membarrier) {
   rubato::os::refuse_membarrier(true);
   EXPECT_EQ(both_saw_nothing(rounds, real_fence, policy::heavy_barrier), 0);
   rubato::os::refuse_membarrier(false);

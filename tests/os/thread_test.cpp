@@ -102,7 +102,7 @@ TEST(thread, stack_size) {
 thread_local std::array<char, 300'000> large_local;
 
 /// The system puts the program's thread-local memory into a thread's stack.
-TEST(thread, regression_has_its_stack_beside_the_thread_local_memory) {
+TEST(thread, regression_has_its_stack_beside_thread_local_memory) {
   constexpr std::size_t size = 128 << 10;
   std::size_t room = 0;
   run({.name = {}, .stack_size = size}, [&] {

@@ -172,7 +172,7 @@ TEST(placement_order, four_siblings_per_core) {
   EXPECT_THAT(placement_order(cpus, placement_policy::cores), ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-TEST(placement_order, several_packages_per_node_and_nodes_per_package) {
+TEST(placement_order, several_packages_per_node_and_the_reverse) {
   std::vector<cpu> const packages{{0, 0, 1, 0}, {1, 1, 0, 0}, {2, 2, 1, 0}, {3, 3, 0, 0}};
   EXPECT_THAT(placement_order(packages, placement_policy::cores), ElementsAre(1, 3, 0, 2));
   std::vector<cpu> const nodes{{0, 0, 0, 1}, {1, 1, 0, 0}, {2, 2, 0, 1}, {3, 3, 0, 0}};

@@ -49,14 +49,14 @@ bool loops_and_joins_run() {
   return sum == 499'510 && forked_sum(0, 300) == sum_below(300);
 }
 
-class regression_configure_global : public fresh_process, public testing::WithParamInterface<unsigned> {
+class regression_configure : public fresh_process, public testing::WithParamInterface<unsigned> {
 protected:
   rubato_test::hang_guard guard;
 };
-INSTANTIATE_TEST_SUITE_P(workers, regression_configure_global, testing::Values(0U, 1U, 2U, 33U),
+INSTANTIATE_TEST_SUITE_P(workers, regression_configure, testing::Values(0U, 1U, 2U, 33U),
                          testing::PrintToStringParamName());
 
-TEST_P(regression_configure_global, decides_before_the_first_use) {
+TEST_P(regression_configure, decides_before_the_first_use) {
   auto const child = [] {
     kill_this_process_if_it_hangs();
     std::atomic<unsigned> told = 0;
@@ -74,7 +74,7 @@ TEST_P(regression_configure_global, decides_before_the_first_use) {
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "configured");
 }
 
-TEST_P(regression_configure_global, of_no_workers_adds_no_thread_to_a_loop_outside) {
+TEST_P(regression_configure, of_no_workers_starts_none_for_a_loop) {
   auto const child = [] {
     kill_this_process_if_it_hangs();
     rubato::pool::configure_global(with_workers(0));
@@ -89,7 +89,7 @@ TEST_P(regression_configure_global, of_no_workers_adds_no_thread_to_a_loop_outsi
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "no thread was added");
 }
 
-TEST_P(regression_configure_global, races_with_the_first_use_and_decides_or_throws) {
+TEST_P(regression_configure, beside_the_first_use_decides_or_throws) {
   auto const child = [] {
     kill_this_process_if_it_hangs();
     unsigned const mine = GetParam() == 33 ? 5 : GetParam() + 40;
@@ -116,7 +116,7 @@ TEST_P(regression_configure_global, races_with_the_first_use_and_decides_or_thro
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "one of both");
 }
 
-TEST_P(regression_configure_global, holds_in_the_child_after_fork) {
+TEST_P(regression_configure, holds_in_the_child_after_fork) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   auto const child = [] {
     kill_this_process_if_it_hangs();
@@ -132,7 +132,7 @@ TEST_P(regression_configure_global, holds_in_the_child_after_fork) {
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "both work");
 }
 
-TEST_P(regression_configure_global, may_be_called_in_the_child_after_fork_before_the_first_use_there) {
+TEST_P(regression_configure, works_in_a_child_before_its_first_use) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   auto const child = [] {
     kill_this_process_if_it_hangs();
@@ -146,7 +146,7 @@ TEST_P(regression_configure_global, may_be_called_in_the_child_after_fork_before
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "both work");
 }
 
-TEST_P(regression_configure_global, lets_the_exit_of_the_program_drain_what_is_queued) {
+TEST_P(regression_configure, lets_the_exit_drain_what_is_queued) {
   auto const child = [] {
     kill_this_process_if_it_hangs();
     static std::atomic<int> ran{0};
@@ -160,9 +160,9 @@ TEST_P(regression_configure_global, lets_the_exit_of_the_program_drain_what_is_q
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "drained");
 }
 
-using regression_configure_global_once = fresh_process;
+using regression_configure_once = fresh_process;
 
-TEST_F(regression_configure_global_once, a_later_call_replaces_the_options_of_an_earlier_one) {
+TEST_F(regression_configure_once, a_later_call_replaces_the_options) {
   auto const child = [] {
     kill_this_process_if_it_hangs();
     auto const kept = std::make_shared<int>(1);
@@ -174,7 +174,7 @@ TEST_F(regression_configure_global_once, a_later_call_replaces_the_options_of_an
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "replaced");
 }
 
-TEST_F(regression_configure_global_once, refuses_what_the_constructor_refuses_and_changes_nothing) {
+TEST_F(regression_configure_once, refuses_bad_options_without_change) {
   auto const child = [] {
     kill_this_process_if_it_hangs();
     auto const refused = [](rubato::pool_options options) {

@@ -26,14 +26,14 @@ static_assert(!std::is_move_constructible_v<rubato::pool>, "tasks know their poo
 static_assert(!std::is_convertible_v<unsigned, rubato::pool>);
 static_assert(!std::is_convertible_v<rubato::no_workers_t, rubato::pool>);
 
-TEST(pool_construction, a_default_pool_starts_no_thread_before_its_first_use) {
+TEST(construction, a_default_pool_starts_no_thread_before_its_use) {
   auto const before = thread_ids();
   rubato::pool pool;
   auto const after = thread_ids();
   EXPECT_TRUE(std::ranges::includes(before, after)) << "constructing it started a thread";
 }
 
-TEST(pool_construction, a_default_pool_gets_a_worker_per_usable_cpu_at_its_first_use) {
+TEST(construction, a_default_pool_gets_a_worker_per_usable_cpu) {
   rubato::pool pool;
   std::atomic<bool> ran = false;
   pool.enqueue([&] { ran = true; });
@@ -41,19 +41,19 @@ TEST(pool_construction, a_default_pool_gets_a_worker_per_usable_cpu_at_its_first
   EXPECT_EQ(pool.size(), rubato::usable_cpus());
 }
 
-TEST(pool_construction, waiting_counts_as_first_use_and_returns) {
+TEST(construction, waiting_counts_as_first_use_and_returns) {
   rubato::pool pool;
   EXPECT_TRUE(pool.wait_idle());
 }
 
-TEST(pool_construction, a_default_pool_that_is_never_used_can_be_destroyed) {
+TEST(construction, a_default_pool_never_used_can_be_destroyed) {
   auto pool = std::make_unique<rubato::pool>();
   pool.reset();
   rubato::pool shut_down_unused;
   shut_down_unused.shutdown();
 }
 
-TEST(pool_construction, many_threads_may_be_the_first_user_at_once) {
+TEST(construction, many_threads_may_be_the_first_user_at_once) {
   for (int round = 0; round < 50; ++round) {
     rubato::pool pool;
     rendezvous start(4);
@@ -73,14 +73,14 @@ TEST(pool_construction, many_threads_may_be_the_first_user_at_once) {
   }
 }
 
-TEST(pool_construction, a_constinit_pool_works) {
+TEST(construction, a_constinit_pool_works) {
   std::atomic<bool> ran = false;
   pool_at_namespace_scope.enqueue([&] { ran = true; });
   EXPECT_TRUE(pool_at_namespace_scope.wait_idle());
   EXPECT_TRUE(ran);
 }
 
-TEST(pool_construction, a_constinit_pool_without_workers_works_once_it_is_resized) {
+TEST(construction, a_constinit_pool_works_once_it_is_resized) {
   EXPECT_EQ(empty_pool_at_namespace_scope.size(), 0u);
   std::atomic<bool> ran = false;
   empty_pool_at_namespace_scope.enqueue([&] { ran = true; });
@@ -89,7 +89,7 @@ TEST(pool_construction, a_constinit_pool_without_workers_works_once_it_is_resize
   empty_pool_at_namespace_scope.resize(0);
 }
 
-TEST(pool_construction, no_workers_means_none_and_no_thread) {
+TEST(construction, no_workers_means_none_and_no_thread) {
   rubato::pool(1).wait_idle(); // the monitor, one for all pools, may stay
   auto const before = thread_ids();
   rubato::pool const tagged(rubato::no_workers);
@@ -100,7 +100,7 @@ TEST(pool_construction, no_workers_means_none_and_no_thread) {
   EXPECT_EQ(optioned.size(), 0u);
 }
 
-TEST(pool_construction, n_workers_run_n_tasks_at_once) {
+TEST(construction, n_workers_run_n_tasks_at_once) {
   for (unsigned workers : {1u, 2u, 3u, 8u, 33u}) {
     SCOPED_TRACE(workers);
     // Without spares there is no relief either: only seated workers run tasks.
@@ -114,7 +114,7 @@ TEST(pool_construction, n_workers_run_n_tasks_at_once) {
   }
 }
 
-TEST(pool_construction, pools_leave_no_threads_behind) {
+TEST(construction, pools_leave_no_threads_behind) {
   auto use_one = [] {
     rubato::pool pool(3);
     std::atomic<int> ran = 0;
@@ -129,7 +129,7 @@ TEST(pool_construction, pools_leave_no_threads_behind) {
       << before << " threads before, " << thread_ids().size() << " after";
 }
 
-TEST(pool_construction, pools_live_side_by_side) {
+TEST(construction, pools_live_side_by_side) {
   rubato::pool a(2), b(1), c(rubato::no_workers);
   std::atomic<int> in_a = 0, in_b = 0, in_c = 0;
   for (int i = 0; i < 100; ++i) {

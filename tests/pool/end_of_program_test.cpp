@@ -34,7 +34,7 @@ void work_after_the_end() {
 
 using end_of_program = fresh_process;
 
-TEST_F(end_of_program, regression_long_chains_of_late_work_are_broken) {
+TEST_F(end_of_program, regression_long_chains_of_late_work_break) {
   EXPECT_EXIT(end_with_work(), testing::ExitedWithCode(0), "late work is broken");
 }
 

@@ -145,7 +145,7 @@ TEST_P(callables, are_destroyed_when_they_have_run) {
   EXPECT_EQ(members.alive(), 0) << "idle, and yet something holds a callable";
 }
 
-TEST_P(callables, are_destroyed_on_the_thread_that_called_them_inside_the_pool) {
+TEST_P(callables, called_in_the_pool_are_destroyed_on_that_thread) {
   struct witness {
     std::atomic<int>* outside;
     rubato::pool* home;
@@ -178,7 +178,7 @@ struct throws_when_copied {
   void operator()() const { ++*ran; }
 };
 
-TEST_P(callables, whose_copy_throws_are_not_enqueued_and_nothing_is_spoilt) {
+TEST_P(callables, whose_copy_throws_are_not_enqueued_and_spoil_none) {
   std::atomic<int> ran = 0;
   throws_when_copied const task(ran);
   for (int i = 0; i < 10; ++i) {

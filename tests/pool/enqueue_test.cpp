@@ -126,7 +126,7 @@ TEST(enqueue_order, of_tasks_from_a_task_is_kept_by_one_worker) {
 }
 
 /// The worker has taken a batch from the injector when it runs the long task.
-TEST(enqueue_order, regression_is_kept_by_one_worker_though_a_task_computes_or_blocks_for_long) {
+TEST(enqueue_order, regression_holds_however_long_a_task_takes) {
   for (bool const computes : {true, false}) {
     SCOPED_TRACE(computes);
     rubato::pool pool(rubato::pool_options().workers(rubato::no_workers).spares(0));
@@ -148,7 +148,7 @@ TEST(enqueue_order, regression_is_kept_by_one_worker_though_a_task_computes_or_b
   }
 }
 
-TEST(enqueue_order, of_each_of_many_producers_is_kept_by_one_worker) {
+TEST(enqueue_order, of_many_producers_is_kept_by_one_worker) {
   constexpr unsigned producers = 4;
   rubato::pool pool(rubato::pool_options().workers(1).spares(0));
   unsigned const each = scaled(5'000);
@@ -168,7 +168,7 @@ TEST(enqueue_order, of_each_of_many_producers_is_kept_by_one_worker) {
   }
 }
 
-TEST(enqueue_order, is_kept_by_the_driver_of_a_pool_without_workers) {
+TEST(enqueue_order, is_kept_by_the_driver_without_workers) {
   rubato::pool pool(rubato::no_workers);
   std::vector<unsigned> order;
   for (unsigned i = 0; i < 1'000; ++i) pool.enqueue([&order, i] { order.push_back(i); });
@@ -179,7 +179,7 @@ TEST(enqueue_order, is_kept_by_the_driver_of_a_pool_without_workers) {
   EXPECT_EQ(order, expected);
 }
 
-TEST(enqueue_visibility, what_was_written_before_is_seen_by_the_task_and_its_writes_after_wait_idle) {
+TEST(enqueue_visibility, covers_writes_before_the_task_and_in_it) {
   rubato::pool pool(3);
   for (unsigned round = 0; round < scaled(2'000); ++round) {
     std::vector<unsigned> plain(4, round); // no atomics: a race would be reported by the sanitizer

@@ -118,7 +118,7 @@ TEST_P(foreign_coroutines, are_never_resumed_inside_set_value) {
   EXPECT_EQ(out.result.get_future().get(), 1);
 }
 
-TEST_P(foreign_coroutines, that_are_resumed_while_they_are_being_suspended) {
+TEST_P(foreign_coroutines, may_be_resumed_while_they_are_suspending) {
   for (std::size_t i = 0; i != scaled(2'000); ++i) {
     outbox<std::size_t> out;
     awaits(pool.spawn([i] { return i; }), out);
@@ -127,7 +127,7 @@ TEST_P(foreign_coroutines, that_are_resumed_while_they_are_being_suspended) {
   }
 }
 
-TEST(foreign_coroutine, is_resumed_by_a_pool_that_discards_its_work) {
+TEST(foreign_coroutine, is_resumed_by_a_pool_that_discards_work) {
   outbox<int> out;
   {
     rubato::pool pool(rubato::no_workers);

@@ -52,7 +52,7 @@ public:
   int clashes() const { return clashes_; }
 };
 
-TEST(current_worker, is_below_slots_unique_and_constant_among_all_that_run_at_once) {
+TEST(current_worker, is_unique_and_constant_among_all_that_run) {
   // Tasks that wait give their seats to spares, relief comes, outside threads are guests: more threads than
   // seats.
   rubato::pool pool(2);

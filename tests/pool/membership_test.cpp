@@ -58,7 +58,7 @@ TEST(membership, sends_free_functions_to_its_pool) {
   EXPECT_EQ(seen, &pool);
 }
 
-TEST(membership, in_another_pool_can_be_had_inside_and_the_outer_one_comes_back) {
+TEST(membership, in_another_pool_inside_gives_the_outer_one_back) {
   rubato::pool a(1), b(2);
   [[maybe_unused]] auto const outer = a.join_as_member();
   auto const number = rubato::current_worker();
@@ -75,7 +75,7 @@ TEST(membership, in_another_pool_can_be_had_inside_and_the_outer_one_comes_back)
   EXPECT_EQ(rubato::current_worker(), number);
 }
 
-TEST(membership, is_open_to_many_threads_at_once_however_few_the_seats) {
+TEST(membership, is_open_to_many_threads_whatever_the_seats) {
   rubato::pool pool(1);
   rendezvous all(6);
   std::atomic<int> met = 0;
@@ -117,7 +117,7 @@ TEST(membership, of_a_pool_that_is_resized_meanwhile_ends_well) {
   EXPECT_TRUE(ran);
 }
 
-TEST(membership, regression_of_a_nested_guest_does_not_pass_to_the_next_thread_with_its_number) {
+TEST(membership, regression_of_a_nested_guest_passes_to_no_other) {
   rubato::pool other(1), pool(1);
   gate left, looked;
   other.enqueue([&] {
@@ -159,11 +159,11 @@ public:
   ~asleep_members() { out_.open(); }
 };
 
-class regression_asleep_members : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(workers, regression_asleep_members, testing::Values(1u, 2u, 33u),
+class regression_sleepers : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(workers, regression_sleepers, testing::Values(1u, 2u, 33u),
                          testing::PrintToStringParamName());
 
-TEST_P(regression_asleep_members, do_not_keep_work_of_their_seats_waiting) {
+TEST_P(regression_sleepers, do_not_keep_work_of_their_seats_waiting) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(GetParam());
   asleep_members const asleep(pool);
@@ -174,7 +174,7 @@ TEST_P(regression_asleep_members, do_not_keep_work_of_their_seats_waiting) {
   EXPECT_EQ(calls, 2 * GetParam());
 }
 
-TEST_P(regression_asleep_members, do_not_keep_coroutines_of_their_seats_waiting) {
+TEST_P(regression_sleepers, do_not_keep_coroutines_of_seats_waiting) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(GetParam());
   rubato::event set;
@@ -193,7 +193,7 @@ TEST_P(regression_asleep_members, do_not_keep_coroutines_of_their_seats_waiting)
 }
 
 // A flood that is bound to the seat, and one for any thread: the substitute runs both.
-TEST_P(regression_asleep_members, are_relieved_for_all_that_is_ready) {
+TEST_P(regression_sleepers, are_relieved_for_all_that_is_ready) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(GetParam());
   asleep_members const asleep(pool);

@@ -64,7 +64,7 @@ TEST(pool_options, can_be_chained_on_a_named_object_and_moved) {
   EXPECT_TRUE(runs_a_task(pool));
 }
 
-TEST(pool_options, without_a_number_of_workers_there_is_one_per_usable_cpu) {
+TEST(pool_options, without_a_number_give_one_worker_per_usable_cpu) {
   rubato::pool pool{rubato::pool_options()};
   EXPECT_TRUE(runs_a_task(pool));
   EXPECT_EQ(pool.size(), rubato::usable_cpus());
@@ -88,7 +88,7 @@ TEST(pool_options, no_workers_may_be_asked_for) {
 }
 
 /// A computed number of workers, such as cores / 4.
-TEST(pool_options, regression_a_number_of_0_workers_is_refused_and_names_the_tag) {
+TEST(pool_options, regression_refuse_0_workers_and_name_the_tag) {
   auto const names_the_tag = [](auto f) {
     try {
       f();
@@ -160,7 +160,7 @@ TEST(pool_options, a_refused_pool_starts_no_thread) {
   for (int id : thread_ids()) EXPECT_TRUE(before.contains(id));
 }
 
-TEST(usable_cpus, is_at_least_one_and_no_more_than_the_affinity_mask_allows) {
+TEST(usable_cpus, are_at_least_one_and_within_the_affinity_mask) {
   EXPECT_GE(rubato::usable_cpus(), 1u);
   EXPECT_LE(rubato::usable_cpus(), cpus_of_this_thread().size());
 }
@@ -217,7 +217,7 @@ private:
   }
 };
 
-TEST(pool_options, callbacks_are_copied_and_destroyed_under_no_lock) {
+TEST(pool_options, callbacks_are_copied_and_destroyed_unlocked) {
   EXPECT_EXIT(
       {
         ::alarm(10);
@@ -229,7 +229,7 @@ TEST(pool_options, callbacks_are_copied_and_destroyed_under_no_lock) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(pool_options, regression_a_search_that_never_gives_up_ends_with_its_pool) {
+TEST(pool_options, regression_endless_searches_end_with_the_pool) {
   rubato_test::hang_guard const guard;
   for (bool const used : {false, true}) {
     std::atomic<int> ran = 0;

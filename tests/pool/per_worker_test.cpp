@@ -93,7 +93,7 @@ TEST_P(each_worker, combines_in_the_order_of_the_numbers) {
   EXPECT_EQ(all.combine(std::plus<>{}), expected);
 }
 
-TEST(per_worker, regression_make_that_waits_makes_no_second_one_for_its_thread) {
+TEST(per_worker, regression_a_make_that_waits_makes_no_second_one) {
   hang_guard const guard;
   leak_check const none_left;
   rubato::pool pool(1);

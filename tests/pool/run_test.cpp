@@ -85,7 +85,7 @@ TEST(run, makes_the_caller_a_member_for_its_length) {
   }
 }
 
-TEST(run, takes_move_only_callables_and_those_that_want_a_stop_token) {
+TEST(run, takes_move_only_callables_and_those_that_want_a_token) {
   rubato::pool pool(1);
   EXPECT_EQ(pool.run([p = std::make_unique<int>(5)] { return *p; }), 5);
   EXPECT_FALSE(pool.run([](std::stop_token token) { return token.stop_requested(); }));
@@ -215,7 +215,7 @@ TEST(run, runs_nothing_but_its_own_on_the_thread_of_the_caller) {
   EXPECT_TRUE(pool.wait_idle());
 }
 
-TEST(run, from_many_threads_with_joins_gives_every_one_its_own_result) {
+TEST(run, from_many_threads_with_joins_gives_each_its_own_result) {
   for (unsigned workers : {0u, 1u, 2u, 7u}) {
     SCOPED_TRACE(workers);
     rubato::pool pool(rubato_test::with_workers(workers));
@@ -235,7 +235,7 @@ TEST(run, from_many_threads_with_joins_gives_every_one_its_own_result) {
   }
 }
 
-TEST(run, on_the_global_pool_works_from_static_functions_of_any_thread) {
+TEST(run, on_the_global_pool_works_from_statics_of_any_thread) {
   std::jthread(
       [] { EXPECT_EQ(rubato::pool::global().run([] { return forked_sum(0, 1'000); }), sum_below(1'000)); });
 }

@@ -16,7 +16,7 @@ namespace {
 
 using namespace rubato_test;
 
-TEST(strand_after_fork, regression_a_strand_that_was_busy_at_a_fork_can_be_used_in_the_child) {
+TEST(strand_after_fork, regression_busy_before_it_works_afterwards) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   rubato::pool pool(2);
   rubato::strand strand(pool);

@@ -80,14 +80,14 @@ TEST_P(strand_with_classes, gives_results) {
   }
 }
 
-class strand_of_one_worker : public testing::Test {
+class lone_strand : public testing::Test {
 protected:
   rubato_test::hang_guard guard;
   task_log log;
   rubato::pool pool{alone(1)};
 };
 
-TEST_F(strand_of_one_worker, moves_what_waits_before_a_high_task) {
+TEST_F(lone_strand, moves_what_waits_before_a_high_task) {
   {
     rubato::strand s(pool);
     held_workers held(pool);
@@ -100,7 +100,7 @@ TEST_F(strand_of_one_worker, moves_what_waits_before_a_high_task) {
   EXPECT_LE(log.before_last("normal", "strand"), 1u);
 }
 
-TEST_F(strand_of_one_worker, moves_what_waits_before_a_normal_task) {
+TEST_F(lone_strand, moves_what_waits_before_a_normal_task) {
   {
     rubato::strand s(pool);
     held_workers held(pool);
@@ -114,7 +114,7 @@ TEST_F(strand_of_one_worker, moves_what_waits_before_a_normal_task) {
 }
 
 /// A later task of a lower class does not share it.
-TEST_F(strand_of_one_worker, leaves_what_waits_behind_a_high_task) {
+TEST_F(lone_strand, leaves_what_waits_behind_a_high_task) {
   {
     rubato::strand s(pool);
     held_workers held(pool);
@@ -129,7 +129,7 @@ TEST_F(strand_of_one_worker, leaves_what_waits_behind_a_high_task) {
 }
 
 /// The task of the strand's turn is a coroutine that waits: its next resumption is in the new class.
-TEST_F(strand_of_one_worker, moves_a_coroutine_whose_turn_it_is) {
+TEST_F(lone_strand, moves_a_coroutine_whose_turn_it_is) {
   for (bool const queued_before : {false, true}) {
     rubato::async_mutex m;
     ASSERT_TRUE(m.try_acquire());
@@ -158,7 +158,7 @@ TEST_F(strand_of_one_worker, moves_a_coroutine_whose_turn_it_is) {
   }
 }
 
-TEST_F(strand_of_one_worker, is_dropped_at_a_discard_with_all_that_was_moved) {
+TEST_F(lone_strand, is_dropped_at_a_discard_with_all_that_was_moved) {
   std::atomic<int> ran = 0;
   {
     rubato::strand s(pool);
@@ -176,7 +176,7 @@ TEST_F(strand_of_one_worker, is_dropped_at_a_discard_with_all_that_was_moved) {
 }
 
 /// The old entries of raised tasks are swept, as those of tasks that a waiter has claimed.
-TEST_F(strand_of_one_worker, regression_leaves_no_ever_growing_number_of_old_entries) {
+TEST_F(lone_strand, regression_does_not_pile_up_old_entries) {
   std::size_t most = 0;
   rubato::strand s(pool);
   struct chain {

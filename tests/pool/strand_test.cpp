@@ -118,7 +118,7 @@ TEST_P(strands, each_is_independent_of_the_others) {
   EXPECT_EQ(held.get(), 1);
 }
 
-TEST_P(strands, what_is_dropped_or_cancelled_is_not_begun_and_holds_no_task_up) {
+TEST_P(strands, what_is_dropped_or_cancelled_holds_no_task_up) {
   leak_check const none_left;
   rubato::strand s(pool);
   rubato::promise<void> later;
@@ -188,7 +188,7 @@ TEST_P(strands, the_end_of_the_pool_leaves_no_thread_waiting) {
 }
 
 /// A task behind a dropped one ran, although the task before both had not ended.
-TEST_P(strands, regression_the_end_of_the_pool_does_not_let_what_is_behind_overtake) {
+TEST_P(strands, regression_keep_their_order_when_the_pool_ends) {
   for (std::size_t round = 0; round != rubato_test::scaled(20); ++round) {
     std::atomic<int> overtook{0};
     rubato::promise<void> later;
@@ -288,7 +288,7 @@ TEST_P(strand_misuse, regression_a_coroutine_awaits_a_later_task) {
   EXPECT_DEATH(run_in_strand(misuse), message);
 }
 
-TEST_P(strand_misuse, is_no_wait_for_another_strand_or_for_the_winner_of_a_race) {
+TEST_P(strand_misuse, is_no_wait_for_another_strand_or_a_race) {
   rubato::pool pool(GetParam() != 0 ? rubato::pool(GetParam()) : rubato::pool(rubato::no_workers));
   rubato::strand a(pool), b(pool);
   auto const both = a.spawn([&] {
@@ -301,7 +301,7 @@ TEST_P(strand_misuse, is_no_wait_for_another_strand_or_for_the_winner_of_a_race)
   EXPECT_TRUE(both.ready());
 }
 
-TEST(strand, regression_works_again_after_a_drain_has_destroyed_a_task) {
+TEST(strand, regression_works_again_after_a_drain_drops_a_task) {
   rubato::pool mine(1U);
   rubato::strand in_turn(mine);
   rubato::event never;

@@ -248,7 +248,7 @@ TEST_P(timers, of_many_pools_at_once) {
   EXPECT_EQ(runs, n);
 }
 
-TEST(timers, regression_a_called_off_timer_may_call_off_others_in_its_destructor) {
+TEST(timers, regression_may_call_off_others_in_a_destructor) {
   struct link {
     rubato::timer_handle next;
     explicit link(rubato::timer_handle n)

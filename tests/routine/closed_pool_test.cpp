@@ -12,10 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class routines_and_closed_pools : public rubato_test::on_workers {};
-RUBATO_TEST_WITH_WORKERS(routines_and_closed_pools, all_counts);
+class closed_routines : public rubato_test::on_workers {};
+RUBATO_TEST_WITH_WORKERS(closed_routines, all_counts);
 
-TEST_P(routines_and_closed_pools, regression_are_refused_by_a_closed_pool) {
+TEST_P(closed_routines, regression_are_refused_by_a_closed_pool) {
   std::atomic<int> runs{0};
   rubato::routine r([&](rubato::routine&) { ++runs; });
   rubato::pool mortal(1);
@@ -32,7 +32,7 @@ TEST_P(routines_and_closed_pools, regression_are_refused_by_a_closed_pool) {
 }
 
 /// Its callback has posted it to a pool that closes before the callback returns.
-TEST_P(routines_and_closed_pools, regression_are_idle_if_the_pool_of_their_next_run_closes) {
+TEST_P(closed_routines, regression_are_idle_if_the_next_pool_closes) {
   std::atomic<int> runs{0};
   rubato::pool next(1);
   rubato::routine r([&](rubato::routine& self) {

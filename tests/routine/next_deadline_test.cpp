@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 class next_deadlines : public on_driven_workers {};
 RUBATO_TEST_WITH_WORKERS(next_deadlines, all_counts);
 
-TEST_P(next_deadlines, regression_a_deadline_that_is_set_while_it_waits_is_that_of_the_next_post) {
+TEST_P(next_deadlines, regression_set_in_waits_are_for_the_next_post) {
   std::atomic<int> runs{0};
   routine r([&](routine&) { ++runs; });
   r.post_after(pool, 2ms);
@@ -36,7 +36,7 @@ TEST_P(next_deadlines, regression_a_deadline_that_is_set_while_it_waits_is_that_
   EXPECT_EQ(runs, 3);
 }
 
-TEST_P(next_deadlines, regression_set_wait_while_it_waits_leaves_no_timer_behind) {
+TEST_P(next_deadlines, regression_set_in_waits_leave_no_timer_behind) {
   for (int i = 0; i != 20; ++i) {
     std::atomic<int> runs{0};
     {

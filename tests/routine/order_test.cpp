@@ -121,9 +121,7 @@ void run_in_order(std::size_t routines, std::uint64_t runs) {
 
 TEST(routine_order, is_that_of_the_posts_with_few_routines) { run_in_order(3, scaled(500'000)); }
 TEST(routine_order, is_that_of_the_posts_with_more_than_a_batch) { run_in_order(40, scaled(500'000)); }
-TEST(routine_order, is_that_of_the_posts_with_more_than_a_run_queue_holds) {
-  run_in_order(300, scaled(500'000));
-}
+TEST(routine_order, is_that_of_more_posts_than_a_queue_holds) { run_in_order(300, scaled(500'000)); }
 TEST(routine_order, is_that_of_the_posts_with_many_routines) { run_in_order(5'000, scaled(500'000)); }
 
 /// A thousand routines that post themselves until they are told to stop.
@@ -150,7 +148,7 @@ public:
 };
 
 /// All threads take from the backlog of the only worker when the pool gets more workers.
-TEST(routine_order, leaves_no_routine_behind_when_the_pool_is_resized) {
+TEST(routine_order, leaves_no_routine_behind_in_a_resized_pool) {
   rubato::pool pool(1);
   endless all(pool);
   for (int i = 0; i != 200; ++i) {

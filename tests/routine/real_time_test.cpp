@@ -15,7 +15,7 @@ namespace {
 
 class real_time : public rubato_test::on_one_cpu {};
 
-TEST_F(real_time, regression_destructor_waits_asleep_for_a_callback_that_is_about_to_return) {
+TEST_F(real_time, regression_a_destructor_waits_asleep_for_callbacks) {
   rubato_test::hang_guard const guard;
   std::unique_ptr<rubato::pool> pool;
   ordinary([&] { // whose class its worker gets

@@ -314,7 +314,7 @@ TEST_P(routines, tell_their_exceptions_and_go_on) {
   EXPECT_EQ(told, 2);
 }
 
-TEST_P(routines, may_be_destroyed_when_the_callback_is_about_to_return) {
+TEST_P(routines, may_be_destroyed_when_the_callback_is_to_return) {
   if (pool.size() == 0) return;
   for (std::size_t i = 0; i != scaled(2'000); ++i) {
     std::atomic<bool> done{false};

@@ -22,7 +22,7 @@ TEST(ready_ages, finds_nothing_old_without_a_note) {
   EXPECT_EQ(ages.older_than(100, 1'000'000), 0u);
 }
 
-TEST(ready_ages, finds_what_was_pushed_before_a_note_and_not_what_came_later) {
+TEST(ready_ages, finds_what_came_before_a_note_and_nothing_later) {
   ready_ages ages;
   ages.take_note(0, 3, 100);
   EXPECT_EQ(ages.older_than(100, 99), 0u);

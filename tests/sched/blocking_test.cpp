@@ -246,7 +246,7 @@ void run_after_brief_calls(rubato::pool& pool, F f) {
   });
 }
 
-TEST(blocking, regression_that_was_brief_hides_no_work_that_is_bound_to_its_seat) {
+TEST(blocking, regression_that_was_brief_hides_no_work_of_its_seat) {
   rubato::pool pool(1);
   gate opened;
   std::atomic<bool> begun = false, passed = false;
@@ -260,7 +260,7 @@ TEST(blocking, regression_that_was_brief_hides_no_work_that_is_bound_to_its_seat
   EXPECT_TRUE(passed);
 }
 
-TEST(blocking, that_was_brief_hides_no_work_that_was_bound_to_its_seat_before) {
+TEST(blocking, that_was_brief_hides_no_work_bound_to_it_before) {
   rubato::pool pool(2); // the other seat is vacant
   for (int round = 0; round != 2; ++round) {
     gate opened;

@@ -55,7 +55,7 @@ TEST(broadcast, runs_inside_the_pool) {
   }
 }
 
-TEST(broadcast, of_a_void_callable_returns_nothing_when_all_have_run) {
+TEST(broadcast, of_a_void_callable_returns_when_all_have_run) {
   rubato::pool pool(5);
   std::atomic<int> calls = 0;
   static_assert(std::is_void_v<decltype(pool.broadcast([&] { ++calls; }))>);
@@ -218,7 +218,7 @@ TEST(broadcast, serves_the_idle_seats_while_another_computes) {
   EXPECT_TRUE(eventually([&] { return calls == 2; }));
 }
 
-TEST(broadcast, while_the_pool_is_resized_returns_one_result_per_call) {
+TEST(broadcast, while_the_pool_is_resized_brings_one_per_call) {
   rubato::pool pool(3);
   std::jthread const resizer([&](std::stop_token stop) {
     for (unsigned i = 0; !stop.stop_requested(); ++i) {
@@ -239,7 +239,7 @@ TEST(broadcast, with_joins_in_it) {
   for (auto sum : pool.broadcast([] { return forked_sum(0, 500); })) EXPECT_EQ(sum, sum_below(500));
 }
 
-TEST(broadcast, regression_below_a_run_in_another_pool_runs_the_copy_of_its_own_seat) {
+TEST(broadcast, regression_below_another_run_runs_its_seats_copy) {
   rubato_test::hang_guard const guard;
   for (unsigned const workers : {1u, 2u}) {
     rubato::pool pool(workers), other(1);

@@ -160,7 +160,7 @@ void in_driven_task(rubato::pool& closed, F f) {
 }
 
 /// A pool that was closed in this way, with so many workers before.
-class regression_closed_pool : public testing::TestWithParam<unsigned> {
+class regression_closed : public testing::TestWithParam<unsigned> {
 protected:
   hang_guard guard;
   rubato::pool pool{with_workers(GetParam())};
@@ -173,10 +173,10 @@ protected:
     posted.clear();
   }
 };
-INSTANTIATE_TEST_SUITE_P(workers, regression_closed_pool, testing::Values(0U, 1U, 2U, 33U),
+INSTANTIATE_TEST_SUITE_P(workers, regression_closed, testing::Values(0U, 1U, 2U, 33U),
                          testing::PrintToStringParamName());
 
-TEST_P(regression_closed_pool, refuses_each_kind_of_work_from_each_kind_of_thread) {
+TEST_P(regression_closed, refuses_any_work_from_any_thread) {
   for (int how = 0; how != 4; ++how) {
     if (how == 0) pool.shutdown();
     if (how == 1) pool.shutdown(rubato::discard);
@@ -204,7 +204,7 @@ TEST_P(regression_closed_pool, refuses_each_kind_of_work_from_each_kind_of_threa
   }
 }
 
-TEST_P(regression_closed_pool, refuses_what_comes_to_it_from_a_coroutine) {
+TEST_P(regression_closed, refuses_what_comes_to_it_from_a_coroutine) {
   auto const moves_in = [&]() -> task<bool> {
     try {
       co_await rubato::resume_on(pool);
@@ -244,7 +244,7 @@ TEST_P(regression_closed_pool, refuses_what_comes_to_it_from_a_coroutine) {
   EXPECT_EQ(pool.pending(), 0U);
 }
 
-TEST_P(regression_closed_pool, has_no_seats) {
+TEST_P(regression_closed, has_no_seats) {
   pool.shutdown();
   auto const expect = [&] {
     EXPECT_THROW(static_cast<void>(pool.spawn_on(0, work(ran))), std::out_of_range);
@@ -256,7 +256,7 @@ TEST_P(regression_closed_pool, has_no_seats) {
   in_driven_task(pool, expect);
 }
 
-TEST_P(regression_closed_pool, runs_on_the_caller_what_needs_no_other_thread) {
+TEST_P(regression_closed, runs_on_the_caller_what_needs_only_it) {
   pool.shutdown();
   auto const expect = [&] {
     auto const me = std::this_thread::get_id();
@@ -301,13 +301,13 @@ TEST_P(regression_closed_pool, runs_on_the_caller_what_needs_no_other_thread) {
   in_driven_task(pool, expect);
 }
 
-TEST_P(regression_closed_pool, shows_a_stop_to_what_is_driven_there) {
+TEST_P(regression_closed, shows_a_stop_to_what_is_driven_there) {
   pool.shutdown();
   EXPECT_TRUE(pool.run([](std::stop_token t) { return t.stop_requested(); }));
   EXPECT_THROW(pool.block_on([]() -> task<void> { co_await rubato::sleep_for(1h); }()), cancelled);
 }
 
-TEST_P(regression_closed_pool, keeps_continuations_until_a_thread_waits_for_them) {
+TEST_P(regression_closed, keeps_continuations_until_a_thread_waits) {
   auto const before = pool.spawn([] { return 1; }).share();
   before.wait();
   pool.shutdown();
@@ -324,7 +324,7 @@ TEST_P(regression_closed_pool, keeps_continuations_until_a_thread_waits_for_them
   EXPECT_EQ(ran, 5);
 }
 
-TEST_P(regression_closed_pool, runs_continuations_after_a_resize) {
+TEST_P(regression_closed, runs_continuations_after_a_resize) {
   pool.shutdown();
   rubato::promise<int> p;
   auto f = p.get_future().then(pool, [&](int v) { return ran += v; });
@@ -336,7 +336,7 @@ TEST_P(regression_closed_pool, runs_continuations_after_a_resize) {
   EXPECT_EQ(f.get(), 4);
 }
 
-TEST_P(regression_closed_pool, drops_continuations_at_its_end) {
+TEST_P(regression_closed, drops_continuations_at_its_end) {
   census held;
   rubato::promise<int> p;
   rubato::future<int> f;
@@ -351,7 +351,7 @@ TEST_P(regression_closed_pool, drops_continuations_at_its_end) {
   EXPECT_THROW(static_cast<void>(f.get()), std::future_error);
 }
 
-TEST_P(regression_closed_pool, resumes_a_coroutine_whose_thread_waits_for_it) {
+TEST_P(regression_closed, resumes_a_coroutine_that_a_thread_awaits) {
   pool.shutdown();
   rubato::promise<int> p;
   std::atomic<bool> suspends{false};
@@ -368,7 +368,7 @@ TEST_P(regression_closed_pool, resumes_a_coroutine_whose_thread_waits_for_it) {
 }
 
 /// Neither was shut down.
-TEST_P(regression_closed_pool, is_none_that_has_no_workers) {
+TEST_P(regression_closed, is_none_that_has_no_workers) {
   rubato::pool none(rubato::no_workers);
   rubato::strand of_none(none);
   expect_all(ended::accepted, none, of_none, ran, "without workers");
@@ -387,7 +387,7 @@ TEST_P(regression_closed_pool, is_none_that_has_no_workers) {
 }
 
 /// max_queued, and producers that stop when they are refused.
-TEST_P(regression_closed_pool, refuses_producers_that_wait_for_room) {
+TEST_P(regression_closed, refuses_producers_that_wait_for_room) {
   for (std::size_t round = 0; round != scaled(20); ++round) {
     rubato::pool limited(with_workers(GetParam()).max_queued(4));
     std::atomic<int> refused{0};
@@ -418,7 +418,7 @@ TEST_P(regression_closed_pool, refuses_producers_that_wait_for_room) {
 }
 
 /// Work that comes in the last instant of a drain is run or refused, never left behind.
-TEST_P(regression_closed_pool, runs_or_refuses_what_comes_while_it_closes) {
+TEST_P(regression_closed, runs_or_refuses_what_comes_while_it_closes) {
   std::atomic<bool> over{false};
   std::atomic<int> accepted{0}, touched{0};
   std::vector<std::jthread> producers;
@@ -459,7 +459,7 @@ TEST_P(regression_closed_pool, runs_or_refuses_what_comes_while_it_closes) {
 }
 
 /// A stranger's call must not keep a shutdown waiting.
-TEST_P(regression_closed_pool, ends_again_beside_callers_that_are_refused_without_pause) {
+TEST_P(regression_closed, ends_again_beside_refused_callers) {
   pool.shutdown();
   std::atomic<bool> over{false};
   std::vector<std::jthread> callers;
@@ -476,7 +476,7 @@ TEST_P(regression_closed_pool, ends_again_beside_callers_that_are_refused_withou
 }
 
 /// A copy that throws gives back what it has reserved: the pool closes.
-TEST_P(regression_closed_pool, closes_after_callables_that_throw_when_they_are_copied) {
+TEST_P(regression_closed, closes_after_callables_whose_copy_throws) {
   struct throws {
     throws() = default;
     throws(throws const&) { throw 1; }
@@ -496,7 +496,7 @@ TEST_P(regression_closed_pool, closes_after_callables_that_throw_when_they_are_c
 }
 
 /// request_shutdown() leaves the closing to the last thread that has something to do, here a caller.
-TEST_P(regression_closed_pool, is_closed_by_the_last_caller_on_its_way) {
+TEST_P(regression_closed, is_closed_by_the_last_caller_on_its_way) {
   if (GetParam() == 0) return; // a thread that drives it closes it
   struct slow_copy {
     gate* copying;
@@ -531,7 +531,7 @@ TEST_P(regression_closed_pool, is_closed_by_the_last_caller_on_its_way) {
 }
 
 /// A continuation that a thread from outside queues in the last instant of a pool is run or dropped.
-TEST(regression_last_instant_of_a_pool, leaves_no_continuation_behind) {
+TEST(regression_last_instant, leaves_no_continuation_behind) {
   hang_guard const guard;
   census held;
   for (std::size_t round = 0; round != scaled(500); ++round) {

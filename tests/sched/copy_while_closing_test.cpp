@@ -30,7 +30,7 @@ struct throws_in_copy {
   void operator()() const {}
 };
 
-TEST(closing_pool, regression_a_shutdown_returns_if_the_pool_starts_again_beside_a_copy) {
+TEST(closing_pool, regression_a_shutdown_ends_beside_a_restart) {
   rubato::pool mine(1U);
   std::atomic<bool> copied = false, go = false;
   std::thread caller([&] {

@@ -63,7 +63,7 @@ public:
 class fairness : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(workers, fairness, testing::Values(1u, 2u, 4u), testing::PrintToStringParamName());
 
-TEST_P(fairness, local_work_without_end_does_not_starve_an_outside_task) {
+TEST_P(fairness, endless_local_work_does_not_starve_an_outside_task) {
   for (unsigned tasks : {1u, 2u, 100u}) {
     SCOPED_TRACE(tasks);
     rubato::pool pool(alone(GetParam()));
@@ -76,7 +76,7 @@ TEST_P(fairness, local_work_without_end_does_not_starve_an_outside_task) {
   }
 }
 
-TEST(fairness_of_two_workers, shares_them_with_a_long_queue_from_outside) {
+TEST(fairness_of_two, shares_them_with_a_long_queue_from_outside) {
   constexpr std::uint64_t from_outside = 3'000;
   rubato::pool pool(alone(2));
   auto const work = [] { // so long that local tasks have their time slice soon
@@ -102,7 +102,7 @@ TEST(fairness_of_two_workers, shares_them_with_a_long_queue_from_outside) {
   EXPECT_LE(beside, from_outside * 61 / 4) << "one task of 61 from outside would be 180,000 local ones";
 }
 
-TEST(fairness_of_one_worker, lets_an_outside_task_in_after_a_bounded_number_of_local_ones) {
+TEST(fairness_alone, lets_an_outside_task_in_after_few_local_ones) {
   rubato::pool pool(alone(1));
   perpetual const local(pool, 100);
   std::uint64_t most = 0;
@@ -135,7 +135,7 @@ TEST_P(fairness, joins_without_end_do_not_starve_an_outside_task) {
   EXPECT_TRUE(pool.wait_idle());
 }
 
-TEST_P(fairness, outside_work_without_end_does_not_starve_a_local_task) {
+TEST_P(fairness, endless_outside_work_does_not_starve_a_local_task) {
   std::atomic<bool> ran = false;
   std::atomic<int> outstanding = 0;
   rubato::pool pool(alone(GetParam()));
@@ -158,7 +158,7 @@ TEST_P(fairness, outside_work_without_end_does_not_starve_a_local_task) {
   EXPECT_TRUE(pool.wait_idle());
 }
 
-TEST_P(fairness, one_perpetual_task_does_not_starve_the_other_local_ones) {
+TEST_P(fairness, one_endless_task_does_not_starve_other_local_ones) {
   rubato::pool pool(alone(GetParam()));
   perpetual const local(pool, 1);
   std::atomic<int> done = 0;

@@ -58,27 +58,27 @@ bool works(rubato::pool& pool) {
 }
 
 /// ThreadSanitizer supports no threads in the child of a process that has some.
-class fork_of_a_process : public testing::Test {
+class process_fork : public testing::Test {
 protected:
   void SetUp() override {
     if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   }
 };
 
-TEST_F(fork_of_a_process, leaves_a_pool_in_the_child_that_works) {
+TEST_F(process_fork, leaves_a_pool_in_the_child_that_works) {
   rubato::pool pool(3);
   ASSERT_TRUE(works(pool));
   EXPECT_EQ(in_forked_child([&] { return works(pool) && works(pool) ? 0 : 1; }), 0);
   EXPECT_TRUE(works(pool)) << "the parent is not disturbed";
 }
 
-TEST_F(fork_of_a_process, leaves_an_unused_pool_in_the_child_that_works) {
+TEST_F(process_fork, leaves_an_unused_pool_in_the_child_that_works) {
   rubato::pool pool;
   EXPECT_EQ(in_forked_child([&] { return works(pool) ? 0 : 1; }), 0);
   EXPECT_TRUE(works(pool));
 }
 
-TEST_F(fork_of_a_process, leaves_a_global_pool_in_the_child_that_works_and_is_drained_at_exit) {
+TEST_F(process_fork, leaves_the_child_a_global_pool_that_works) {
   ASSERT_TRUE(works(rubato::pool::global()));
   EXPECT_EQ(in_forked_child([] {
               if (!works(rubato::pool::global())) return 1;
@@ -95,7 +95,7 @@ TEST_F(fork_of_a_process, leaves_a_global_pool_in_the_child_that_works_and_is_dr
             0);
 }
 
-TEST_F(fork_of_a_process, leaves_the_number_of_workers_as_it_was_once_the_pool_is_used) {
+TEST_F(process_fork, leaves_the_number_of_workers_as_it_was) {
   rubato::pool pool(3);
   ASSERT_TRUE(works(pool));
   EXPECT_EQ(in_forked_child([&] {
@@ -108,7 +108,7 @@ TEST_F(fork_of_a_process, leaves_the_number_of_workers_as_it_was_once_the_pool_i
             0);
 }
 
-TEST_F(fork_of_a_process, hides_the_queued_work_of_the_parent_from_the_child) {
+TEST_F(process_fork, hides_the_parents_queued_work_from_the_child) {
   std::atomic<int> ran = 0;
   gate opened;
   std::atomic<bool> begun = false;
@@ -131,7 +131,7 @@ TEST_F(fork_of_a_process, hides_the_queued_work_of_the_parent_from_the_child) {
   EXPECT_EQ(ran, 10) << "the parent keeps its work";
 }
 
-TEST_F(fork_of_a_process, without_workers_hides_queued_work_too) {
+TEST_F(process_fork, without_workers_hides_queued_work_too) {
   int ran = 0;
   rubato::pool pool(rubato::no_workers);
   for (int i = 0; i < 10; ++i) pool.enqueue([&] { ++ran; });
@@ -140,7 +140,7 @@ TEST_F(fork_of_a_process, without_workers_hides_queued_work_too) {
   EXPECT_EQ(ran, 10);
 }
 
-TEST_F(fork_of_a_process, lets_the_child_destroy_resize_and_shut_down_the_pool) {
+TEST_F(process_fork, lets_the_child_resize_and_destroy_the_pool) {
   auto pool = std::make_unique<rubato::pool>(3);
   ASSERT_TRUE(works(*pool));
   EXPECT_EQ(in_forked_child([&] {
@@ -163,13 +163,13 @@ TEST_F(fork_of_a_process, lets_the_child_destroy_resize_and_shut_down_the_pool) 
             0);
 }
 
-TEST_F(fork_of_a_process, lets_the_child_exit_without_having_touched_the_pool) {
+TEST_F(process_fork, lets_the_child_exit_without_use_of_the_pool) {
   rubato::pool pool(2);
   ASSERT_TRUE(works(pool));
   EXPECT_EQ(in_forked_child([] { return 0; }), 0);
 }
 
-TEST_F(fork_of_a_process, lets_the_child_fork_again) {
+TEST_F(process_fork, lets_the_child_fork_again) {
   rubato::pool pool(2);
   ASSERT_TRUE(works(pool));
   EXPECT_EQ(in_forked_child([&] {
@@ -180,7 +180,7 @@ TEST_F(fork_of_a_process, lets_the_child_fork_again) {
             0);
 }
 
-TEST_F(fork_of_a_process, by_a_task_gives_a_child_in_which_every_pool_works) {
+TEST_F(process_fork, by_a_task_gives_a_child_whose_pools_all_work) {
   rubato::pool pool(2), other(2);
   ASSERT_TRUE(works(pool) && works(other));
   std::atomic<int> status = -1;
@@ -198,7 +198,7 @@ TEST_F(fork_of_a_process, by_a_task_gives_a_child_in_which_every_pool_works) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(fork_of_a_process, inside_run_gives_a_child_in_which_the_pool_works) {
+TEST_F(process_fork, inside_run_gives_a_child_whose_pool_works) {
   rubato::pool pool(2);
   EXPECT_EQ(
       pool.run([&] { return in_forked_child([&] { return forked_sum(0, 300) == sum_below(300) ? 0 : 1; }); }),
@@ -206,7 +206,7 @@ TEST_F(fork_of_a_process, inside_run_gives_a_child_in_which_the_pool_works) {
   EXPECT_TRUE(works(pool));
 }
 
-TEST_F(fork_of_a_process, while_all_threads_work_gives_children_that_work) {
+TEST_F(process_fork, while_all_threads_work_gives_children_that_work) {
   rubato::pool pool(4);
   std::atomic<bool> stop = false;
   std::atomic<long> ran = 0;
@@ -236,7 +236,7 @@ TEST_F(fork_of_a_process, while_all_threads_work_gives_children_that_work) {
   pool.wait_idle(); // what was enqueued uses `again`, which ends before the pool does
 }
 
-TEST(fork_of_a_process_inside, regression_below_runs_in_two_pools_leaves_a_child_that_goes_on) {
+TEST(process_fork_inside, regression_two_runs_lets_a_child_go_on) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   rubato::pool outer(1), inner(1);
   int child = -1;

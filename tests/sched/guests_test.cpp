@@ -58,7 +58,7 @@ TEST(guests, regression_that_have_left_are_not_visited_by_searches) {
   EXPECT_EQ(visited(pool), 3u);
 }
 
-TEST(guests, regression_that_have_left_leave_their_children_to_the_searches) {
+TEST(guests, regression_that_left_leave_their_children_to_searches) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(rubato::no_workers);
   int ran = 0;

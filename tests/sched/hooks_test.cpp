@@ -69,7 +69,7 @@ rubato::pool_options with(roll_call& roll, unsigned workers) {
   return options;
 }
 
-TEST(on_start_and_on_exit, are_called_once_by_each_thread_of_the_pool) {
+TEST(thread_callbacks, are_called_once_by_each_thread_of_the_pool) {
   roll_call roll;
   {
     rubato::pool pool(with(roll, 4));
@@ -79,7 +79,7 @@ TEST(on_start_and_on_exit, are_called_once_by_each_thread_of_the_pool) {
   EXPECT_EQ(roll.errors(), 0u) << "started without an end, ended without a start, or with another number";
 }
 
-TEST(on_start_and_on_exit, frame_all_tasks_of_a_thread_spares_and_relief_included) {
+TEST(thread_callbacks, frame_all_tasks_of_every_kind_of_thread) {
   roll_call roll;
   std::atomic<int> strangers = 0;
   {
@@ -99,7 +99,7 @@ TEST(on_start_and_on_exit, frame_all_tasks_of_a_thread_spares_and_relief_include
   EXPECT_EQ(roll.errors(), 0u);
 }
 
-TEST(on_start_and_on_exit, get_the_number_that_the_tasks_see) {
+TEST(thread_callbacks, get_the_number_that_the_tasks_see) {
   static thread_local unsigned number = 0;
   std::atomic<int> wrong = 0;
   rubato::pool_options options;
@@ -110,7 +110,7 @@ TEST(on_start_and_on_exit, get_the_number_that_the_tasks_see) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(on_start_and_on_exit, balance_through_resizes_and_restarts) {
+TEST(thread_callbacks, balance_through_resizes_and_restarts) {
   roll_call roll;
   {
     rubato::pool pool(with(roll, 1));
@@ -128,7 +128,7 @@ TEST(on_start_and_on_exit, balance_through_resizes_and_restarts) {
   EXPECT_EQ(roll.errors(), 0u);
 }
 
-TEST(on_start_and_on_exit, are_not_called_for_outside_threads) {
+TEST(thread_callbacks, are_not_called_for_outside_threads) {
   roll_call roll;
   rubato::pool pool(with(roll, 0));
   pool.enqueue([] {});
@@ -137,7 +137,7 @@ TEST(on_start_and_on_exit, are_not_called_for_outside_threads) {
   EXPECT_EQ(roll.started(), 0u);
 }
 
-TEST(on_unhandled, gets_every_exception_of_a_fire_and_forget_task_once) {
+TEST(on_unhandled, gets_every_exception_of_an_enqueued_task_once) {
   for (unsigned workers : {0u, 1u, 4u}) {
     SCOPED_TRACE(workers);
     constexpr std::size_t n = 1'000;
@@ -224,12 +224,12 @@ TEST(on_unhandled, is_called_for_what_a_drain_runs) {
 
 using without_on_unhandled = fresh_process;
 
-TEST_F(without_on_unhandled, an_exception_terminates_with_a_message_that_has_its_text) {
+TEST_F(without_on_unhandled, an_exception_terminates_with_its_text) {
   EXPECT_EXIT(throw_in_a_task_of_a_plain_pool(true), testing::KilledBySignal(SIGABRT),
               "rubato: .*the answer is missing");
 }
 
-TEST_F(without_on_unhandled, an_exception_of_any_type_terminates_with_a_message) {
+TEST_F(without_on_unhandled, any_exception_terminates_with_a_message) {
   EXPECT_EXIT(throw_in_a_task_of_a_plain_pool(false), testing::KilledBySignal(SIGABRT),
               "rubato: .*exception");
 }
@@ -273,7 +273,7 @@ TEST(on_stall, is_not_called_while_there_are_spares) {
   EXPECT_EQ(stalls, 0);
 }
 
-TEST(on_start, regression_that_waits_for_a_task_does_not_keep_it_from_the_other_worker) {
+TEST(on_start, regression_may_wait_for_a_task_of_another_worker) {
   gate ran;
   std::atomic<bool> begun = false, in_time = false;
   rubato::pool pool(rubato::pool_options().workers(2).on_start([&](unsigned number) {

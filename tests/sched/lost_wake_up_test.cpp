@@ -74,7 +74,7 @@ TEST_P(wake_up, comes_for_each_single_task_from_outside) {
   }
 }
 
-TEST_P(wake_up, comes_for_each_single_task_after_a_searching_time_too) {
+TEST_P(wake_up, comes_for_each_single_task_after_the_search_too) {
   // Long enough for some workers to be found searching, some falling asleep and some sleeping.
   rubato::pool pool(rubato::pool_options().workers(GetParam()).spares(0).search_time(20us));
   std::atomic<unsigned> ran = 0;
@@ -150,7 +150,7 @@ TEST_P(wake_up, comes_for_every_producer) {
   EXPECT_EQ(lost, 0);
 }
 
-TEST(wake_up_by_a_worker, comes_for_a_task_behind_one_that_computes) {
+TEST(wake_up_by_a_worker, comes_for_a_task_behind_a_computing_one) {
   // The task is in the queue of a worker that goes on computing: only the sleeping one can run it.
   rubato::pool pool(sleepy(2));
   std::atomic<unsigned> lost = 0;
@@ -167,7 +167,7 @@ TEST(wake_up_by_a_worker, comes_for_a_task_behind_one_that_computes) {
   }
 }
 
-TEST(wake_up_by_a_worker, comes_for_each_of_several_tasks_behind_one_that_computes) {
+TEST(wake_up_by_a_worker, comes_for_each_task_behind_a_busy_one) {
   // Three further tasks that must all be under way at once: three further workers must be awake.
   rubato::pool pool(sleepy(4));
   unsigned const rounds = scaled(1'000);
@@ -183,7 +183,7 @@ TEST(wake_up_by_a_worker, comes_for_each_of_several_tasks_behind_one_that_comput
   }
 }
 
-TEST(wake_up_by_a_worker, comes_for_each_of_several_tasks_from_outside) {
+TEST(wake_up_by_a_worker, comes_for_each_of_several_from_outside) {
   rubato::pool pool(sleepy(4));
   unsigned const rounds = scaled(1'000);
   std::atomic<unsigned> met = 0;
@@ -199,7 +199,7 @@ TEST(wake_up_by_a_worker, comes_for_each_of_several_tasks_from_outside) {
   }
 }
 
-TEST(wake_up_of_a_vacant_seat, comes_for_a_task_while_the_only_worker_waits) {
+TEST(vacant_seat_wake, comes_for_a_task_as_the_only_worker_waits) {
   // A vacant seat counts as a sleeping worker: the event must bring a spare to it.
   rubato::pool pool(rubato::pool_options().workers(1).search_time(0ns));
   unsigned const rounds = scaled(2'000);
@@ -221,8 +221,7 @@ TEST(wake_up_of_a_vacant_seat, comes_for_a_task_while_the_only_worker_waits) {
   }
 }
 
-TEST(wake_up_of_a_vacant_seat,
-     regression_comes_for_the_fork_of_a_thread_that_is_younger_than_the_monitors_sleep) {
+TEST(vacant_seat_wake, regression_comes_for_forks_of_new_threads) {
   rubato::pool pool(rubato::no_workers);
   pool.wait_idle(); // starts the pool and the monitor
   std::this_thread::sleep_for(until_others_sleep);
@@ -282,7 +281,7 @@ TEST_P(lost_wake, never_leaves_an_index_without_a_thread_to_take_it) {
   }
 }
 
-TEST_P(lost_wake, never_leaves_a_spawn_from_outside_without_a_thread_to_take_it) {
+TEST_P(lost_wake, never_leaves_a_spawn_from_outside_without_a_thread) {
   jitter random(4);
   arrivals ran;
   rubato::task_group group(pool);
@@ -348,7 +347,7 @@ TEST_P(lost_wake_on_any_pool, never_hangs_a_row_of_tiny_regions) {
 // The first fork after a sleep wakes a worker instead of the monitor: later forks are found all the same.
 // The pause is long enough for workers and the monitor to fall asleep. If they have not, the test passes as
 // well.
-TEST(lost_wake, regression_each_of_several_sleepers_gets_a_half_though_one_thread_forks) {
+TEST(lost_wake, regression_each_sleeper_gets_a_half_of_one_forker) {
   hang_guard const guard;
   rubato::pool pool(4);
   for (int round = 0; round != 20; ++round) {
@@ -376,7 +375,7 @@ TEST(lost_wake, regression_each_of_several_sleepers_gets_a_half_though_one_threa
   }
 }
 
-TEST(lost_wake, regression_each_of_several_sleepers_gets_a_child_of_a_scope) {
+TEST(lost_wake, regression_each_sleeper_gets_a_child_of_a_scope) {
   hang_guard const guard;
   rubato::pool pool(4);
   for (int round = 0; round != 20; ++round) {

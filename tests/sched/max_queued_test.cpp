@@ -59,7 +59,7 @@ struct adder {
   void operator()() const { *sum += *addend; }
 };
 
-TEST(max_queued, regression_refuses_a_negative_limit_and_says_what_to_do) {
+TEST(max_queued, regression_refuses_a_negative_limit_with_advice) {
   for (long long const limit : {-1LL, std::numeric_limits<long long>::min()}) {
     try {
       rubato::pool const pool(limited(1, static_cast<std::size_t>(limit)));
@@ -70,7 +70,7 @@ TEST(max_queued, regression_refuses_a_negative_limit_and_says_what_to_do) {
   }
 }
 
-TEST(max_queued, try_enqueue_refuses_above_the_limit_and_leaves_the_callable_untouched) {
+TEST(max_queued, try_enqueue_refuses_and_leaves_the_callable_alone) {
   std::atomic<int> sum = 0;
   rubato::pool pool(limited(1, 3));
   held_worker worker(pool);
@@ -122,7 +122,7 @@ TEST(max_queued, enqueue_waits_until_there_is_room) {
   EXPECT_TRUE(eventually([&] { return ran == 10; }));
 }
 
-TEST(max_queued, enqueue_waits_in_bulk_too_and_may_ask_for_more_calls_than_the_limit) {
+TEST(max_queued, enqueue_waits_in_bulk_too_even_above_the_limit) {
   constexpr std::size_t calls = 1'000;
   tally tasks(calls);
   rubato::pool pool(limited(1, 2));
@@ -223,7 +223,7 @@ TEST(max_queued, lets_a_task_enqueue_in_bulk_beyond_the_limit) {
   tasks.expect_each_once();
 }
 
-TEST(max_queued, makes_tasks_of_two_full_pools_that_feed_each_other_no_deadlock) {
+TEST(max_queued, two_full_pools_that_feed_each_other_go_on) {
   std::atomic<int> ran = 0;
   rubato::pool a(limited(1, 2).spares(16)), b(limited(1, 2).spares(16));
   auto feed = [&](rubato::pool& from, rubato::pool& to) {
@@ -236,7 +236,7 @@ TEST(max_queued, makes_tasks_of_two_full_pools_that_feed_each_other_no_deadlock)
   EXPECT_TRUE(eventually([&] { return ran == 400; }));
 }
 
-TEST(max_queued, in_a_pool_without_workers_makes_a_caller_that_waits_for_room_drive_it) {
+TEST(max_queued, without_workers_lets_a_caller_drive_for_room) {
   tally tasks(100);
   rubato::pool pool(limited(0, 4));
   for (std::size_t i = 0; i < 100; ++i) pool.enqueue([&tasks, i] { tasks.hit(i); });
@@ -245,7 +245,7 @@ TEST(max_queued, in_a_pool_without_workers_makes_a_caller_that_waits_for_room_dr
   tasks.expect_each_once();
 }
 
-TEST(max_queued, does_not_keep_a_waiting_producer_through_a_shutdown) {
+TEST(max_queued, does_not_keep_a_waiting_producer_in_a_shutdown) {
   for (int round = 0; round < 20; ++round) {
     accounts jobs;
     {

@@ -17,8 +17,7 @@ using namespace rubato_test;
 
 rubato::pool_options one_worker() { return rubato::pool_options().workers(1).spares(0); }
 
-TEST(nested_seats,
-     regression_a_result_of_the_outer_pool_is_made_while_its_only_worker_waits_in_the_inner_one) {
+TEST(nested_seats, regression_an_inner_wait_lets_outer_work_end) {
   hang_guard const guard;
   rubato::pool a(one_worker()), b(one_worker());
   for (int round = 0; round != 100; ++round) {
@@ -28,7 +27,7 @@ TEST(nested_seats,
   EXPECT_EQ(a.stats().relieved + b.stats().relieved, 0u); // no task had to wait for relief
 }
 
-TEST(nested_seats, regression_the_same_three_pools_deep_and_in_a_scope) {
+TEST(nested_seats, regression_three_pools_deep_and_in_a_scope) {
   hang_guard const guard;
   rubato::pool a(one_worker()), b(one_worker()), c(one_worker());
   std::atomic<unsigned> ran = 0;
@@ -57,7 +56,7 @@ TEST(nested_seats, regression_blocking_leaves_them_as_well) {
   EXPECT_TRUE(passed);
 }
 
-TEST(nested_seats, regression_broadcasts_by_workers_that_sit_below_another_pool_end) {
+TEST(nested_seats, regression_broadcasts_below_another_pool_end) {
   hang_guard const guard;
   rubato::pool a(2), b(2);
   for (int round = 0; round != 50; ++round) {
@@ -74,7 +73,7 @@ TEST(nested_seats, regression_broadcasts_by_workers_that_sit_below_another_pool_
   }
 }
 
-TEST(nested_seats, regression_a_worker_is_seated_again_after_the_wait) {
+TEST(nested_seats, regression_a_worker_is_seated_again_later) {
   hang_guard const guard;
   rubato::pool a(1), b(1);
   std::atomic<unsigned> inside = 0, most = 0;

@@ -42,7 +42,7 @@ public:
   ~no_memory_for_huge_stacks() { EXPECT_EQ(::setrlimit(RLIMIT_AS, &before_), 0); }
 };
 
-TEST(no_more_threads, regression_waiters_run_the_copies_of_a_broadcast) {
+TEST(no_more_threads, regression_waiters_run_copies_of_a_broadcast) {
   hang_guard const guard;
   rubato::pool pool(rubato::pool_options().workers(2).stack_size(huge_stack));
   no_memory_for_huge_stacks const no_spares;

@@ -31,7 +31,7 @@ TEST(without_workers, enqueued_work_waits) {
   pool.shutdown(rubato::discard);
 }
 
-TEST(without_workers, wait_idle_runs_everything_on_the_thread_that_calls) {
+TEST(without_workers, wait_idle_runs_everything_on_its_thread) {
   rubato::pool pool(rubato::no_workers);
   auto const me = std::this_thread::get_id();
   int ran = 0, elsewhere = 0, outside = 0;
@@ -64,7 +64,7 @@ TEST(without_workers, resize_runs_everything_on_workers) {
   EXPECT_EQ(here, 0);
 }
 
-TEST(without_workers, joins_and_blocking_and_tasks_that_enqueue_work) {
+TEST(without_workers, joins_and_blocking_and_enqueueing_tasks) {
   rubato::pool pool(rubato::no_workers);
   int right = 0;
   for (int i = 0; i < 20; ++i) {
@@ -100,7 +100,7 @@ TEST(without_workers, many_threads_may_drive_at_once) {
   tasks.expect_each_once();
 }
 
-TEST(without_workers, a_driver_that_waits_sees_work_that_comes_later) {
+TEST(without_workers, a_waiting_driver_sees_work_that_comes_later) {
   // The driver has nothing to run, and may not leave: the task that it waits for runs on another driver, and
   // enqueues.
   rubato::pool pool(rubato::no_workers);
@@ -140,7 +140,7 @@ TEST(without_workers, wait_idle_is_relieved_by_a_resize) {
   EXPECT_TRUE(eventually([&] { return opened.is_open(); }));
 }
 
-TEST(without_workers, a_thread_that_waits_when_the_last_worker_leaves_becomes_the_driver) {
+TEST(without_workers, a_waiter_drives_once_the_last_worker_leaves) {
   for (unsigned round = 0; round < 200; ++round) {
     rubato::pool pool(1);
     std::atomic<int> ran = 0;
@@ -164,7 +164,7 @@ TEST(without_workers, a_caller_that_throws_gives_its_seat_back) {
   EXPECT_TRUE(ran);
 }
 
-TEST(without_workers, regression_a_driver_sleeps_above_a_latent_job_of_its_own) {
+TEST(without_workers, regression_a_driver_sleeps_above_its_own_job) {
   gate spawned, taken, slept;
   std::atomic<rubato::os::thread_id> driver = 0;
   rubato::pool pool(rubato::no_workers);

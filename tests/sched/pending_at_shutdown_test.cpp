@@ -45,7 +45,7 @@ rubato::task<int> awaits(rubato::shared_future<int> f) {
   co_return n + local.value;
 }
 
-TEST_P(async_shutdown, breaks_coroutines_that_wait_and_destroys_their_frames) {
+TEST_P(async_shutdown, breaks_waiting_coroutines_and_frees_frames) {
   for (bool const discard : {false, true}) {
     // A pool without workers discards in its destructor.
     auto const how = discard || GetParam() == 0 ? outcome::cancelled : outcome::broken;
@@ -85,7 +85,7 @@ TEST_P(async_shutdown, wakes_sleepers_as_cancelled) {
   EXPECT_TRUE(how == outcome::value || how == outcome::cancelled) << how;
 }
 
-TEST_P(async_shutdown, draining_runs_what_is_ready_and_what_that_makes) {
+TEST_P(async_shutdown, draining_runs_what_is_ready_and_what_follows) {
   if (GetParam() == 0) return; // that one is discarded
   std::atomic<int> runs{0};
   std::vector<rubato::future<void>> all;
@@ -154,7 +154,7 @@ TEST_P(async_shutdown, promises_and_futures_outlive_it) {
   EXPECT_EQ(later.get(), 2);
 }
 
-TEST_P(async_shutdown, of_the_pool_where_a_value_was_made_leaves_its_future_whole) {
+TEST_P(async_shutdown, of_a_values_pool_leaves_its_future_whole) {
   auto f = mortal->spawn([] { return 1; });
   f.wait();
   auto s = mortal->spawn([] { return 2; }).share();
@@ -165,7 +165,7 @@ TEST_P(async_shutdown, of_the_pool_where_a_value_was_made_leaves_its_future_whol
   EXPECT_EQ(pool.spawn(awaits(s)).get(), 3);
 }
 
-TEST_P(async_shutdown, a_future_that_a_task_returned_is_answered_though_it_is_pending) {
+TEST_P(async_shutdown, a_pending_future_from_a_task_is_answered) {
   for (bool const discard : {false, true}) {
     rubato::promise<int> p;
     mortal.emplace(rubato_test::with_workers(GetParam()));
@@ -182,7 +182,7 @@ TEST_P(async_shutdown, a_future_that_a_task_returned_is_answered_though_it_is_pe
   }
 }
 
-TEST_P(async_shutdown, continuations_of_a_future_that_a_task_returned_are_answered) {
+TEST_P(async_shutdown, continuations_of_a_tasks_future_are_answered) {
   for (bool const before : {false, true}) {
     rubato::promise<int> p;
     mortal.emplace(rubato_test::with_workers(GetParam()));
@@ -197,7 +197,7 @@ TEST_P(async_shutdown, continuations_of_a_future_that_a_task_returned_are_answer
   }
 }
 
-TEST_P(async_shutdown, when_all_and_when_any_of_its_work_are_answered) {
+TEST_P(async_shutdown, when_all_and_when_any_of_it_are_answered) {
   for (bool const before : {false, true}) {
     rubato::promise<int> p;
     rubato::promise<int> q;
@@ -339,7 +339,7 @@ TEST_P(async_shutdown, waits_for_coroutines_that_others_must_resume) {
   }
 }
 
-TEST_P(async_shutdown, regression_grace_ends_while_a_coroutine_waits_for_others) {
+TEST_P(async_shutdown, regression_grace_ends_while_coroutines_wait) {
   if (GetParam() == 0) return; // no thread would begin it
   mortal.emplace(rubato_test::with_workers(GetParam()));
   std::atomic<void*> handle{nullptr};
@@ -384,7 +384,7 @@ TEST_P(async_shutdown, and_a_new_life) {
 }
 
 /// A resize() during a shutdown begins the pool's next life, in which that shutdown ends nothing.
-TEST(async_shutdown, regression_leaves_alone_what_comes_after_a_resize) {
+TEST(async_shutdown, regression_spares_what_comes_after_a_resize) {
   rubato::pool pool(2);
   gate release;
   std::atomic<bool> running{false};

@@ -50,7 +50,7 @@ TEST(thread_names, that_are_too_long_for_the_kernel_are_no_error) {
   }
 }
 
-TEST(thread_names, regression_that_are_too_long_for_the_kernel_keep_the_number) {
+TEST(thread_names, regression_that_are_too_long_keep_the_number) {
   rubato::pool pool(rubato::pool_options().workers(12).name("engine-worker-pool"));
   auto names = ask_all(pool, [] { return std::pair(*rubato::current_worker(), name_of_this_thread()); });
   for (auto const& [number, name] : names)
@@ -103,7 +103,7 @@ TEST(cpus, hold_for_workers_that_come_later_and_for_spares) {
   EXPECT_EQ(astray, 0);
 }
 
-TEST(place, on_cores_or_nodes_pins_each_worker_to_one_cpu_and_no_two_to_the_same_while_there_are_enough) {
+TEST(place, on_cores_or_nodes_pins_each_worker_to_its_own_cpu) {
   auto const usable = cpus_of_this_thread();
   for (auto const placement : {rubato::placement::cores, rubato::placement::numa}) {
     SCOPED_TRACE(placement == rubato::placement::cores ? "cores" : "numa");

@@ -37,7 +37,7 @@ TEST_P(priorities, run_each_task_exactly_once) {
   tasks.expect_each_once();
 }
 
-TEST_P(priorities, run_each_task_of_many_threads_and_of_tasks_exactly_once) {
+TEST_P(priorities, run_each_task_of_threads_and_tasks_exactly_once) {
   constexpr std::size_t producers = 4;
   std::size_t const each = rubato_test::scaled(500);
   rubato_test::tally tasks(producers * each * 2);
@@ -119,7 +119,7 @@ TEST(priority_order, is_that_of_the_pushes_within_a_class) {
   }
 }
 
-TEST(priority_order, holds_for_a_thread_that_drives_a_pool_without_workers) {
+TEST(priority_order, holds_for_a_driver_without_workers) {
   rubato_test::hang_guard const guard;
   task_log log;
   rubato::pool pool(rubato::no_workers);
@@ -152,7 +152,7 @@ TEST(priority_order, begins_a_high_task_at_the_next_boundary) {
 }
 
 /// Children of scopes and tasks that are bound to the seat are normal tasks, too.
-TEST(priority_order, begins_high_tasks_before_children_and_before_the_inbox) {
+TEST(priority_order, begins_high_tasks_before_children_and_inbox) {
   rubato_test::hang_guard const guard;
   task_log log;
   rubato::pool pool(alone(1));
@@ -169,7 +169,7 @@ TEST(priority_order, begins_high_tasks_before_children_and_before_the_inbox) {
   EXPECT_LE(log.before_last("normal", "high"), 100u / 61 + 1);
 }
 
-TEST(priority_order, ignores_the_class_for_a_waiter_that_runs_what_it_waits_for) {
+TEST(priority_order, ignores_the_class_for_a_waiters_own_work) {
   rubato_test::hang_guard const guard;
   task_log log;
   rubato::pool pool(alone(1));
@@ -264,7 +264,7 @@ TEST_P(starvation, of_no_kind_of_normal_work_by_high_tasks) {
 }
 
 /// A low task that counts as normal among normal tasks keeps the turn that it has among high ones.
-TEST_P(starvation, regression_of_a_low_task_that_has_aged_by_high_tasks) {
+TEST_P(starvation, regression_of_low_tasks_aged_by_high_ones) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(alone(GetParam()));
   std::atomic<bool> ran = false;
@@ -294,7 +294,7 @@ TEST(starvation_alone, regression_of_a_child_by_high_tasks_alone) {
 }
 
 /// A substitute has the turns of a worker.
-TEST(starvation_alone, regression_of_no_class_behind_a_worker_that_blocks) {
+TEST(starvation_alone, regression_of_no_class_behind_a_blocked_one) {
   rubato_test::hang_guard const guard;
   for (priority const flooding : {priority::high, priority::normal}) {
     rubato::pool pool(1);

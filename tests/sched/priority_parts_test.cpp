@@ -50,7 +50,7 @@ TEST_P(pool_with_classes, wakes_a_worker_for_a_task_of_any_class) {
   }
 }
 
-TEST_P(pool_with_classes, is_not_idle_while_a_task_of_any_class_is_queued) {
+TEST_P(pool_with_classes, is_not_idle_with_queued_tasks_of_any_class) {
   for (std::size_t round = rubato_test::scaled(200); round != 0; --round) {
     std::atomic<int> ran = 0;
     pool.enqueue(priority::low, [&] {
@@ -212,7 +212,7 @@ TEST(pool_with_a_class, sends_relief_for_a_task_of_any_class) {
 }
 
 /// The same, while every worker computes: low tasks count as normal after a while.
-TEST(pool_with_a_class, sends_one_thread_more_for_a_task_of_any_class) {
+TEST(pool_with_a_class, sends_one_more_thread_for_any_class) {
   rubato_test::hang_guard const guard;
   for (priority const c : classes) {
     rubato::pool pool(1);

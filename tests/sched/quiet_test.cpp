@@ -119,11 +119,11 @@ TEST_F(threads_of_a_pool, sleep_when_it_is_idle_again) {
   EXPECT_EXIT(leave_a_pool_idle(true), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(threads_of_a_pool, sleep_while_the_only_worker_is_in_a_long_leaf_and_nothing_is_latent) {
+TEST_F(threads_of_a_pool, sleep_beside_a_long_leaf_and_no_latent_job) {
   EXPECT_EXIT(keep_the_only_worker_busy(), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(threads_of_a_pool, sleep_while_every_worker_is_blocked_and_nothing_is_ready) {
+TEST_F(threads_of_a_pool, sleep_while_all_block_and_nothing_is_ready) {
   EXPECT_EXIT(keep_every_worker_blocked(), testing::ExitedWithCode(0), "");
 }
 

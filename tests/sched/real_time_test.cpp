@@ -24,7 +24,7 @@ protected:
   rubato::pool_options options() const { return rubato::pool_options().cpus({cpu}); }
 };
 
-TEST_F(real_time, regression_end_of_a_pool_waits_asleep_for_a_thread_that_has_queued_its_last_task) {
+TEST_F(real_time, regression_the_end_waits_asleep_for_a_last_task) {
   hang_guard const guard;
   run_in_real_time([&] {
     bool well = true;
@@ -39,7 +39,7 @@ TEST_F(real_time, regression_end_of_a_pool_waits_asleep_for_a_thread_that_has_qu
   });
 }
 
-TEST_F(real_time, regression_task_that_is_cancelled_waits_asleep_for_the_request_that_wakes_it) {
+TEST_F(real_time, regression_a_cancelled_task_waits_asleep) {
   hang_guard const guard;
   run_in_real_time([&] {
     bool well = true;

@@ -132,7 +132,7 @@ TEST_P(relief, comes_for_many_short_tasks) {
   EXPECT_EQ(saw, GetParam());
 }
 
-TEST(relief_again, comes_when_the_task_that_was_relieved_is_blocked_as_well) {
+TEST(relief_again, comes_when_the_relieved_task_is_blocked_as_well) {
   // Each waits, in the kernel, for the next one in the queue.
   constexpr std::size_t length = 6;
   rubato::pool pool(1);
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(workers, regression_backlog, testing::Values(1u, 2u),
 //
 // A hypervisor that stops a CPU charges the time to the thread that runs there: 30 ms for a task of 500 us
 // were seen. Relief is right then, too, so such a round is repeated.
-TEST_P(regression_backlog, adds_no_thread_to_workers_that_make_progress) {
+TEST_P(regression_backlog, adds_no_thread_to_workers_that_go_on) {
   hang_guard const guard;
   constexpr std::size_t many = 1'200; // of 500 us of CPU time: many times the 10 ms after which relief looks
   std::atomic<bool> was_long = false;
@@ -234,7 +234,7 @@ TEST_P(regression_backlog, adds_no_thread_to_workers_that_make_progress) {
   } while (was_long);
 }
 
-TEST_P(regression_relief, sends_one_substitute_for_each_blocked_worker_and_takes_it_back) {
+TEST_P(regression_relief, replaces_each_blocked_worker_for_a_time) {
   hang_guard const guard;
   unsigned const workers = GetParam();
   rubato::pool pool(workers);
@@ -265,7 +265,7 @@ TEST_P(regression_relief, sends_one_substitute_for_each_blocked_worker_and_takes
 }
 
 // relaxed: as above, ThreadSanitizer would block the extra thread beside the workers' loads.
-TEST(regression_relief_one, extra_thread_runs_what_waits_behind_workers_that_compute) {
+TEST(regression_relief_one, runs_what_waits_behind_busy_workers) {
   hang_guard const guard;
   rubato::pool pool(2);
   std::atomic<unsigned> begun = 0, done = 0;
@@ -282,7 +282,7 @@ TEST(regression_relief_one, extra_thread_runs_what_waits_behind_workers_that_com
 }
 
 // The workers compute, and so does the extra thread, until the deadline's handler has run.
-TEST_P(regression_relief, serves_a_deadline_while_the_extra_thread_computes_as_well) {
+TEST_P(regression_relief, serves_a_deadline_while_the_extra_computes) {
   hang_guard const guard;
   unsigned const workers = GetParam();
   rubato::pool pool(workers);
@@ -307,7 +307,7 @@ TEST_P(regression_relief, serves_a_deadline_while_the_extra_thread_computes_as_w
 }
 
 // The other worker never looks at queues but its own and the injector.
-TEST(regression_relief_one, moves_tasks_from_the_queue_of_a_worker_that_computes_to_one_that_makes_progress) {
+TEST(regression_relief_one, moves_tasks_off_a_computing_worker) {
   hang_guard const guard;
   rubato::pool pool(2);
   std::atomic<bool> end = false;
@@ -356,9 +356,9 @@ TEST(regression_relief_one, moves_tasks_from_the_queue_of_a_worker_that_computes
   leave(after == 100, "relieved");
 }
 
-using regression_relief_without_descriptors = fresh_process;
+using regression_relief_at_limit = fresh_process;
 
-TEST_F(regression_relief_without_descriptors, comes_to_blocked_workers) {
+TEST_F(regression_relief_at_limit, comes_to_blocked_workers) {
   for (unsigned const workers : {1u, 2u, 33u})
     EXPECT_EXIT(relieve_without_descriptors(workers), testing::ExitedWithCode(0), "relieved");
 }

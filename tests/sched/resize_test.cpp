@@ -140,7 +140,7 @@ TEST(resize, from_a_task_of_another_pool) {
   EXPECT_EQ(b.size(), 3u);
 }
 
-TEST(resize, from_several_threads_returns_each_target_to_exactly_one_of_them) {
+TEST(resize, from_several_threads_returns_each_target_to_one_call) {
   constexpr unsigned threads = 4, largest = 8;
   unsigned const rounds = scaled(300);
   rubato::pool pool(3);

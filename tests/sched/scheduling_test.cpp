@@ -79,7 +79,7 @@ seen made_by(seen const& maker, seen const& starter) {
   return wanted;
 }
 
-TEST(scheduling_of_threads, regression_is_that_of_the_thread_that_started_the_pool) {
+TEST(scheduling, regression_is_that_of_the_pools_starter) {
   hang_guard const guard;
   run_on_an_odd_thread([&] {
     rubato::pool pool(3);
@@ -90,7 +90,7 @@ TEST(scheduling_of_threads, regression_is_that_of_the_thread_that_started_the_po
   });
 }
 
-TEST(scheduling_of_threads, regression_is_not_that_of_a_thread_that_resizes_the_pool) {
+TEST(scheduling, regression_is_not_that_of_a_resizing_thread) {
   hang_guard const guard;
   seen const starter = this_thread();
   rubato::pool pool(1);
@@ -104,7 +104,7 @@ TEST(scheduling_of_threads, regression_is_not_that_of_a_thread_that_resizes_the_
   });
 }
 
-TEST(scheduling_of_threads, regression_of_a_spare_is_not_that_of_the_worker_that_blocks) {
+TEST(scheduling, regression_of_a_spare_is_not_its_workers) {
   hang_guard const guard;
   seen const starter = this_thread();
   rubato::pool pool(1);
@@ -123,7 +123,7 @@ TEST(scheduling_of_threads, regression_of_a_spare_is_not_that_of_the_worker_that
   EXPECT_EQ(spare, made_by(odd, starter));
 }
 
-TEST(scheduling_of_threads, regression_of_relief_is_that_of_the_thread_that_started_the_pool) {
+TEST(scheduling, regression_of_relief_is_that_of_the_pools_starter) {
   hang_guard const guard;
   run_on_an_odd_thread([] {
     seen const starter = this_thread();
@@ -144,7 +144,7 @@ TEST(scheduling_of_threads, regression_of_relief_is_that_of_the_thread_that_star
   });
 }
 
-TEST(scheduling_of_threads, regression_of_copies_of_a_call_is_that_of_the_thread_that_started_the_pool) {
+TEST(scheduling, regression_of_copies_is_that_of_the_pools_starter) {
   hang_guard const guard;
   rubato::pool pool(1);
   seen const starter = this_thread();
@@ -163,7 +163,7 @@ TEST(scheduling_of_threads, regression_of_copies_of_a_call_is_that_of_the_thread
   });
 }
 
-TEST(scheduling_of_threads, regression_of_a_pool_without_workers_is_that_of_the_thread_that_gave_it_some) {
+TEST(scheduling, regression_without_workers_is_that_of_the_resizer) {
   hang_guard const guard;
   rubato::pool pool(rubato::no_workers);
   pool.enqueue([] {});
@@ -174,7 +174,7 @@ TEST(scheduling_of_threads, regression_of_a_pool_without_workers_is_that_of_the_
   });
 }
 
-TEST(scheduling_of_threads, regression_is_recorded_anew_when_a_pool_starts_again) {
+TEST(scheduling, regression_is_recorded_anew_at_another_start) {
   hang_guard const guard;
   rubato::pool pool(2);
   pool.shutdown();
@@ -184,7 +184,7 @@ TEST(scheduling_of_threads, regression_is_recorded_anew_when_a_pool_starts_again
   });
 }
 
-TEST(scheduling_of_threads, regression_is_recorded_anew_in_the_child_of_a_fork) {
+TEST(scheduling, regression_is_recorded_anew_in_a_forked_child) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   hang_guard const guard;
   rubato::pool pool(2);
@@ -203,7 +203,7 @@ TEST(scheduling_of_threads, regression_is_recorded_anew_in_the_child_of_a_fork) 
 
 volatile std::sig_atomic_t handled = 0;
 
-TEST(scheduling_of_threads, regression_a_thread_that_makes_others_receives_no_signal_that_it_blocks) {
+TEST(scheduling, regression_thread_makers_get_no_blocked_signal) {
   hang_guard const guard;
   handled = 0;
   auto const old = ::signal(SIGUSR1, [](int) { handled = handled + 1; });
@@ -228,7 +228,7 @@ std::uint64_t blocked_by_thread(int id) {
   return 0;
 }
 
-TEST(scheduling_of_threads, service_threads_block_signals) {
+TEST(scheduling, service_threads_block_signals) {
   hang_guard const guard;
   rubato::pool pool(1);
   rubato::signal_set const caught(SIGUSR1); // starts the reactor, and its standby
@@ -246,7 +246,7 @@ TEST(scheduling_of_threads, service_threads_block_signals) {
 
 class signal_in_a_task : public fresh_process {};
 
-TEST_F(signal_in_a_task, regression_that_is_raised_has_its_default_action) {
+TEST_F(signal_in_a_task, regression_has_its_default_action) {
   EXPECT_EXIT(
       {
         kill_this_process_if_it_hangs();
@@ -277,7 +277,7 @@ TEST_P(child_of_a_task, regression_is_ended_by_a_signal) {
 }
 
 // Where only one CPU may be used, these say nothing.
-TEST(scheduling_of_threads, regression_a_spare_may_run_where_the_pool_may_though_a_pinned_worker_makes_it) {
+TEST(scheduling, regression_a_pinned_worker_makes_unpinned_spares) {
   hang_guard const guard;
   auto const usable = cpus_of_this_thread();
   rubato::pool pool(1);
@@ -295,8 +295,7 @@ TEST(scheduling_of_threads, regression_a_spare_may_run_where_the_pool_may_though
   EXPECT_EQ(spares, usable);
 }
 
-TEST(scheduling_of_threads,
-     regression_new_workers_may_run_where_the_pool_may_though_a_pinned_thread_resizes_it) {
+TEST(scheduling, regression_a_pinned_thread_adds_unpinned_workers) {
   hang_guard const guard;
   auto const usable = cpus_of_this_thread();
   rubato::pool pool(1);
@@ -307,7 +306,7 @@ TEST(scheduling_of_threads,
   for (auto const& cpus : pool.broadcast(cpus_of_this_thread)) EXPECT_EQ(cpus, usable);
 }
 
-TEST(scheduling_of_threads, regression_workers_stay_where_their_pool_was_made) {
+TEST(scheduling, regression_workers_stay_where_their_pool_was_made) {
   hang_guard const guard;
   std::thread([] {
     int const cpu = *cpus_of_this_thread().begin();
@@ -317,8 +316,7 @@ TEST(scheduling_of_threads, regression_workers_stay_where_their_pool_was_made) {
   }).join();
 }
 
-TEST(scheduling_of_threads,
-     regression_the_monitor_may_run_where_the_process_may_though_a_pinned_thread_makes_the_first_pool) {
+TEST(scheduling, regression_a_pinned_thread_makes_a_free_monitor) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   hang_guard const guard;
   auto const usable = cpus_of_this_thread();
@@ -341,7 +339,7 @@ TEST(scheduling_of_threads,
   EXPECT_EQ(wait_for_child(child), 0);
 }
 
-TEST(scheduling_of_threads, regression_pools_that_odd_threads_make_and_end_at_once) {
+TEST(scheduling, regression_pools_of_odd_threads_end_at_once) {
   hang_guard const guard;
   for (int round = 0; round != 30; ++round)
     run_on_an_odd_thread([&] {

@@ -66,7 +66,7 @@ TEST(seats, regression_tasks_in_an_inbox_are_pending) {
   EXPECT_EQ(pool.pending(), 0u);
 }
 
-TEST(seats, regression_a_task_leaves_a_closed_seat_whose_thread_is_busy) {
+TEST(seats, regression_a_task_leaves_a_closed_and_busy_seat) {
   hang_guard const guard;
   rubato::pool pool(2);
   busy_seat const busy(pool);
@@ -75,7 +75,7 @@ TEST(seats, regression_a_task_leaves_a_closed_seat_whose_thread_is_busy) {
   EXPECT_EQ(f.get(), 7);
 }
 
-TEST(seats, regression_a_child_of_a_scope_leaves_a_closed_seat_whose_thread_is_busy) {
+TEST(seats, regression_a_child_leaves_a_closed_and_busy_seat) {
   hang_guard const guard;
   rubato::pool pool(2);
   busy_seat const busy(pool);
@@ -87,7 +87,7 @@ TEST(seats, regression_a_child_of_a_scope_leaves_a_closed_seat_whose_thread_is_b
   EXPECT_TRUE(ran);
 }
 
-TEST(seats, regression_a_coroutine_leaves_a_closed_seat_whose_thread_is_busy) {
+TEST(seats, regression_a_coroutine_leaves_a_closed_and_busy_seat) {
   hang_guard const guard;
   rubato::pool pool(2);
   rubato::promise<int> given;
@@ -138,7 +138,7 @@ TEST(seats, regression_no_task_is_lost_while_its_seat_closes) {
   }
 }
 
-TEST(seats, regression_threads_that_are_busy_when_the_pool_shrinks_end_after_their_task) {
+TEST(seats, regression_busy_threads_of_a_shrunken_pool_end_later) {
   hang_guard const guard;
   constexpr unsigned many = 40, few = 2;
   rubato::pool pool(rubato::pool_options().workers(1).spares(0)); // relief would keep a thread
@@ -179,7 +179,7 @@ TEST(seats, regression_threads_that_are_busy_when_the_pool_shrinks_end_after_the
 }
 
 /// The new size is known a moment before the seat is open: the task waits there, and goes to no other.
-TEST(seats, regression_a_task_for_a_seat_that_is_about_to_open_runs_there) {
+TEST(seats, regression_a_task_for_a_seat_about_to_open_runs_there) {
   hang_guard const guard;
   for (std::size_t round = 0, n = rubato_test::scaled(500); round != n; ++round) {
     rubato::pool pool(1);
@@ -193,7 +193,7 @@ TEST(seats, regression_a_task_for_a_seat_that_is_about_to_open_runs_there) {
 }
 
 /// While resize() makes the threads, events may call some as well: together they made one too many.
-TEST(seats, regression_a_pool_that_grows_while_tasks_are_queued_makes_no_thread_too_many) {
+TEST(seats, regression_growth_with_queued_tasks_adds_no_extra) {
   hang_guard const guard;
   for (std::size_t round = 0, n = rubato_test::scaled(300); round != n; ++round) {
     rubato::pool pool(rubato::no_workers);
@@ -211,7 +211,7 @@ TEST(seats, regression_a_pool_that_grows_while_tasks_are_queued_makes_no_thread_
 /// The thread that makes a spare may be interrupted before that runs, and the pool end meanwhile. Two rules
 /// make the pool wait, and each is enough: the spare counts as active from the call on, and as not joined.
 /// The test fails if both are left out.
-TEST(seats, regression_a_pool_that_ends_waits_for_a_spare_that_is_being_made) {
+TEST(seats, regression_the_end_waits_for_a_spare_in_the_making) {
   hang_guard const guard;
   rubato::pool pool(1);
   gate begun;

@@ -24,7 +24,7 @@ rubato::task<int> one_more_than(rubato::future<int> f) { co_return 1 + co_await 
 /// Where the thread that waits is.
 enum class waiter : unsigned char { outside, in_another_pool, in_the_first, in_a_task_of_the_first };
 
-class pools_without_workers : public testing::TestWithParam<waiter> {
+class driven_pools : public testing::TestWithParam<waiter> {
 protected:
   rubato_test::hang_guard const guard;
   rubato::pool first{rubato::no_workers}, second{rubato::no_workers}, third{rubato::no_workers};
@@ -48,14 +48,14 @@ protected:
   }
 };
 
-TEST_P(pools_without_workers, are_driven_by_a_thread_that_waits_for_their_work) {
+TEST_P(driven_pools, are_driven_by_a_waiter_for_their_work) {
   EXPECT_EQ(get(first.spawn([] { return 1; })), 1);
   EXPECT_EQ(get(second.spawn([] { return 1; })), 1);
   EXPECT_EQ(get(second.spawn(one_more_than(working.spawn([] { return 1; })))), 2);
   EXPECT_EQ(get(second.spawn([this] { return third.spawn([] { return 1; }).get(); })), 1);
 }
 
-TEST_P(pools_without_workers, are_driven_while_their_coroutine_waits) {
+TEST_P(driven_pools, are_driven_while_their_coroutine_waits) {
   rubato::promise<int> last;
   auto f = second.spawn(one_more_than(last.get_future()));
   std::jthread const sets([&] {
@@ -65,7 +65,7 @@ TEST_P(pools_without_workers, are_driven_while_their_coroutine_waits) {
   EXPECT_EQ(get(std::move(f)), 2);
 }
 
-TEST_P(pools_without_workers, are_driven_for_the_inputs_of_a_gathering) {
+TEST_P(driven_pools, are_driven_for_the_inputs_of_a_gathering) {
   auto const one = [](rubato::pool& where) { return where.spawn([] { return 1; }); };
   auto const sum = [](std::tuple<int, int, int> const& t) {
     return std::get<0>(t) + std::get<1>(t) + std::get<2>(t);
@@ -79,7 +79,7 @@ TEST_P(pools_without_workers, are_driven_for_the_inputs_of_a_gathering) {
   EXPECT_EQ(sum(get(rubato::when_all(one(working), one(second), one(working)))), 3);
 }
 
-TEST_P(pools_without_workers, are_driven_for_an_input_behind_a_promise) {
+TEST_P(driven_pools, are_driven_for_an_input_behind_a_promise) {
   rubato::promise<int> never, later;
   auto any = rubato::when_any(never.get_future(), second.spawn([] { return 1; }));
   EXPECT_EQ(get(std::move(any)).index, 1u);
@@ -87,7 +87,7 @@ TEST_P(pools_without_workers, are_driven_for_an_input_behind_a_promise) {
   EXPECT_EQ(std::get<0>(get(std::move(all))), 1);
 }
 
-TEST_P(pools_without_workers, are_driven_for_a_race_that_another_input_decides) {
+TEST_P(driven_pools, are_driven_for_a_race_another_input_decides) {
   rubato::promise<int> never, wins;
   auto any = rubato::when_any(second.spawn(one_more_than(never.get_future())), wins.get_future());
   std::jthread const sets([&] {
@@ -97,7 +97,7 @@ TEST_P(pools_without_workers, are_driven_for_a_race_that_another_input_decides) 
   EXPECT_EQ(get(std::move(any)).index, 1u);
 }
 
-TEST_P(pools_without_workers, are_those_too_that_lose_their_workers) {
+TEST_P(driven_pools, are_those_too_that_lose_their_workers) {
   gate go; // outlives the pool, whose worker waits for it
   rubato::pool losing(1);
   losing.enqueue([&] { go.wait(); });
@@ -111,7 +111,7 @@ TEST_P(pools_without_workers, are_those_too_that_lose_their_workers) {
 }
 
 /// Many threads wait, for work of several pools.
-TEST_P(pools_without_workers, are_driven_by_several) {
+TEST_P(driven_pools, are_driven_by_several) {
   for (std::size_t round = 0, rounds = scaled(300); round != rounds; ++round) {
     std::vector<std::jthread> threads;
     std::atomic<int> sum = 0;
@@ -127,7 +127,7 @@ TEST_P(pools_without_workers, are_driven_by_several) {
 }
 
 /// Promises set by threads outside release links of chains at any time.
-TEST_P(pools_without_workers, lose_nothing) {
+TEST_P(driven_pools, lose_nothing) {
   for (std::size_t round = 0, rounds = scaled(300); round != rounds; ++round) {
     std::vector<rubato::promise<int>> gates(4);
     rubato::future<int> chain = rubato::make_ready_future(0);
@@ -143,7 +143,7 @@ TEST_P(pools_without_workers, lose_nothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(waiters, pools_without_workers,
+INSTANTIATE_TEST_SUITE_P(waiters, driven_pools,
                          testing::Values(waiter::outside, waiter::in_another_pool, waiter::in_the_first,
                                          waiter::in_a_task_of_the_first));
 

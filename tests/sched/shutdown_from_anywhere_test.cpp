@@ -32,7 +32,7 @@ bool refused_as_deadlock(rubato::pool& pool, How how) {
   return false;
 }
 
-TEST(shutdown_in_a_task, of_its_own_pool_throws_and_changes_nothing) {
+TEST(shutdown_in_a_task, of_its_own_pool_throws_without_change) {
   rubato::pool pool(2);
   std::atomic<int> refused = 0;
   pool.enqueue([&] { refused += refused_as_deadlock(pool, rubato::drain); });
@@ -122,7 +122,7 @@ TEST(request_shutdown, in_a_task_does_not_wait_for_it) {
   }
 }
 
-TEST(request_shutdown, from_outside_does_not_wait_for_a_running_task) {
+TEST(request_shutdown, from_outside_waits_for_no_running_task) {
   rubato::pool pool(1);
   gate opened;
   std::atomic<bool> begun = false, ended = false;
@@ -151,7 +151,7 @@ TEST(request_shutdown, is_completed_by_the_destructor) {
   }
 }
 
-TEST(request_shutdown, of_a_pool_that_was_never_used_or_is_shut_down_does_nothing) {
+TEST(request_shutdown, of_an_unused_or_ended_pool_does_nothing) {
   rubato::pool unused, empty(rubato::no_workers), finished(1);
   finished.shutdown();
   for (auto* pool : {&unused, &empty, &finished}) {
@@ -162,7 +162,7 @@ TEST(request_shutdown, of_a_pool_that_was_never_used_or_is_shut_down_does_nothin
   }
 }
 
-TEST(request_shutdown, and_an_immediate_resize_leave_a_working_pool) {
+TEST(request_shutdown, and_a_resize_at_once_leave_a_working_pool) {
   rubato::pool pool(2);
   for (unsigned round = 0; round < scaled(300); ++round) {
     std::atomic<int> ran = 0;
@@ -175,7 +175,7 @@ TEST(request_shutdown, and_an_immediate_resize_leave_a_working_pool) {
   }
 }
 
-TEST(shutdown_from_many_threads, at_once_ends_for_all_of_them) {
+TEST(many_shutdowns, at_once_ends_for_all_of_them) {
   for (unsigned round = 0; round < scaled(50); ++round) {
     rubato::pool pool(3);
     std::atomic<int> ran = 0, early = 0;
@@ -193,7 +193,7 @@ TEST(shutdown_from_many_threads, at_once_ends_for_all_of_them) {
   }
 }
 
-TEST(shutdown_from_many_threads, of_both_kinds_at_once_runs_or_drops_every_task_once) {
+TEST(many_shutdowns, of_both_kinds_run_or_drop_every_task_once) {
   for (unsigned round = 0; round < scaled(50); ++round) {
     accounts jobs;
     {
@@ -207,7 +207,7 @@ TEST(shutdown_from_many_threads, of_both_kinds_at_once_runs_or_drops_every_task_
   }
 }
 
-TEST(shutdown_from_many_threads, while_others_run_in_the_pool) {
+TEST(many_shutdowns, while_others_run_in_the_pool) {
   for (unsigned round = 0; round < scaled(50); ++round) {
     rubato::pool pool(2);
     std::atomic<int> right = 0;
@@ -235,7 +235,7 @@ TEST(shutdown_from_many_threads, while_others_run_in_the_pool) {
 
 using destructor_in_a_task = fresh_process;
 
-TEST_F(destructor_in_a_task, of_its_own_pool_terminates_with_a_message) {
+TEST_F(destructor_in_a_task, of_its_own_pool_ends_with_a_message) {
   EXPECT_EXIT(destroy_a_pool_in_a_task_of_its_own(), testing::KilledBySignal(SIGABRT), "rubato: .*pool");
 }
 

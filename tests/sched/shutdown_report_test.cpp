@@ -69,11 +69,11 @@ TEST_F(shutdown_report, names_threads_that_run_and_wait) {
   EXPECT_EXIT(end_slowly(), testing::ExitedWithCode(0), "it said for what it waits");
 }
 
-TEST_F(shutdown_report, regression_does_not_advise_the_grace_that_it_has) {
+TEST_F(shutdown_report, regression_advises_no_grace_that_it_has) {
   EXPECT_EXIT(end_by_itself("ends the waits of tasks", rubato::drain, std::chrono::hours(1)),
               testing::ExitedWithCode(0), "it does not advise a discard");
 }
-TEST_F(shutdown_report, regression_does_not_advise_a_discard_while_it_discards) {
+TEST_F(shutdown_report, regression_advises_no_discard_within_one) {
   EXPECT_EXIT(end_by_itself("waits for those that run", rubato::discard), testing::ExitedWithCode(0),
               "it does not advise a discard");
 }

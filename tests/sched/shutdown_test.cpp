@@ -91,7 +91,7 @@ TEST(drain, waits_for_tasks_that_are_blocked) {
 }
 
 /// Threads that begin, or go to rest, are nothing that a discard could shorten.
-TEST(drain, regression_of_a_pool_with_nothing_to_do_succeeds_without_grace) {
+TEST(drain, regression_with_nothing_to_do_succeeds_without_grace) {
   {
     rubato::pool pool(rubato::pool_options().workers(2).on_start(
         [](unsigned) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }));
@@ -251,7 +251,7 @@ TEST(discard, does_not_drop_what_is_enqueued_after_a_restart) {
   EXPECT_TRUE(ran);
 }
 
-TEST(destructor, of_a_pool_without_workers_runs_or_drops_what_is_queued) {
+TEST(destructor, without_workers_runs_or_drops_what_is_queued) {
   accounts jobs;
   {
     rubato::pool pool(rubato::no_workers);
@@ -287,7 +287,7 @@ TEST(restart, does_not_happen_by_itself) {
   EXPECT_TRUE(eventually([&] { return ran == 10; }));
 }
 
-TEST(restart, of_a_default_pool_that_was_shut_down_takes_a_resize_as_well) {
+TEST(restart, of_a_default_pool_after_shutdown_takes_a_resize) {
   std::atomic<int> ran = 0;
   rubato::pool pool;
   pool.enqueue([&] { ++ran; });
@@ -300,7 +300,7 @@ TEST(restart, of_a_default_pool_that_was_shut_down_takes_a_resize_as_well) {
   EXPECT_EQ(ran, 2);
 }
 
-TEST(a_pool_that_was_shut_down, still_runs_what_its_callers_wait_for) {
+TEST(pool_after_shutdown, still_runs_what_its_callers_wait_for) {
   rubato::pool pool(2);
   pool.shutdown();
   EXPECT_EQ(pool.run([] { return forked_sum(0, 200); }), sum_below(200));

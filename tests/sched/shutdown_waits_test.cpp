@@ -69,7 +69,7 @@ constexpr coroutine_wait coroutine_waits[] = {
 };
 
 /// The pool that ends is a second one; the fixture's looks on.
-class waits_of_coroutines : public on_workers {
+class coro_waits : public on_workers {
 protected:
   rubato::pool mortal{GetParam() == 0 ? 1 : GetParam()};
   never_ready never;
@@ -96,9 +96,9 @@ protected:
     return w.way == early::throws ? outcome::cancelled : outcome::value;
   }
 };
-RUBATO_TEST_WITH_WORKERS(waits_of_coroutines, all_counts);
+RUBATO_TEST_WITH_WORKERS(coro_waits, all_counts);
 
-TEST_P(waits_of_coroutines, for_time_end_at_a_drain_and_others_are_destroyed) {
+TEST_P(coro_waits, for_time_end_at_a_drain_and_others_are_destroyed) {
   for (coroutine_wait const& w : coroutine_waits) {
     SCOPED_TRACE(w.name);
     auto f = waiting(w);
@@ -109,7 +109,7 @@ TEST_P(waits_of_coroutines, for_time_end_at_a_drain_and_others_are_destroyed) {
   }
 }
 
-TEST_P(waits_of_coroutines, end_early_at_a_discard) {
+TEST_P(coro_waits, end_early_at_a_discard) {
   for (coroutine_wait const& w : coroutine_waits) {
     SCOPED_TRACE(w.name);
     auto f = waiting(w);
@@ -120,7 +120,7 @@ TEST_P(waits_of_coroutines, end_early_at_a_discard) {
   }
 }
 
-TEST_P(waits_of_coroutines, end_at_a_discard_during_a_drain) {
+TEST_P(coro_waits, end_at_a_discard_during_a_drain) {
   for (coroutine_wait const& w : coroutine_waits) {
     if (w.timed) continue;
     SCOPED_TRACE(w.name);
@@ -143,7 +143,7 @@ TEST_P(waits_of_coroutines, end_at_a_discard_during_a_drain) {
   }
 }
 
-TEST_P(waits_of_coroutines, for_children_end_with_them) {
+TEST_P(coro_waits, for_children_end_with_them) {
   for (bool const discard : {false, true}) {
     SCOPED_TRACE(discard);
     std::atomic<int> suspended{0};
@@ -177,7 +177,7 @@ TEST_P(waits_of_coroutines, for_children_end_with_them) {
   }
 }
 
-TEST_P(waits_of_coroutines, that_are_shielded_end_by_themselves_at_a_drain_and_early_at_a_discard) {
+TEST_P(coro_waits, that_are_shielded_end_early_at_a_discard_only) {
   for (bool const discard : {false, true}) {
     SCOPED_TRACE(discard);
     std::atomic<int> begun_here{0};
@@ -220,7 +220,7 @@ TEST_P(waits_of_coroutines, that_are_shielded_end_by_themselves_at_a_drain_and_e
 }
 
 /// What a discard drops before it has begun is cancelled to the coroutine that awaits it, not broken.
-TEST_P(waits_of_coroutines, regression_for_children_that_begin_after_a_discard_throw_cancelled) {
+TEST_P(coro_waits, regression_for_late_children_throw_cancelled) {
   auto const child = []() -> rubato::task<int> { co_return 1; };
   using wait = rubato::task<int> (*)(rubato::task<int>, rubato::task<int>);
   constexpr std::pair<char const*, wait> waits[] = {
@@ -249,7 +249,7 @@ TEST_P(waits_of_coroutines, regression_for_children_that_begin_after_a_discard_t
 
 /// A child whose sleep a drain or a cancel ends has not failed, but has cut its scope. Until the scope's end
 /// its siblings and the body go on.
-TEST_P(waits_of_coroutines, regression_of_children_cut_a_scope_at_a_drain_and_when_cancelled) {
+TEST_P(coro_waits, regression_of_children_cut_a_scope_at_any_stop) {
   using scoped = rubato::future<int> (*)(rubato::pool&, std::atomic<int>&);
   constexpr scoped scopes[] = {
       [](rubato::pool& p, std::atomic<int>& n) {
@@ -297,7 +297,7 @@ TEST_P(waits_of_coroutines, regression_of_children_cut_a_scope_at_a_drain_and_wh
 }
 
 /// A loop that tries again when its time is over must not spin for ever in a pool that drains.
-TEST_P(waits_of_coroutines, regression_with_deadline_throws_when_the_pool_drains) {
+TEST_P(coro_waits, regression_with_deadline_throws_in_a_drain) {
   std::atomic<int> rounds{0};
   auto f = mortal.spawn([&]() -> rubato::task<int> {
     for (;;) {
@@ -311,7 +311,7 @@ TEST_P(waits_of_coroutines, regression_with_deadline_throws_when_the_pool_drains
   EXPECT_NE(outcome_of_get(f), outcome::value);
 }
 
-TEST_P(waits_of_coroutines, yield_throws_once_the_pool_discards) {
+TEST_P(coro_waits, yield_throws_once_the_pool_discards) {
   std::atomic<unsigned> turns{0};
   auto f = mortal.spawn([&]() -> rubato::task<int> {
     for (;;) {
@@ -324,7 +324,7 @@ TEST_P(waits_of_coroutines, yield_throws_once_the_pool_discards) {
   EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
 }
 
-TEST_P(waits_of_coroutines, regression_resume_on_a_pool_that_has_ended_throws) {
+TEST_P(coro_waits, regression_resume_on_a_pool_that_has_ended_throws) {
   mortal.shutdown();
   auto f = rubato::when_all(pool.spawn([&]() -> rubato::task<int> {
     try {
@@ -338,7 +338,7 @@ TEST_P(waits_of_coroutines, regression_resume_on_a_pool_that_has_ended_throws) {
 }
 
 /// A coroutine that arrives while its pool is being closed is run, or refused, but never left behind.
-TEST(waits_of_coroutines, regression_resume_on_races_the_end_of_the_pool) {
+TEST(coro_waits, regression_resume_on_races_the_end_of_the_pool) {
   hang_guard const guard;
   for (std::size_t round = 0; round != scaled(500); ++round) {
     rubato::pool home(1);
@@ -377,7 +377,7 @@ constexpr closure_wait closure_waits[] = {
      [](never_ready& n) { return rubato::pool::global().run([&] { return n.future.get(); }); }},
 };
 
-class waits_of_closures : public waits_of_coroutines {
+class waiting_closures : public coro_waits {
 protected:
   rubato::future<int> waiting(closure_wait const& w) {
     int const before = begun;
@@ -389,9 +389,9 @@ protected:
     return f;
   }
 };
-RUBATO_TEST_WITH_WORKERS(waits_of_closures, all_counts);
+RUBATO_TEST_WITH_WORKERS(waiting_closures, all_counts);
 
-TEST_P(waits_of_closures, go_on_during_a_drain_and_end_at_a_discard) {
+TEST_P(waiting_closures, go_on_during_a_drain_and_end_at_a_discard) {
   for (closure_wait const& w : closure_waits) {
     SCOPED_TRACE(w.name);
     auto f = waiting(w);
@@ -404,7 +404,7 @@ TEST_P(waits_of_closures, go_on_during_a_drain_and_end_at_a_discard) {
   }
 }
 
-TEST_P(waits_of_closures, end_when_the_grace_is_over) {
+TEST_P(waiting_closures, end_when_the_grace_is_over) {
   for (closure_wait const& w : closure_waits) {
     SCOPED_TRACE(w.name);
     auto f = waiting(w);
@@ -418,7 +418,7 @@ TEST_P(waits_of_closures, end_when_the_grace_is_over) {
   EXPECT_EQ(quick.get(), 1);
 }
 
-TEST_P(waits_of_closures, regression_a_discard_by_another_thread_is_no_drain) {
+TEST_P(waiting_closures, regression_a_foreign_discard_is_no_drain) {
   for (std::size_t round = 0; round != scaled(100); ++round) {
     auto f = mortal.spawn([this] { return never.future.get(); });
     std::jthread const discards([&] { mortal.request_shutdown(rubato::discard); });
@@ -429,7 +429,7 @@ TEST_P(waits_of_closures, regression_a_discard_by_another_thread_is_no_drain) {
   }
 }
 
-TEST_P(waits_of_closures, for_borrowed_work_end_with_that_work) {
+TEST_P(waiting_closures, for_borrowed_work_end_with_that_work) {
   std::atomic<int> children{0};
   auto scoped = mortal.spawn([&] {
     int borrowed = 0;
@@ -466,7 +466,7 @@ TEST_P(waits_of_closures, for_borrowed_work_end_with_that_work) {
   EXPECT_EQ(joined.get(), 2);
 }
 
-TEST_P(waits_of_closures, loops_of_a_spawned_closure_begin_nothing_new_at_a_discard) {
+TEST_P(waiting_closures, begin_nothing_new_in_loops_at_a_discard) {
   std::atomic<bool> begun_one{false};
   auto f = mortal.spawn([&] {
     rubato::for_index(0, 1'000'000'000, [&](int) {
@@ -479,7 +479,7 @@ TEST_P(waits_of_closures, loops_of_a_spawned_closure_begin_nothing_new_at_a_disc
   EXPECT_EQ(outcome_of_get(f), outcome::cancelled);
 }
 
-TEST_P(waits_of_closures, of_threads_outside_go_on) {
+TEST_P(waiting_closures, of_threads_outside_go_on) {
   std::atomic<int> got{0};
   std::jthread const outside([&] { got = never.future.get(); });
   mortal.shutdown(rubato::discard);
@@ -496,7 +496,7 @@ protected:
 };
 RUBATO_TEST_WITH_WORKERS(floods, counts_with_workers);
 
-TEST_P(floods, regression_from_outside_do_not_keep_a_drain_from_ending) {
+TEST_P(floods, regression_from_outside_do_not_hold_up_a_drain) {
   std::atomic<bool> over{false};
   std::atomic<long> accepted{0}, ran{0}, refused{0};
   std::vector<std::jthread> senders;

@@ -145,18 +145,18 @@ void use_up_all_spares(rubato::pool_options options, unsigned workers) {
 }
 
 using on_stall_of_a_future = fresh_process;
-using on_stall_of_waits = fresh_process;
+using stalled_waits = fresh_process;
 
-TEST_F(on_stall_of_waits, regression_tells_of_a_stall_that_begins_when_the_last_busy_worker_goes_idle) {
+TEST_F(stalled_waits, regression_tell_when_the_last_busy_one_idles) {
   EXPECT_EXIT(wait_while_the_other_worker_is_busy(), testing::ExitedWithCode(0),
               "told of a stall that began later");
 }
 
-TEST_F(on_stall_of_waits, regression_is_not_told_of_waits_that_the_clock_ends) {
+TEST_F(stalled_waits, regression_do_not_tell_of_clocked_waits) {
   EXPECT_EXIT(wait_for_each_other_for_a_while(), testing::ExitedWithCode(0), "the clock ends it");
 }
 
-TEST_F(on_stall_of_waits, regression_needs_no_polling_while_all_threads_wait_for_a_thread_outside) {
+TEST_F(stalled_waits, regression_need_no_polling_for_outside_threads) {
   EXPECT_EXIT(wait_for_a_thread_outside(), testing::ExitedWithCode(0), "no thread wakes up");
 }
 
@@ -164,7 +164,7 @@ TEST_F(on_stall_of_a_future, tells_that_a_task_waits_for_itself) {
   EXPECT_EXIT(wait_for_oneself(), testing::ExitedWithCode(0), "a thread waits for itself");
 }
 
-TEST_F(on_stall_of_waits, regression_is_told_when_all_spares_are_used_up) {
+TEST_F(stalled_waits, regression_is_told_when_all_spares_are_used_up) {
   for (unsigned const workers : {1U, 2U, 33U})
     EXPECT_EXIT(use_up_all_spares_with_a_handler(workers), testing::ExitedWithCode(0),
                 "all spares are used up, said the report");
@@ -185,11 +185,11 @@ TEST_F(on_stall_of_waits, regression_is_told_when_all_spares_are_used_up) {
   leave(true, said.c_str());
 }
 
-TEST_F(on_stall_of_waits, regression_say_so_when_all_spares_are_used_up_and_there_is_no_handler) {
+TEST_F(stalled_waits, regression_tell_without_spares_or_a_handler) {
   EXPECT_EXIT(use_up_all_spares_without_a_handler(), testing::ExitedWithCode(0), "all spares are used up");
 }
 
-TEST_F(on_stall_of_waits, regression_is_not_told_of_tasks_that_wait_for_room_behind_threads_outside) {
+TEST_F(stalled_waits, regression_do_not_tell_of_waits_for_room) {
   for (unsigned const workers : {1U, 2U})
     EXPECT_EXIT(wait_for_room_behind_threads_outside(workers), testing::ExitedWithCode(0),
                 "that was no stall");

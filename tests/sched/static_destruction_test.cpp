@@ -147,7 +147,7 @@ void leave_work_to_the_global_pool() {
   }
 }
 
-class static_destruction : public fresh_process {
+class static_objects : public fresh_process {
 protected:
   void choose(char const* name) { ASSERT_EQ(::setenv(which, name, 1), 0); }
   void TearDown() override { ::unsetenv(which); }
@@ -161,42 +161,42 @@ template<class F>
   std::exit(0);
 }
 
-TEST_F(static_destruction, an_object_constructed_before_its_pool_can_use_it_at_once) {
+TEST_F(static_objects, an_older_one_than_the_pool_can_use_it) {
   choose("constructed before the pool");
   EXPECT_EXIT(then_exit([] {}), testing::ExitedWithCode(0), "constructor done");
 }
 
-TEST_F(static_destruction, an_object_constructed_after_its_pool_can_use_it_to_the_last) {
+TEST_F(static_objects, a_younger_one_can_use_its_pool_to_the_last) {
   choose("constructed after the pool");
   EXPECT_EXIT(then_exit([] {}), testing::ExitedWithCode(0), "constructor done.*destructor done");
 }
 
-TEST_F(static_destruction, a_busy_pool_is_drained) {
+TEST_F(static_objects, a_busy_pool_is_drained) {
   choose("a busy pool");
   EXPECT_EXIT(then_exit([] { busy.start(); }), testing::ExitedWithCode(0), "all work done");
 }
 
-TEST_F(static_destruction, a_pool_that_feeds_another_is_drained_first_and_then_the_other) {
+TEST_F(static_objects, a_pool_feeding_another_is_drained_first) {
   choose("two pools");
   EXPECT_EXIT(then_exit([] {}), testing::ExitedWithCode(0), "all work done");
 }
 
-TEST_F(static_destruction, the_global_pool_can_be_used_by_objects_older_than_its_end) {
+TEST_F(static_objects, older_ones_can_use_the_global_pool) {
   choose("the global pool");
   EXPECT_EXIT(then_exit([] {}), testing::ExitedWithCode(0), "constructor done.*destructor done");
 }
 
-TEST_F(static_destruction, the_global_pool_can_be_called_after_its_end) {
+TEST_F(static_objects, the_global_pool_can_be_called_after_its_end) {
   choose("the global pool after its end");
   EXPECT_EXIT(then_exit([] { works(rubato::pool::global()); }), testing::ExitedWithCode(0),
               "destructor done");
 }
 
-TEST_F(static_destruction, the_global_pool_is_drained_at_exit) {
+TEST_F(static_objects, the_global_pool_is_drained_at_exit) {
   EXPECT_EXIT(then_exit(leave_work_to_the_global_pool), testing::ExitedWithCode(0), "drained");
 }
 
-TEST_F(static_destruction, a_thread_local_object_of_a_worker_can_use_the_global_pool) {
+TEST_F(static_objects, a_workers_thread_local_can_use_the_global) {
   struct of_a_thread {
     bool used = false;
     ~of_a_thread() {
@@ -213,7 +213,7 @@ TEST_F(static_destruction, a_thread_local_object_of_a_worker_can_use_the_global_
               testing::ExitedWithCode(0), "thread-local done");
 }
 
-TEST_F(static_destruction, exit_called_by_a_task_of_the_global_pool_ends_the_process) {
+TEST_F(static_objects, exit_in_a_task_ends_the_process) {
   EXPECT_EXIT(then_exit([] {
                 look_for_no_leaks();
                 rubato::enqueue([] { std::exit(7); });
@@ -233,7 +233,7 @@ TEST_F(static_destruction, exit_called_by_a_task_of_the_global_pool_ends_the_pro
   leave(false, "no exit");
 }
 
-TEST_F(static_destruction, regression_exit_below_a_run_in_another_pool_ends_the_process) {
+TEST_F(static_objects, regression_exit_below_another_run_ends_it) {
   EXPECT_EXIT(exit_in_a_nested_run(), testing::ExitedWithCode(7), "");
 }
 

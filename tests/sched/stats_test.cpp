@@ -74,7 +74,7 @@ TEST(stats, count_what_tasks_enqueue) {
   expect_consistent(pool);
 }
 
-TEST(stats, of_the_seats_add_up_to_the_total_where_no_thread_works_without_a_seat) {
+TEST(stats, of_the_seats_add_up_if_all_threads_have_one) {
   rubato::pool pool(rubato::pool_options().workers(3).spares(0));
   for (int i = 0; i < 3'000; ++i) pool.enqueue([] { forked_sum(0, 4); });
   ASSERT_TRUE(pool.wait_idle());
@@ -210,7 +210,7 @@ public:
   }
 };
 
-TEST(stats, regression_of_the_seats_never_add_up_to_more_than_the_total) {
+TEST(stats, regression_of_the_seats_never_exceed_the_total) {
   rubato::pool pool(rubato::pool_options().workers(2).search_time(0ns));
   auditor audit(pool);
   for (unsigned i = 0; i < scaled(20'000); ++i) {

@@ -189,11 +189,11 @@ void let_a_crowd_loose(rubato::pool_options options, bool discarding) {
   all.settle(discarding);
 }
 
-TEST(stress, of_everything_at_once_loses_no_task_and_runs_none_twice) {
+TEST(stress, of_everything_loses_no_task_and_runs_none_twice) {
   let_a_crowd_loose(std::move(rubato::pool_options().workers(3)), false);
 }
 
-TEST(stress, of_everything_at_once_with_discarding_accounts_for_every_task) {
+TEST(stress, of_everything_with_discards_accounts_for_every_task) {
   let_a_crowd_loose(std::move(rubato::pool_options().workers(3)), true);
 }
 
@@ -209,7 +209,7 @@ TEST(stress, of_everything_at_once_with_workers_that_sleep_at_once) {
   let_a_crowd_loose(std::move(rubato::pool_options().workers(4).search_time(0ns)), false);
 }
 
-TEST(stress, of_a_tiny_queue_with_joins_and_resizes_hangs_no_thread) {
+TEST(stress, of_a_tiny_queue_with_joins_and_resizes_hangs_none) {
   accounts jobs;
   {
     rubato::pool pool(rubato::pool_options().workers(2).max_queued(2));

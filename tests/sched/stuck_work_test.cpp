@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(workers, stuck_work, testing::Values(0U, 1U, 2U, 33U),
 
 /// The drain looks whether anything is left to do, drops a coroutine, and goes on to what else is stuck. In
 /// between comes work that is not: what it waits for runs.
-TEST_P(stuck_work, regression_does_not_include_what_comes_while_some_is_dropped) {
+TEST_P(stuck_work, regression_excludes_what_comes_during_the_drop) {
   rubato::promise<void> never;
   auto const gone = pool.spawn(stuck(never.get_future(), [this] { queue_two(); }));
   pool.shutdown(rubato::drain);
@@ -69,7 +69,7 @@ TEST_P(stuck_work, regression_does_not_include_what_comes_while_some_is_dropped)
 }
 
 /// The same at any moment.
-TEST_P(stuck_work, regression_does_not_include_what_comes_at_the_last_moment) {
+TEST_P(stuck_work, regression_excludes_what_comes_at_the_end) {
   for (std::size_t round = 0; round != rubato_test::scaled(40); ++round) {
     rubato::promise<void> never;
     auto const gone = pool.spawn(stuck(never.get_future(), [] {}));

@@ -46,7 +46,7 @@ void end_two(rubato::pool& pool, arrivals const& ending) {
   }));
 }
 
-TEST(thread_end, regression_that_takes_its_time_does_not_hold_up_an_enqueue) {
+TEST(thread_end, regression_that_is_slow_does_not_hold_up_enqueues) {
   gate enqueued, opened;
   arrivals ending;
   std::atomic<bool> in_time = true, begun = false;
@@ -70,7 +70,7 @@ TEST(thread_end, regression_that_takes_its_time_does_not_hold_up_an_enqueue) {
   EXPECT_TRUE(in_time);
 }
 
-TEST(thread_end, regression_that_makes_a_pool_does_not_hold_up_the_monitor) {
+TEST(thread_end, regression_that_makes_a_pool_spares_the_monitor) {
   hang_guard const guard;
   gate relieved;
   arrivals ending;
@@ -91,7 +91,7 @@ TEST(thread_end, regression_that_makes_a_pool_does_not_hold_up_the_monitor) {
   EXPECT_EQ(made, ending.count());
 }
 
-TEST(on_exit, regression_that_waits_may_drive_its_pool_and_leaves_nothing_behind) {
+TEST(on_exit, regression_may_drive_its_pool_and_leaves_nothing) {
   hang_guard const guard;
   gate spawned, taken, driven, gone;
   std::atomic<bool> armed = false, ended = false;
@@ -134,7 +134,7 @@ TEST(on_exit, regression_that_waits_may_drive_its_pool_and_leaves_nothing_behind
   pool.shutdown(); // returns when no thread is left
 }
 
-TEST(leaving_a_pool, regression_of_a_thread_whose_task_has_run_delays_the_destructor) {
+TEST(leaving_a_pool, regression_by_a_task_delays_the_destructor) {
   // The producer may still be on its way out of enqueue() when its task has run and the pool is destroyed.
   rubato::pool* target = nullptr; // handed over by the semaphore
   std::binary_semaphore is_set(0);
@@ -152,7 +152,7 @@ TEST(leaving_a_pool, regression_of_a_thread_whose_task_has_run_delays_the_destru
   is_set.release();
 }
 
-TEST(leaving_a_pool, regression_of_a_guest_whose_membership_ends_delays_the_destructor) {
+TEST(leaving_a_pool, regression_by_a_guest_delays_the_destructor) {
   unsigned const rounds = scaled(500);
   for (unsigned round = 0; round < rounds; ++round) {
     rubato::pool pool(1);
@@ -162,7 +162,7 @@ TEST(leaving_a_pool, regression_of_a_guest_whose_membership_ends_delays_the_dest
   }
 }
 
-TEST(leaving_a_pool, regression_by_a_thread_local_destructor_is_possible) {
+TEST(leaving_a_pool, regression_in_a_thread_local_destructor_works) {
   rubato::pool pool(1);
   std::atomic<int> ran = 0;
   struct last_words {

@@ -110,7 +110,7 @@ TEST(wait_idle, with_a_duration_gives_up_then) {
   EXPECT_TRUE(pool.wait_idle(bound));
 }
 
-TEST(wait_idle, with_a_duration_is_satisfied_by_an_idle_pool_whatever_the_duration) {
+TEST(wait_idle, with_any_duration_is_satisfied_by_an_idle_pool) {
   for (unsigned workers : {0u, 2u}) {
     SCOPED_TRACE(workers);
     rubato::pool pool(rubato_test::with_workers(workers));

@@ -31,11 +31,11 @@ using namespace std::chrono_literals;
 
 using task = rubato::task<>;
 
-class children_with_futures : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(children_with_futures, all_counts);
+class future_children : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(future_children, all_counts);
 
-class children_with_futures_on_workers : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(children_with_futures_on_workers, counts_with_workers);
+class pooled_children : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(pooled_children, counts_with_workers);
 
 rubato::task<int> twice(int n) {
   co_await rubato::yield();
@@ -47,7 +47,7 @@ task waits_in(std::atomic<int>& frames, never_ready& w) {
   co_await waits(w);
 }
 
-TEST_P(children_with_futures, bring_any_result) {
+TEST_P(future_children, bring_any_result) {
   leak_check const leaks;
   int target = 0;
   rubato::with_scope(pool, [&](rubato::scope& s) {
@@ -74,7 +74,7 @@ TEST_P(children_with_futures, bring_any_result) {
   });
 }
 
-TEST_P(children_with_futures, take_arguments_and_a_token) {
+TEST_P(future_children, take_arguments_and_a_token) {
   rubato::with_scope(pool, [&](rubato::scope& s) {
     auto sum = s.async([](int a, std::unique_ptr<int> b) { return a + *b; }, 1, std::make_unique<int>(2));
     std::string text = "a";
@@ -88,7 +88,7 @@ TEST_P(children_with_futures, take_arguments_and_a_token) {
   });
 }
 
-TEST_P(children_with_futures, in_groups_and_from_other_threads) {
+TEST_P(future_children, in_groups_and_from_other_threads) {
   rubato::task_group group(pool);
   std::vector<std::thread> threads;
   std::vector<rubato::future<int>> all(40);
@@ -106,7 +106,7 @@ TEST_P(children_with_futures, in_groups_and_from_other_threads) {
   }
 }
 
-TEST_P(children_with_futures, in_scopes_of_coroutines) {
+TEST_P(future_children, in_scopes_of_coroutines) {
   auto const sum = [](rubato::scope& s) -> rubato::task<int> {
     auto a = s.async(twice, 1);
     auto b = s.async([] { return 3; });
@@ -118,7 +118,7 @@ TEST_P(children_with_futures, in_scopes_of_coroutines) {
   EXPECT_EQ(pool.block_on(rubato::with_async_scope(sum)), 13);
 }
 
-TEST_P(children_with_futures, are_waited_for_with_or_without_the_future) {
+TEST_P(future_children, are_waited_for_with_or_without_the_future) {
   std::atomic<int> ended{0};
   rubato::future<int> kept;
   rubato::with_scope(pool, [&](rubato::scope& s) {
@@ -137,7 +137,7 @@ TEST_P(children_with_futures, are_waited_for_with_or_without_the_future) {
   EXPECT_EQ(kept.get(), 5); // it outlives the scope
 }
 
-TEST_P(children_with_futures, can_be_inputs) {
+TEST_P(future_children, can_be_inputs) {
   rubato::future<int> then;
   rubato::with_scope(pool, [&](rubato::scope& s) {
     then = s.async(twice, 1).then([](int n) { return n + 1; });
@@ -150,7 +150,7 @@ TEST_P(children_with_futures, can_be_inputs) {
 
 // Failures
 
-TEST_P(children_with_futures, fail_for_the_scope_and_in_the_future) {
+TEST_P(future_children, fail_for_the_scope_and_in_the_future) {
   for (bool const coroutine : {false, true}) {
     for (int round = 0; round != 20; ++round) {
       rubato::future<int> kept;
@@ -170,7 +170,7 @@ TEST_P(children_with_futures, fail_for_the_scope_and_in_the_future) {
   }
 }
 
-TEST_P(children_with_futures, fail_for_the_scope_even_if_the_body_handles_it) {
+TEST_P(future_children, fail_for_the_scope_even_if_they_are_handled) {
   // A consumer that is quick takes the exception out of the future before the scope is told of the end.
   for (int round = 0; round != 50; ++round) {
     int of_future = 0;
@@ -187,7 +187,7 @@ TEST_P(children_with_futures, fail_for_the_scope_even_if_the_body_handles_it) {
   }
 }
 
-TEST_P(children_with_futures, stop_their_siblings_when_they_fail) {
+TEST_P(future_children, stop_their_siblings_when_they_fail) {
   never_ready w;
   std::atomic<int> frames{0};
   rubato::future<void> sibling;
@@ -207,7 +207,7 @@ TEST_P(children_with_futures, stop_their_siblings_when_they_fail) {
   EXPECT_EQ(outcome_of_get(sibling), outcome::cancelled);
 }
 
-TEST(children_with_futures, never_fail_into_on_unhandled) {
+TEST(future_children, never_fail_into_on_unhandled) {
   hang_guard const guard;
   std::atomic<int> unhandled{0};
   rubato::pool pool(rubato::pool_options().workers(2).on_unhandled([&](std::exception_ptr) { ++unhandled; }));
@@ -228,7 +228,7 @@ TEST(children_with_futures, never_fail_into_on_unhandled) {
 
 // Futures that are dropped or cancelled
 
-TEST_P(children_with_futures, end_alone_when_the_future_is_dropped) {
+TEST_P(future_children, end_alone_when_the_future_is_dropped) {
   never_ready w;
   std::atomic<int> frames{0}, ended{0};
   rubato::with_scope(pool, [&](rubato::scope& s) { // returns: the scope was not cut
@@ -249,7 +249,7 @@ TEST_P(children_with_futures, end_alone_when_the_future_is_dropped) {
   EXPECT_EQ(ended, 2);
 }
 
-TEST_P(children_with_futures, end_alone_when_the_future_is_cancelled) {
+TEST_P(future_children, end_alone_when_the_future_is_cancelled) {
   never_ready w;
   rubato::future<void> closure, coroutine;
   std::optional<rubato::future<void>> in_time;
@@ -269,7 +269,7 @@ TEST_P(children_with_futures, end_alone_when_the_future_is_cancelled) {
   EXPECT_EQ(outcome_of_get(coroutine), outcome::cancelled);
 }
 
-TEST_P(children_with_futures, may_be_dropped_by_any_thread_at_any_time) {
+TEST_P(future_children, may_be_dropped_by_any_thread_at_any_time) {
   leak_check const leaks;
   std::size_t const rounds = scaled(200);
   for (std::size_t round = 0; round != rounds; ++round) {
@@ -301,7 +301,7 @@ TEST_P(children_with_futures, may_be_dropped_by_any_thread_at_any_time) {
 
 // Stopped scopes
 
-TEST_P(children_with_futures, are_cancelled_in_a_stopped_scope) {
+TEST_P(future_children, are_cancelled_in_a_stopped_scope) {
   leak_check const leaks;
   rubato::future<int> closure, coroutine, flattened;
   rubato::with_scope(pool, [&](rubato::scope& s) {
@@ -324,7 +324,7 @@ TEST_P(children_with_futures, are_cancelled_in_a_stopped_scope) {
   EXPECT_EQ(outcome_of_get(flattened), outcome::cancelled);
 }
 
-TEST_P(children_with_futures, that_a_deadline_ends_cut_the_scope) {
+TEST_P(future_children, that_a_deadline_ends_cut_the_scope) {
   never_ready w;
   auto const job = [](never_ready& v) -> rubato::task<int> {
     co_return co_await rubato::with_async_scope(
@@ -338,7 +338,7 @@ TEST_P(children_with_futures, that_a_deadline_ends_cut_the_scope) {
   EXPECT_FALSE(pool.block_on(rubato::with_deadline(job(w), 1ms)).has_value());
 }
 
-TEST_P(children_with_futures_on_workers, of_a_discarded_group_end) {
+TEST_P(pooled_children, of_a_discarded_group_end) {
   rubato::pool mine(GetParam());
   never_ready w;
   milestone added;
@@ -359,7 +359,7 @@ TEST_P(children_with_futures_on_workers, of_a_discarded_group_end) {
   EXPECT_EQ(outcome_of_get(all[0]), outcome::cancelled);
 }
 
-TEST_P(children_with_futures_on_workers, regression_of_a_pool_that_discards_end_as_cancelled) {
+TEST_P(pooled_children, regression_of_discarding_pools_are_cancelled) {
   rubato::pool mine(GetParam());
   auto const in_discarding_pool = [&mine] {
     rubato::with_scope(mine, [&mine](rubato::scope& s) {
@@ -371,7 +371,7 @@ TEST_P(children_with_futures_on_workers, regression_of_a_pool_that_discards_end_
   EXPECT_EQ(outcome_of(in_discarding_pool), outcome::cancelled);
 }
 
-TEST_P(children_with_futures_on_workers, regression_of_a_coroutine_in_a_closed_pool_run) {
+TEST_P(pooled_children, regression_of_coroutines_in_closed_pools_run) {
   rubato::pool closed(1U);
   closed.shutdown();
   auto const body = [](rubato::scope& s) -> rubato::task<int> {

@@ -85,7 +85,7 @@ task then(milestone& about_to, wait_kind wait, never_ready& w) {
   co_await wait(w);
 }
 
-TEST_P(scope_bodies, regression_of_coroutines_are_stopped_by_a_child_that_fails) {
+TEST_P(scope_bodies, regression_of_coroutines_stop_if_a_child_fails) {
   for (auto const& k : kinds) {
     SCOPED_TRACE(k.name);
     never_ready w;
@@ -119,7 +119,7 @@ TEST_P(scope_bodies, regression_of_coroutines_are_stopped_by_hand) {
   }
 }
 
-TEST_P(scope_bodies, regression_of_closures_are_stopped_by_a_child_that_fails) {
+TEST_P(scope_bodies, regression_of_closures_stop_if_a_child_fails) {
   for (auto const& k : kinds) {
     if (k.wait == yields) continue; // queued again and again, it goes before a closure of a scope
     SCOPED_TRACE(k.name);
@@ -133,7 +133,7 @@ TEST_P(scope_bodies, regression_of_closures_are_stopped_by_a_child_that_fails) {
   }
 }
 
-TEST_P(scope_bodies, regression_of_closures_wait_for_no_future_of_others) {
+TEST_P(scope_bodies, regression_of_closures_await_no_foreign_work) {
   rubato::promise<int> never;
   rubato::future<int> result = never.get_future();
   EXPECT_THROW(rubato::with_scope(pool,
@@ -214,7 +214,7 @@ TEST_P(scope_bodies, regression_see_the_stop_in_their_token) {
   pool.run([] { EXPECT_FALSE(rubato::this_task_stop_token().stop_requested()); });
 }
 
-TEST_P(scope_bodies, regression_see_the_stop_in_the_token_of_a_coroutine) {
+TEST_P(scope_bodies, regression_see_the_stop_in_a_coroutines_token) {
   bool in_body = false, after = true;
   auto const around = [&]() -> task {
     std::stop_token before = rubato::this_task_stop_token();

@@ -27,8 +27,8 @@ namespace {
 using namespace rubato_test;
 using namespace std::chrono_literals;
 
-class scopes_of_coroutines : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(scopes_of_coroutines, all_counts);
+class coro_scopes : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(coro_scopes, all_counts);
 
 rubato::task<void> hits(tally& where, std::size_t i) {
   co_await rubato::yield();
@@ -46,7 +46,7 @@ rubato::task<void> sleeps_for_ever(std::atomic<int>& ended) {
   co_await rubato::sleep_for(1h);
 }
 
-TEST_P(scopes_of_coroutines, lend_their_frame) {
+TEST_P(coro_scopes, lend_their_frame) {
   std::size_t const n = scaled(500);
   leak_check const none_left;
   std::size_t const sum = pool.run([&] {
@@ -67,7 +67,7 @@ TEST_P(scopes_of_coroutines, lend_their_frame) {
   EXPECT_EQ(sum, 3 * n);
 }
 
-TEST_P(scopes_of_coroutines, from_outside_the_pool) {
+TEST_P(coro_scopes, from_outside_the_pool) {
   tally runs(100);
   int const result = rubato::with_scope(pool, [&](rubato::scope& s) {
     for (std::size_t i = 0; i != 100; ++i) s.spawn(hits(runs, i));
@@ -97,7 +97,7 @@ public:
   }
 };
 
-TEST_P(scopes_of_coroutines, regression_destroy_results_before_they_end) {
+TEST_P(coro_scopes, regression_destroy_results_before_they_end) {
   std::atomic<int> late{0};
   auto const gives = [&](std::atomic<bool>& ended) -> rubato::task<uses_the_frame> {
     co_await rubato::yield();
@@ -129,7 +129,7 @@ TEST_P(scopes_of_coroutines, regression_destroy_results_before_they_end) {
   EXPECT_EQ(late, 0);
 }
 
-TEST_P(scopes_of_coroutines, wait_for_returned_futures_too) {
+TEST_P(coro_scopes, wait_for_returned_futures_too) {
   std::atomic<int> done{0};
   pool.run([&] {
     rubato::with_scope([&](rubato::scope& s) {
@@ -142,7 +142,7 @@ TEST_P(scopes_of_coroutines, wait_for_returned_futures_too) {
   });
 }
 
-TEST_P(scopes_of_coroutines, bring_their_exceptions) {
+TEST_P(coro_scopes, bring_their_exceptions) {
   EXPECT_EQ(
       failure_of([&] { pool.run([] { rubato::with_scope([](rubato::scope& s) { s.spawn(fails(1)); }); }); }),
       1);
@@ -159,7 +159,7 @@ TEST_P(scopes_of_coroutines, bring_their_exceptions) {
   EXPECT_EQ(ended, now); // all that had begun
 }
 
-TEST_P(scopes_of_coroutines, stop_their_coroutines_when_their_function_throws) {
+TEST_P(coro_scopes, stop_their_coroutines_when_their_function_throws) {
   std::atomic<int> ended{0};
   EXPECT_EQ(failure_of([&] {
               rubato::with_scope(pool, [&](rubato::scope& s) {
@@ -170,7 +170,7 @@ TEST_P(scopes_of_coroutines, stop_their_coroutines_when_their_function_throws) {
             3);
 }
 
-TEST_P(scopes_of_coroutines, are_stopped_by_hand_and_from_within) {
+TEST_P(coro_scopes, are_stopped_by_hand_and_from_within) {
   std::atomic<int> ended{0};
   auto const run = [&](bool from_within) {
     rubato::with_scope(pool, [&](rubato::scope& s) {
@@ -191,7 +191,7 @@ TEST_P(scopes_of_coroutines, are_stopped_by_hand_and_from_within) {
   }
 }
 
-TEST_P(scopes_of_coroutines, are_stopped_with_the_task_around) {
+TEST_P(coro_scopes, are_stopped_with_the_task_around) {
   if (pool.size() == 0) return;
   std::atomic<int> ended{0};
   std::atomic<bool> begun{false};
@@ -206,7 +206,7 @@ TEST_P(scopes_of_coroutines, are_stopped_with_the_task_around) {
   EXPECT_NE(outcome_of_get(f), outcome::broken);
 }
 
-TEST_P(scopes_of_coroutines, spawn_on_seats) {
+TEST_P(coro_scopes, spawn_on_seats) {
   if (pool.size() == 0) return;
   std::atomic<unsigned> done{0};
   rubato::with_scope(pool, [&](rubato::scope& s) {
@@ -222,7 +222,7 @@ TEST_P(scopes_of_coroutines, spawn_on_seats) {
   EXPECT_EQ(done, 2 * pool.size());
 }
 
-TEST_P(scopes_of_coroutines, in_groups) {
+TEST_P(coro_scopes, in_groups) {
   tally runs(100);
   rubato::task_group group(pool);
   for (std::size_t i = 0; i != 50; ++i) group.spawn(hits(runs, i));
@@ -245,7 +245,7 @@ TEST_P(scopes_of_coroutines, in_groups) {
 
 // with_async_scope
 
-TEST_P(scopes_of_coroutines, that_do_not_block) {
+TEST_P(coro_scopes, that_do_not_block) {
   std::size_t const n = scaled(200);
   auto const f = [n]() -> rubato::task<std::size_t> {
     tally runs(2 * n);
@@ -265,7 +265,7 @@ TEST_P(scopes_of_coroutines, that_do_not_block) {
   for (auto& one : all) EXPECT_EQ(one.get(), 2 * n + 1);
 }
 
-TEST_P(scopes_of_coroutines, that_do_not_block_take_arguments_and_bring_any_result) {
+TEST_P(coro_scopes, without_blocking_take_arguments_and_results) {
   leak_check const none_left;
   auto const body = [](rubato::scope& s, std::unique_ptr<int> a,
                        counted const& b) -> rubato::task<std::unique_ptr<int>> {
@@ -285,7 +285,7 @@ TEST_P(scopes_of_coroutines, that_do_not_block_take_arguments_and_bring_any_resu
   pool.wait_idle();
 }
 
-TEST_P(scopes_of_coroutines, that_do_not_block_bring_exceptions_after_all_have_ended) {
+TEST_P(coro_scopes, without_blocking_bring_exceptions_at_the_end) {
   std::atomic<int> ended{0};
   auto const own = [&](rubato::scope& s) -> rubato::task<void> {
     for (int i = 0; i != 5; ++i) s.spawn(sleeps_for_ever(ended));
@@ -318,7 +318,7 @@ TEST_P(scopes_of_coroutines, that_do_not_block_bring_exceptions_after_all_have_e
   EXPECT_EQ(pool.spawn(f(in_join)).get(), 7);
 }
 
-TEST_P(scopes_of_coroutines, that_do_not_block_cannot_be_waited_for) {
+TEST_P(coro_scopes, that_do_not_block_cannot_be_waited_for) {
   auto const body = [](rubato::scope& s) -> rubato::task<bool> {
     try {
       s.wait();
@@ -331,7 +331,7 @@ TEST_P(scopes_of_coroutines, that_do_not_block_cannot_be_waited_for) {
   EXPECT_TRUE(pool.spawn(f).get());
 }
 
-TEST_P(scopes_of_coroutines, that_do_not_block_are_stopped_with_their_awaiter) {
+TEST_P(coro_scopes, that_do_not_block_are_stopped_with_their_awaiter) {
   if (pool.size() == 0) return;
   std::atomic<int> ended{0};
   std::atomic<bool> begun{false};
@@ -351,7 +351,7 @@ TEST_P(scopes_of_coroutines, that_do_not_block_are_stopped_with_their_awaiter) {
   EXPECT_EQ(ended, now);
 }
 
-TEST_P(scopes_of_coroutines, nest_in_each_other) {
+TEST_P(coro_scopes, nest_in_each_other) {
   std::function<rubato::task<int>(int)> const tree = [&](int depth) -> rubato::task<int> {
     if (depth == 0) co_return 1;
     std::atomic<int> sum{0};
@@ -369,7 +369,7 @@ TEST_P(scopes_of_coroutines, nest_in_each_other) {
   EXPECT_EQ(pool.spawn(tree, 8).get(), 256);
 }
 
-TEST_P(scopes_of_coroutines, that_do_not_block_spawn_on_the_pool_that_they_are_given) {
+TEST_P(coro_scopes, without_blocking_spawn_on_the_pool_they_get) {
   rubato::pool other(2);
   auto const here = [](rubato::pool& expected, std::atomic<int>& n) -> rubato::task<void> {
     n += rubato::current_pool() == &expected;
@@ -400,7 +400,7 @@ TEST_P(scopes_of_coroutines, that_do_not_block_spawn_on_the_pool_that_they_are_g
   EXPECT_EQ(failure_of([&] { pool.spawn(throws).get(); }), 7);
 }
 
-TEST(scopes_of_coroutines, regression_a_stopped_scope_does_not_wait_for_what_has_not_begun) {
+TEST(coro_scopes, regression_if_stopped_await_nothing_unbegun) {
   rubato::pool pool(1);
   auto const body = [](rubato::scope& s) -> rubato::task<> {
     for (int i = 0; i != 3; ++i) s.spawn([] { throw rubato_test::failure(1); });
@@ -409,7 +409,7 @@ TEST(scopes_of_coroutines, regression_a_stopped_scope_does_not_wait_for_what_has
   EXPECT_EQ(rubato_test::failure_of([&] { pool.block_on(rubato::with_async_scope(body)); }), 1);
 }
 
-TEST(scopes_of_coroutines, regression_that_do_not_block_give_a_token_to_a_function_that_takes_one) {
+TEST(coro_scopes, regression_without_blocking_give_a_wanted_token) {
   rubato::pool pool(1);
   auto const body = [](std::stop_token token, rubato::scope& s, int n) -> rubato::task<int> {
     bool const before = token.stop_requested();
@@ -421,7 +421,7 @@ TEST(scopes_of_coroutines, regression_that_do_not_block_give_a_token_to_a_functi
   EXPECT_EQ(pool.block_on(rubato::with_async_scope(count)), 2U);
 }
 
-TEST(scopes_of_coroutines, regression_that_do_not_block_cannot_be_waited_for_by_a_thread) {
+TEST(coro_scopes, regression_without_blocking_hold_up_no_thread) {
   rubato::pool pool(1);
   auto const body = [](rubato::scope& s) -> rubato::task<bool> {
     bool refused = false;

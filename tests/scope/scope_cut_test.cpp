@@ -207,7 +207,7 @@ TEST_P(cut_scopes, that_have_stopped_themselves_before_return) {
       pool, [](rubato::scope& own, rubato::scope& outer) { return stop_both(own, outer); }, outcome::value);
 }
 
-TEST_P(cut_scopes, regression_that_stop_themselves_afterwards_throw_cancelled) {
+TEST_P(cut_scopes, regression_that_stop_themselves_throw_cancelled) {
   expect_all(
       pool, [](rubato::scope& own, rubato::scope& outer) { return stop_both(outer, own); },
       outcome::cancelled);
@@ -253,7 +253,7 @@ TEST_P(cut_scopes, throw_a_failure_rather_than_cancelled) {
   }
 }
 
-TEST_P(cut_scopes, throw_the_failure_of_a_child_rather_than_cancelled) {
+TEST_P(cut_scopes, throw_a_childs_failure_rather_than_cancelled) {
   int number = 0;
   rubato::with_scope(pool, [&](rubato::scope& outer) {
     outer.spawn([&] {

@@ -22,8 +22,8 @@ namespace {
 class scope_exceptions : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(scope_exceptions, all_counts);
 
-class scope_exceptions_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(scope_exceptions_in_parallel, counts_in_parallel);
+class parallel_scope_throws : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_scope_throws, counts_in_parallel);
 
 class scope_exceptions_alone : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(scope_exceptions_alone, counts_alone);
@@ -42,7 +42,7 @@ TEST_P(scope_exceptions, of_a_child_leave_the_scope) {
   }
 }
 
-TEST_P(scope_exceptions, of_the_function_leave_the_scope_after_its_children) {
+TEST_P(scope_exceptions, of_the_function_leave_after_the_children) {
   leak_check const leaks;
   for (int round = 0; round != 100 && !HasFailure(); ++round) {
     std::atomic<int> begun{0};
@@ -120,7 +120,7 @@ TEST_P(scope_exceptions, drop_the_result_of_the_function) {
                counted_error);
 }
 
-TEST_P(scope_exceptions, of_an_inner_scope_can_be_kept_from_the_outer_one) {
+TEST_P(scope_exceptions, of_an_inner_scope_may_stay_in_the_outer_one) {
   leak_check const leaks;
   std::atomic<int> caught{0};
   EXPECT_EQ(thrown_by_scope(pool,
@@ -208,7 +208,7 @@ TEST_P(scope_exceptions_alone, let_no_other_child_begin_at_all) {
   });
 }
 
-TEST_P(scope_exceptions_in_parallel, wait_for_the_children_that_run) {
+TEST_P(parallel_scope_throws, wait_for_the_children_that_run) {
   std::atomic<bool> ended{false};
   milestone begun;
   EXPECT_EQ(thrown_by_scope(pool,
@@ -226,7 +226,7 @@ TEST_P(scope_exceptions_in_parallel, wait_for_the_children_that_run) {
   EXPECT_TRUE(ended);
 }
 
-TEST_P(scope_exceptions_in_parallel, end_the_loops_of_other_children) {
+TEST_P(parallel_scope_throws, end_the_loops_of_other_children) {
   closing_time time;
   EXPECT_EQ(thrown_by_scope(pool,
                             [&](rubato::scope& s) {
@@ -250,7 +250,7 @@ TEST_P(scope_exceptions_in_parallel, end_the_loops_of_other_children) {
   EXPECT_FALSE(time.overdue());
 }
 
-TEST_P(scope_exceptions_in_parallel, of_two_children_at_once_come_out_as_one) {
+TEST_P(parallel_scope_throws, of_two_children_at_once_come_as_one) {
   leak_check const leaks;
   for (int round = 0; round != 50 && !HasFailure(); ++round) {
     rendezvous both(2);

@@ -73,7 +73,7 @@ TEST_P(scope_lists, regression_hold_no_stopped_groups) {
   EXPECT_LE(ran, 100);
 }
 
-TEST_P(scope_lists, hold_no_scope_of_a_coroutine_that_has_been_stopped) {
+TEST_P(scope_lists, hold_no_scope_of_a_stopped_coroutine) {
   std::atomic<int> ran{0};
   pool.block_on([](std::atomic<int>& n) -> rubato::task<> {
     co_await rubato::with_async_scope(
@@ -89,7 +89,7 @@ TEST_P(scope_lists, hold_no_scope_of_a_coroutine_that_has_been_stopped) {
   EXPECT_EQ(listed_scopes(pool), 0U);
 }
 
-TEST_P(scope_lists, regression_a_child_spawned_while_another_thread_waits_is_found) {
+TEST_P(scope_lists, regression_show_a_child_spawned_beside_a_wait) {
   // The waiter leaves the list at the moment when the spawner counts on being in it.
   if (GetParam() == 0) GTEST_SKIP() << "no thread would run it";
   rubato::task_group group(pool), other(pool);
@@ -109,7 +109,7 @@ TEST_P(scope_lists, regression_a_child_spawned_while_another_thread_waits_is_fou
   }
 }
 
-TEST_P(scope_lists, regression_a_spawn_does_not_touch_a_group_that_its_child_has_let_go) {
+TEST_P(scope_lists, regression_a_spawn_leaves_alone_a_released_group) {
   if (GetParam() == 0) GTEST_SKIP() << "the spawner would run it itself";
   struct alignas(rubato::task_group) storage { // never in a coroutine
     std::byte bytes[sizeof(rubato::task_group)];
@@ -134,7 +134,7 @@ TEST_P(scope_lists, regression_a_spawn_does_not_touch_a_group_that_its_child_has
   destroyer.join();
 }
 
-TEST_P(scope_lists, regression_a_group_outlives_a_search_that_takes_it_off_the_list) {
+TEST_P(scope_lists, regression_a_group_outlives_its_last_search) {
   // The owner has run the child itself, and ends the group at the moment when a search comes across it.
   struct alignas(rubato::task_group) storage { // never in a coroutine
     std::byte bytes[sizeof(rubato::task_group)];

@@ -81,7 +81,7 @@ TEST_P(scopes, take_children_that_only_move_and_own_what_they_carry) {
   EXPECT_EQ(sum.load(), 1 + 4 + 8 + 8);
 }
 
-TEST_P(scopes, take_children_that_are_large_or_aligned_to_a_cache_line) {
+TEST_P(scopes, take_children_that_are_large_or_aligned_to_a_line) {
   struct alignas(64) line {
     int value;
   };
@@ -301,7 +301,7 @@ TEST_P(scopes_in_parallel, wait_for_children_that_run_elsewhere) {
   });
 }
 
-TEST_P(scopes_in_parallel, run_as_many_children_at_once_as_there_are_workers) {
+TEST_P(scopes_in_parallel, run_as_many_children_as_there_are_workers) {
   rendezvous all(GetParam());
   std::atomic<unsigned> met{0};
   pool.run([&] {

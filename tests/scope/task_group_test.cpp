@@ -24,8 +24,8 @@ namespace {
 class task_groups : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(task_groups, all_counts);
 
-class task_groups_in_parallel : public on_workers {};
-RUBATO_TEST_WITH_WORKERS(task_groups_in_parallel, counts_with_workers);
+class parallel_groups : public on_workers {};
+RUBATO_TEST_WITH_WORKERS(parallel_groups, counts_with_workers);
 
 static_assert(!std::is_copy_constructible_v<rubato::task_group>);
 
@@ -167,7 +167,7 @@ TEST_P(task_groups, can_be_waited_for_by_several_threads) {
   }
 }
 
-TEST_P(task_groups_in_parallel, can_be_waited_for_by_several_threads_while_a_child_runs) {
+TEST_P(parallel_groups, may_be_waited_for_by_several_threads) {
   // The child ends after all waiters have been let in; whether they sleep by then or not, all come back.
   for (int round = 0; round != 20; ++round) {
     milestone begun;
@@ -197,7 +197,7 @@ TEST_P(task_groups_in_parallel, can_be_waited_for_by_several_threads_while_a_chi
   }
 }
 
-TEST_P(task_groups_in_parallel, run_without_a_waiter) {
+TEST_P(parallel_groups, run_without_a_waiter) {
   arrivals ran;
   rubato::task_group group(pool);
   for (int i = 0; i != 100; ++i) group.spawn([&] { ran.arrive(); });
@@ -240,7 +240,7 @@ TEST(task_group_from_outside, uses_the_global_pool) {
   EXPECT_EQ(used.load(), &rubato::pool::global());
 }
 
-TEST(task_groups, regression_one_outlives_the_scope_in_whose_task_it_was_made) {
+TEST(task_groups, regression_may_outlive_the_scope_of_their_making) {
   rubato::pool pool(2);
   std::unique_ptr<rubato::task_group> group;
   std::atomic<int> ran{0};

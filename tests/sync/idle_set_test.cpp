@@ -30,13 +30,13 @@ TEST_F(idle_sets, call_a_thread_that_ran_on_another_cpu) {
   second.last_cpu = 3;
   EXPECT_EQ(set.summon(nullptr, false, 3).sleeper, &first);
 }
-TEST_F(idle_sets, call_a_parked_thread_before_one_that_sleeps_among_the_events) {
+TEST_F(idle_sets, call_a_parked_thread_before_one_among_the_events) {
   set.await_call(first), set.await_call(second);
   second.parker.poll([&] { EXPECT_EQ(set.summon().sleeper, &first); });
 }
 
 /// While a pool shrinks.
-TEST_F(idle_sets, regression_wake_a_thread_that_was_needed_until_another_was_called) {
+TEST_F(idle_sets, regression_wake_a_thread_needed_until_a_later_call) {
   using struck = idle_set::struck;
   set.await_call(first);
   EXPECT_EQ(set.strike(first, true), struck::needed);
@@ -51,7 +51,7 @@ TEST_F(idle_sets, regression_wake_a_thread_that_was_needed_until_another_was_cal
 
 /// A worker that goes to sleep calls a thread for what is queued, but a seat that only a driver uses goes to
 /// the driver.
-TEST_F(idle_sets, regression_give_the_seat_of_a_driver_to_no_other_thread) {
+TEST_F(idle_sets, regression_give_a_drivers_seat_to_no_other_thread) {
   idle_set_seat own;
   own.personal = true;
   set.close(&seat);

@@ -38,7 +38,7 @@ rubato::task<void> expect_first_tick(rubato::interval& every, clock::time_point 
   EXPECT_GE(clock::now() - begin, 2 * period);
 }
 
-TEST_P(intervals, regression_a_tick_that_a_deadline_ends_is_not_consumed) {
+TEST_P(intervals, regression_a_tick_cut_by_a_deadline_is_kept) {
   auto const f = []() -> rubato::task<void> {
     auto const begin = clock::now();
     rubato::interval every(period);
@@ -58,7 +58,7 @@ struct busy_channel {
   void fill() { static_cast<void>(values.try_send(1)); }
 };
 
-TEST_P(intervals, regression_a_busy_channel_does_not_keep_a_tick_away) {
+TEST_P(intervals, regression_a_busy_channel_keeps_no_tick_away) {
   auto const first = [](rubato::interval& every, busy_channel& c) -> rubato::task<bool> {
     auto any = rubato::when_any(every.tick(), c.values.receive());
     auto const won = co_await std::move(any);
@@ -104,7 +104,7 @@ TEST_P(intervals, a_late_tick_does_not_keep_other_operations_away) {
   pool.block_on(f());
 }
 
-TEST_P(intervals, regression_a_tick_that_loses_a_race_is_not_consumed) {
+TEST_P(intervals, regression_a_tick_that_loses_a_race_is_kept) {
   auto const f = []() -> rubato::task<void> {
     busy_channel c;
     auto const begin = clock::now();
@@ -202,7 +202,7 @@ TEST_P(intervals, racing_values_loses_none_and_invents_no_tick) {
 
 // The pool's end.
 
-TEST(intervals_at_the_end, a_drain_ends_the_tick_and_not_the_operations_beside_it) {
+TEST(last_intervals, a_drain_ends_the_tick_but_nothing_beside_it) {
   for (bool const beside_a_task : {false, true}) {
     rubato_test::hang_guard const guard;
     rubato::pool pool(2);
@@ -241,7 +241,7 @@ TEST(intervals_at_the_end, a_drain_ends_the_tick_and_not_the_operations_beside_i
   }
 }
 
-TEST(intervals_at_the_end, a_drain_ends_a_race_of_ticks) {
+TEST(last_intervals, a_drain_ends_a_race_of_ticks) {
   rubato_test::hang_guard const guard;
   for (bool const before : {false, true}) {
     rubato::pool pool(2);

@@ -269,7 +269,7 @@ TEST_P(sleeping, deadlines_throw_what_the_awaited_throws) {
   EXPECT_EQ(outcome_of_get(h), outcome::cancelled);
 }
 
-TEST_P(sleeping, deadlines_wait_for_the_loser_and_take_what_it_brings) {
+TEST_P(sleeping, deadlines_await_the_loser_and_take_what_it_brings) {
   std::atomic<bool> begun{false}, ended{false};
   auto const stubborn = [&]() -> rubato::task<int> {
     begun = true;

@@ -92,7 +92,7 @@ TEST_P(stopped_loops, regression_end_when_they_are_cancelled) {
       false);
 }
 
-class waits_of_stopped_tasks : public on_workers {
+class stopped_waits : public on_workers {
 protected:
   /// In a coroutine that has been stopped.
   template<class F>
@@ -116,7 +116,7 @@ protected:
     job.get();
   }
 };
-RUBATO_TEST_WITH_WORKERS(waits_of_stopped_tasks, all_counts);
+RUBATO_TEST_WITH_WORKERS(stopped_waits, all_counts);
 
 template<class A>
 rubato::task<bool> throws_cancelled(A awaitable) {
@@ -128,7 +128,7 @@ rubato::task<bool> throws_cancelled(A awaitable) {
   co_return false;
 }
 
-TEST_P(waits_of_stopped_tasks, regression_with_a_limit_throw_cancelled) {
+TEST_P(stopped_waits, regression_with_a_limit_throw_cancelled) {
   in_stopped_task([&]() -> rubato::task<void> {
     rubato::event e;
     rubato::channel<int> c(1);
@@ -146,7 +146,7 @@ TEST_P(waits_of_stopped_tasks, regression_with_a_limit_throw_cancelled) {
   });
 }
 
-TEST_P(waits_of_stopped_tasks, regression_with_a_limit_yield_what_is_ready) {
+TEST_P(stopped_waits, regression_with_a_limit_yield_what_is_ready) {
   in_stopped_task([&]() -> rubato::task<void> {
     rubato::event e;
     e.set();
@@ -161,7 +161,7 @@ TEST_P(waits_of_stopped_tasks, regression_with_a_limit_yield_what_is_ready) {
   });
 }
 
-TEST_P(waits_of_stopped_tasks, regression_of_a_closure_throw_cancelled_unless_the_future_is_ready) {
+TEST_P(stopped_waits, regression_of_a_closure_throw_unless_ready) {
   std::stop_source stop;
   std::atomic<int> outcomes{0};
   auto job = pool.spawn([&](std::stop_token const& mine) {
@@ -230,7 +230,7 @@ TEST_P(first_waits, regression_that_a_drain_meets_yield_nothing) {
 }
 
 /// As that of spawn().detach(), and of a coroutine.
-TEST_P(first_waits, regression_of_an_enqueued_closure_end_as_cancelled_without_a_report) {
+TEST_P(first_waits, regression_of_enqueued_closures_end_silently) {
   std::atomic<int> begun{0};
   std::atomic<int> reported{0};
   {
