@@ -118,8 +118,7 @@ bool routine::place() noexcept {
   // joins the list before it asks, and they write before they look at the list.
   if (life_of(core).is_discarding() || life_of(core).stays_closed()) {
     waiting_routines_of(core).remove(*this);
-    waiting_routines_of(core).left(this);
-    quiescence_of(core).tell_waiters();
+    left_waiting_routines(core, this);
     has_deadline_ = true; // the post was refused: it has used up none
     return false;
   }
@@ -146,8 +145,7 @@ void routine::leave_queued(made_ready_by cause) noexcept {
   else
     queue(core, this);
   if (timed) quiescence_of(core).disarmed();
-  waiting_routines_of(core).left(this);
-  quiescence_of(core).tell_waiters();
+  left_waiting_routines(core, this);
 }
 
 void routine::go_on() noexcept { leave_queued(made_ready_by::task); }

@@ -234,9 +234,9 @@ void task_queues::flush_lifo_slot(seat& s) noexcept {
     if (!s.queue.push(k)) push(k);
 }
 
-void task_queues::share_queue(seat& s) noexcept {
+task_queues::batch task_queues::share_queue(seat& s) noexcept {
   task* const first = s.queue.pop();
-  if (first == nullptr) return;
+  if (first == nullptr) return {};
   task* last = first;
   std::uint64_t count = 1;
   for (; task* const k = s.queue.pop(); ++count) {
@@ -245,6 +245,7 @@ void task_queues::share_queue(seat& s) noexcept {
   }
   count_pushed(count);
   injector_.push_chain(first, last);
+  return {.first = nullptr, .more = true};
 }
 
 void task_queues::share_lifo_slot(seat& s) noexcept {

@@ -43,14 +43,19 @@ public:
   /// The oldest of the injector, or null.
   [[nodiscard]] task* pop() noexcept { return pop_batch(nullptr).first; }
   struct batch {
-    task* first = nullptr; ///< null: the injector was empty
-    bool more = false;     ///< more tasks went to the seat's queue: the caller notifies
+    task* first = nullptr; ///< for the caller; null: there is none
+    bool more = false;     ///< more tasks were moved: the caller notifies
   };
   static constexpr std::size_t usual_batch = 32;
   static constexpr std::size_t large_batch = run_queue::capacity / 2; ///< in exchange for a seat's queue
   /// The oldest for the caller, and up to `most` - 1 more for the seat's queue, if that is empty. On their
   /// way they are in neither queue.
   [[nodiscard]] batch pop_batch(seat* s, std::size_t most = usual_batch) noexcept;
+  /// Up to half of the tasks of another seat's run queue; the occupant's own one is empty.
+  [[nodiscard]] static batch steal_batch(seat& from, seat& to) noexcept {
+    task* const k = from.queue.steal_into(to.queue);
+    return {.first = k, .more = k != nullptr && !to.queue.empty()};
+  }
   /// For the occupant: tasks of the last batch are still in the seat's queue.
   [[nodiscard]] static bool holds_batch(seat const& s) noexcept {
     return s.queue.popped() < s.batch_end.get();
@@ -127,7 +132,7 @@ public:
   void flush_lifo_slot(seat& s) noexcept;
   /// The seat's queue goes behind the injector, because its time slice has ended, or its occupant passes no
   /// task boundary. The caller is an active worker, or in transit: see quiescence::begin_transit().
-  void share_queue(seat& s) noexcept;
+  batch share_queue(seat& s) noexcept;
   /// The same for its LIFO slot.
   void share_lifo_slot(seat& s) noexcept;
   /// The seat is closed: its queue and its inbox go into the injector. The caller is in transit.

@@ -128,7 +128,6 @@ pool_stats pool_core::stats() const {
   threads.records.for_each_known([&](pool_thread& t) {
     t.counts.add_to(all);
     all.contended += t.counts[counted::contended];
-    all.io_events += t.counts[counted::io_events];
     all.priorities[static_cast<std::size_t>(priority::high)].executed += t.counts[counted::executed_high];
     all.priorities[static_cast<std::size_t>(priority::low)].executed += t.counts[counted::executed_low];
   });
@@ -149,6 +148,14 @@ pool_stats pool_core::stats() const {
   return all;
 }
 
+/// On the caller's seat, if it has one in this pool. False: that is no event.
+bool pool_core::push_near(task* t) noexcept {
+  seat* const s = current->core == this ? thread_of(*current).sits_on() : nullptr;
+  if (s != nullptr && !s->personal) return push_own(thread_of(*current), *s, t);
+  queues.push(t);
+  return true;
+}
+
 /// By the occupant. False: that is no event, because the backlog was not empty.
 bool pool_core::push_own(pool_thread& me, seat& s, task* t) noexcept {
   // With one worker everything runs in the order in which it was queued. With more, the injector is shared
@@ -166,20 +173,9 @@ void pool_core::enqueue(task* t) noexcept {
     drop_late(*this, t);
     return;
   }
-  if (current->core != this) {
-    hazard_guard const here(*this); // the task may run, and the pool end, at any moment from now on
-    queues.push(t);
-    notify();
-    return;
-  }
-  pool_thread& me = thread_of(*current);
-  me.bump(counted::spawned);
-  seat* const s = me.sits_on();
-  if (s == nullptr || s->personal)
-    queues.push(t);
-  else if (!push_own(me, *s, t))
-    return;
-  notify();
+  outside_guard const here(*this); // the task may run, and the pool end, at any moment from now on
+  if (current->core == this) thread_of(*current).bump(counted::spawned);
+  if (push_near(t)) notify();
 }
 
 void pool_core::enqueue_as(priority c, task* t, class_lane l) noexcept {
@@ -207,7 +203,7 @@ void pool_core::enqueue_on(unsigned seat_index, task* t) noexcept {
   outside_guard const here(*this);
   unsigned const n = size();
   if (n == 0) // there is no seat: a thread that drives the pool runs it
-    queues.push(t), notify();
+    enqueue(t);
   else
     enqueue_for(queues.seat_at(seat_index % n), t);
 }
@@ -339,11 +335,16 @@ void call_for_inboxes(pool_core& c) noexcept { c.call_for_inboxes(); }
 void call_worker(pool_core& c) noexcept { c.call_worker(); }
 void retire_seat(pool_core& c, seat& s) noexcept { c.retire_seat(s); }
 void give_up_seat(pool_core& c, pool_thread& t, leaving how, bool searching) noexcept {
-  c.after_vacating(c.vacate(t, how, searching));
+  left_seat left(c);
+  left.vacate(t, how, searching);
 }
 void release_capacity(pool_core& c) noexcept { c.capacity.release(); }
 void leave_owned_tasks(pool_core& c, owned_task& r) noexcept {
   c.owned.remove(r);
+  c.quiescence.tell_waiters();
+}
+void left_waiting_routines(pool_core& c, waiting_routine const* r) noexcept {
+  c.routines.left(r);
   c.quiescence.tell_waiters();
 }
 

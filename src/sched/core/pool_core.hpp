@@ -33,6 +33,11 @@ class pool_core {
   os::ticks search_ticks_;
   std::vector<int> const cpu_order_; // of the seats; empty: not pinned
 
+  friend class left_seat; // alone calls these two
+  seat* vacate(pool_thread& t, leaving how, bool searching) noexcept;
+  void after_vacating(seat* s) noexcept;
+
+  [[nodiscard]] bool push_near(task* t) noexcept;
   [[nodiscard]] bool push_own(pool_thread& me, seat& s, task* t) noexcept;
 
 public:
@@ -86,10 +91,6 @@ public:
 
   /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
   void retire_seat(seat& s) noexcept;
-  /// The thread gives up its seat, if it has one. The caller calls after_vacating() with the result.
-  seat* vacate(pool_thread& t, leaving how, bool searching = false) noexcept;
-  /// A seat has become vacant, or a thread idle: queued tasks must not depend on the thread that left.
-  void after_vacating(seat* s) noexcept;
 
   /// A fire-and-forget task has thrown.
   void unhandled(std::exception_ptr e) noexcept;
@@ -101,6 +102,25 @@ public:
   [[nodiscard]] std::string const& name() const noexcept { return options_.name_; }
   [[nodiscard]] pool& handle() const noexcept { return *handle_; }
   [[nodiscard]] pool_stats stats() const;
+};
+
+/// A thread that gives up its seat, or goes idle. At the guard's end nothing that is queued depends on that
+/// thread: others are called for it. And the waiters are told, if it was the last thread that ran.
+class left_seat {
+  pool_core& core_;
+  seat* seat_ = nullptr;
+
+public:
+  explicit left_seat(pool_core& core) noexcept
+      : core_(core) {}
+  left_seat(left_seat const&) = delete;
+  left_seat& operator=(left_seat const&) = delete;
+  ~left_seat() { core_.after_vacating(seat_); }
+
+  /// The thread gives up its seat. Null: it has none.
+  seat* vacate(pool_thread& t, leaving how, bool searching = false) noexcept {
+    return seat_ = core_.vacate(t, how, searching);
+  }
 };
 
 /// One pool starts at a time. fork() holds this lock.

@@ -45,6 +45,16 @@ std::string thread_name(std::string const& pool, unsigned number) {
   return pool.substr(0, most - tail.size() - 1) + "~" + tail;
 }
 
+/// Around a change of what join_all() waits for: at its end, after the lock's, that thread looks again.
+struct told_joiner {
+  pool_core& core;
+  explicit told_joiner(pool_core& c) noexcept
+      : core(c) {}
+  told_joiner(told_joiner const&) = delete;
+  told_joiner& operator=(told_joiner const&) = delete;
+  ~told_joiner() { quiescence_of(core).wake_all(); }
+};
+
 } // namespace
 
 thread_registry::thread_registry(pool_core& core, unsigned slots)
@@ -223,12 +233,12 @@ void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexc
     idle_threads_of(core_).unsettle(c, t);
   else // it has no seat
     static_cast<void>(idle_threads_of(core_).vacate(t, leaving::for_good));
+  told_joiner const told(core_);
   {
     lock_guard const guard(mutex_);
     --unjoined_;
   }
   free_number(t);
-  quiescence_of(core_).wake_all(); // as in reclaim()
 }
 
 void thread_registry::call_for_relief(pool_thread& t, relief_order const& order) noexcept {
@@ -285,20 +295,16 @@ void thread_registry::thread_main(void* arg) {
 
 void thread_registry::thread_ended(pool_thread& t) noexcept {
   join_ended(); // a thread that ended before, so that few of their stacks are kept
-  {
-    lock_guard const guard(mutex_);
-    exited_.push_back(&t);
-  }
-  quiescence_of(core_).wake_all();
+  told_joiner const told(core_);
+  lock_guard const guard(mutex_);
+  exited_.push_back(&t);
 }
 
 void thread_registry::reclaim(pool_thread& t) noexcept {
-  {
-    lock_guard const guard(mutex_);
-    --unjoined_;
-    give_back(t);
-  }
-  quiescence_of(core_).wake_all(); // join_all() may wait for the last one
+  told_joiner const told(core_);
+  lock_guard const guard(mutex_);
+  --unjoined_;
+  give_back(t);
 }
 
 pool_thread* thread_registry::take_exited() noexcept {

@@ -25,6 +25,26 @@
 
 namespace rubato::detail {
 
+namespace {
+
+/// Around a change in the life of the pool: at its end the threads look again that wait for capacity, for the
+/// pool to be idle or for its threads.
+class life_change {
+  pool_core& core_;
+
+public:
+  explicit life_change(pool_core& core) noexcept
+      : core_(core) {}
+  life_change(life_change const&) = delete;
+  life_change& operator=(life_change const&) = delete;
+  ~life_change() {
+    core_.capacity.wake_all();
+    core_.quiescence.wake_all();
+  }
+};
+
+} // namespace
+
 void lifecycle::check_workers(unsigned n) {
   if (n <= pool_core::max_workers) return;
   bool const was_negative = n > std::numeric_limits<unsigned>::max() / 2; // before its conversion
@@ -62,8 +82,7 @@ void lifecycle::start(unsigned workers) {
 /// Under mutex_, after add_seats().
 void lifecycle::open_seats(unsigned n) {
   unsigned const before = set_target(n);
-  core_.threads.open(before == 0);
-  core_.quiescence.wake_all(); // join_all() returns: the pool has threads again
+  core_.threads.open(before == 0); // so join_all() returns
   for (unsigned i = before; i < n; ++i) core_.idle_threads.open(&core_.queues.seat_at(i));
   core_.call_for_inboxes(); // of tasks that came in between
   // Each thread begins on a seat, and goes idle there if there is nothing to do.
@@ -79,13 +98,14 @@ void lifecycle::open_seats(unsigned n) {
   if (before != 0 || !tried || core_.threads.made() != 0) return;
   // The waiters go on driving: no other thread would run the queued tasks.
   close_seats(0, set_target(0));
-  wake_waiters(); // those that came in between drive again
+  core_.threads.unpark_all(); // those that came in between drive again
   tell_workers_lost();
   core_.threads.throw_refusal();
 }
 
 unsigned lifecycle::resize(unsigned workers) {
   check_workers(workers);
+  life_change const change(core_);
   lock_guard const guard(state_.mutex_);
   bool const restarts = state_.is_closed() || state_.ending_.peek() != ending::none;
   std::stop_source fresh(std::nostopstate);
@@ -101,15 +121,14 @@ unsigned lifecycle::resize(unsigned workers) {
     lock_guard const stop(state_.stop_mutex_);
     state_.stop_.swap(fresh);
   }
-  if (restarts) core_.quiescence.wake_all(); // a shutdown that waits returns
   if (workers >= before) {
     open_seats(workers);
   } else {
     close_seats(workers, set_target(workers));
     core_.threads.end_surplus(workers);
     if (workers == 0) {
-      wake_waiters();      // they drive from now on
-      tell_workers_lost(); // and so do waiters in other pools and outside
+      core_.threads.unpark_all(); // they drive from now on
+      tell_workers_lost();        // and so do waiters in other pools and outside
     }
   }
   if (core_.queues.any_shared() || any_latent(core_)) core_.notify();
@@ -121,13 +140,6 @@ unsigned lifecycle::resize(unsigned workers) {
 void lifecycle::close_seats(unsigned first, unsigned last) noexcept {
   for (unsigned i = first; i != last; ++i) core_.idle_threads.close(&core_.queues.seat_at(i));
   for (unsigned i = first; i != last; ++i) core_.retire_seat(core_.queues.seat_at(i));
-}
-
-/// Every thread that waits here looks again.
-void lifecycle::wake_waiters() noexcept {
-  core_.threads.unpark_all();
-  core_.capacity.wake_all();
-  core_.quiescence.wake_all();
 }
 
 /// Guests that only wait here see that the pool ends, and leave.
@@ -211,9 +223,17 @@ void lifecycle::drop_last() noexcept {
 // joins the threads.
 
 void lifecycle::request_shutdown(ending how) {
+  if (!begin_to_end(how)) return;
+  core_.waits.tell_if_stuck();
+  core_.quiescence.tell_waiters();
+}
+
+/// Step 1. False: the pool is closed.
+bool lifecycle::begin_to_end(ending how) {
+  life_change const change(core_); // callers are refused from now on
   {
     lock_guard const guard(state_.mutex_);
-    if (state_.is_closed()) return;
+    if (state_.is_closed()) return false;
     ending const before = state_.ending_.peek();
     if (before == ending::none) {
       core_.capacity.restart_late();
@@ -234,9 +254,7 @@ void lifecycle::request_shutdown(ending how) {
     discard_queued();
   }
   wake_guests();
-  core_.capacity.wake_all(); // callers that are refused from now on
-  core_.waits.tell_if_stuck();
-  core_.quiescence.tell_waiters();
+  return true;
 }
 
 /// The pool is not quiescent before the last owned task has been asked to end its wait: another thread could
@@ -322,11 +340,10 @@ bool lifecycle::close_pool() noexcept {
     state_.entrance_.set(closes ? entrance::closed : entrance::open);
     if (!closes) return false;
   }
+  life_change const change(core_);
   close_seats(0, set_target(0)); // a task may have come since the pool was seen idle
   core_.threads.wind_up();
   state_.ending_.set(ending::none);
-  core_.quiescence.wake_all();
-  core_.capacity.wake_all(); // callers that were refused meanwhile have passed no capacity on
   return true;
 }
 

@@ -28,7 +28,7 @@ class lifecycle {
   unsigned set_target(unsigned n) noexcept;
   void open_seats(unsigned n);
   void close_seats(unsigned first, unsigned last) noexcept;
-  void wake_waiters() noexcept;
+  [[nodiscard]] bool begin_to_end(ending how);
   void wake_guests() noexcept;
   [[nodiscard]] bool stands_still() noexcept;
   [[nodiscard]] bool close_pool() noexcept;

@@ -61,18 +61,11 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   return take_event(core, t);
 }
 
-/// The caller's task of a batch. While the rest moved to the seat's queue it was in no queue: a thread that
-/// looked then may have gone to sleep.
-[[gnu::always_inline]] inline task* first_of(pool_core& core, task_queues::batch const& b) noexcept {
-  if (b.more) core.notify();
-  return b.first;
-}
-
 /// The next task behind the seat's own queue, if no other worker needs to find it.
 [[gnu::always_inline]] inline task* next_for_only_worker(pool_core& core, pool_thread& t, seat& s) noexcept {
   bool const events_first = t.schedule_tick % event_before_backlog == 0;
   for (bool const event : {events_first, !events_first}) {
-    task* const k = event ? first_of(core, core.queues.pop_events(&s)) : core.queues.pop_own(s);
+    task* const k = event ? begin_batch(core, core.queues.pop_events(&s)) : core.queues.pop_own(s);
     if (k == nullptr) continue;
     t.ran_event = event;
     return k;
@@ -89,10 +82,8 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   if (!is_due(t, t.local_since, now) || task_queues::holds_batch(s)) return nullptr;
   t.local_since = now;
   if (core.queues.size_of_both() > run_queue::capacity) {
-    core.queues.share_queue(s);
-    core.notify(); // as in first_of()
     batch = task_queues::large_batch;
-    return nullptr;
+    return begin_batch(core, core.queues.share_queue(s));
   }
   t.early_tick = t.schedule_tick;
   return core.queues.pop();
@@ -123,7 +114,7 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   if (core.size() == 1 && task_queues::is_owner(s)) return next_for_only_worker(core, t, s);
   for (bool const event : {!t.ran_event, t.ran_event}) { // in turns
     task* const k =
-        first_of(core, event ? core.queues.pop_events(&s, batch) : core.queues.pop_batch(&s, batch));
+        begin_batch(core, event ? core.queues.pop_events(&s, batch) : core.queues.pop_batch(&s, batch));
     if (k == nullptr) continue;
     t.ran_event = event;
     return k;
@@ -186,8 +177,8 @@ void boundary(pool_core& core, pool_thread& t) noexcept {
   if (!core.idle_threads.has_unseated() || t.sits_on() == nullptr) return;
   core.queues.flush_lifo_slot(*t.sits_on());
   if (!core.idle_threads.step_down(t)) return;
+  left_seat const idle(core);
   t.resting = true;
-  core.after_vacating(nullptr); // a thread that goes idle always looks at the queues afterwards
 }
 
 } // namespace rubato::detail

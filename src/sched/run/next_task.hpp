@@ -1,18 +1,23 @@
 // Which task a worker runs next (guarantee F), and how it runs it. docs/design/parking.md
 #pragma once
 
+#include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
 #include "rubato/priority.hpp"
+#include "work/task_queues.hpp"
 
 namespace rubato::detail {
-
-class pool_core;
-struct pool_thread;
-struct seat;
 
 // Guarantee F: of so many turns, one each in which a source of normal tasks is looked at before all others.
 inline constexpr unsigned fair_every = 61;
 inline constexpr unsigned child_turn = 30; ///< by the worker's loop; the others are in next_task.cpp
+
+/// The caller's task of a batch. While the rest moved to the seat's queue it was in no queue: a thread that
+/// looked then may have gone to sleep.
+[[gnu::always_inline]] inline task* begin_batch(pool_core& core, task_queues::batch const& b) noexcept {
+  if (b.more) notify(core);
+  return b.first;
+}
 
 /// The next of the queued tasks that the occupant of the seat is to run; guarantee F. Null: there is none.
 [[nodiscard]] task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept;

@@ -123,9 +123,8 @@ finding find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
   for (unsigned i = 1; i < n; ++i) {
     seat& other = core.queues.seat_at((s.index + i) % n);
     if (other.queue.empty()) continue;
-    if (task* k = other.queue.steal_into(s.queue)) {
+    if (task* k = begin_batch(core, task_queues::steal_batch(other, s))) {
       t.bump(counted::stolen);
-      if (!s.queue.empty()) core.notify(); // as in next_task()
       return {.queued = k};
     }
   }
@@ -168,7 +167,8 @@ class searcher {
     was_last_ = core_.idle_threads.end_search();
     t_.bump(counted::began);
   }
-  /// Before the work, which may be long: the next sleeper is woken for the remaining work.
+  /// Before the work, which may be long, or before the thread leaves: the next sleeper is woken for the
+  /// remaining work.
   void call_next() noexcept {
     if (!was_last_) return;
     if (core_.queues.any_shared())
@@ -213,7 +213,7 @@ public:
   [[nodiscard]] bool run_task_of(watched_slot& slot) noexcept {
     end();
     task* const k = slot.take();
-    if (was_last_ && (k == nullptr || core_.queues.any_shared())) core_.notify();
+    call_next();
     if (k == nullptr) return false;
     t_.bump(counted::stolen);
     t_.pass_boundary();

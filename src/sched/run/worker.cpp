@@ -71,9 +71,8 @@ bool sleep(pool_core& core, pool_thread& t) noexcept {
       if (struck == idle_set::struck::called) continue;
       if (struck == idle_set::struck::yes) {
         if (core.threads.ends_now(t)) return false;
+        left_seat const idle_again(core);
         core.idle_threads.await_call(t);
-        core.call_for_inboxes();
-        if (core.queues.any_shared()) core.notify();
         continue;
       }
     }

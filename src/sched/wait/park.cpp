@@ -16,16 +16,15 @@ namespace rubato::detail {
 
 namespace {
 
-/// Leaves the seat for a wait, and counts that. Null: the thread has none. The caller calls after_vacating().
-seat* vacate_to_wait(pool_core& core, pool_thread& t) noexcept {
+/// For a wait, and counts that. Null: the thread has no seat.
+seat* leave_to_wait(left_seat& left, pool_thread& t) noexcept {
   if (t.sits_on() != nullptr) t.bump(counted::vacated); // before: the next occupant counts there as well
-  return core.vacate(t, leaving::to_wait);
+  return left.vacate(t, leaving::to_wait);
 }
 
 seat* leave_seat_in(pool_core& core, pool_thread& t) noexcept {
-  seat* const s = vacate_to_wait(core, t);
-  if (s != nullptr) core.after_vacating(s);
-  return s;
+  left_seat left(core);
+  return leave_to_wait(left, t);
 }
 
 void come_back_in(pool_core& core, pool_thread& t, seat* s) noexcept {
@@ -68,7 +67,7 @@ seat* sit_temporarily(pool_core& core, pool_thread& t) noexcept {
 /// of its own. Returns when done or when the pool has workers again.
 void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<bool()> done,
                  std::chrono::steady_clock::time_point deadline) noexcept {
-  seat* left = nullptr;
+  left_seat left(core); // a push may have called this thread, even after the pool got workers again
   os::ticks search_until = 0;
   while (core.size() == 0 && !done()) {
     if (run_one(core, t)) {
@@ -82,7 +81,7 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
       continue;
     }
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
-    core.vacate(t, leaving::to_drive);
+    left.vacate(t, leaving::to_drive);
     // A latent job may stay out of reach: another thief has asked for it, and was put aside. After the time
     // of a search it is left to the monitor, which calls this thread every half a millisecond.
     bool const latent = any_latent(core, &t);
@@ -98,10 +97,8 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
     t.waits_in.set(nullptr);
     core.idle_threads.stop_driving(t);
     core.idle_threads.close(temporary);
-    left = core.vacate(t, leaving::to_wait);
+    left.vacate(t, leaving::to_wait);
   }
-  // A push may have called this thread, even after the pool got workers again; it has not run the work.
-  core.after_vacating(left);
 }
 
 } // namespace
@@ -121,14 +118,19 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
                 std::chrono::steady_clock::time_point deadline) noexcept {
   if (done()) return;
   pool_core& core = *t.core;
-  seat* const s = vacate_to_wait(core, t);
-  leave_outer_seats(t);
   // on_stall, which report() calls below, may wait as well.
-  thread_context const* const outer_waits_for = t.waits_for.exchange(waits_for);
-  t.waits_since.set(os::now());
-  char const* const outer_why = t.waits_in.exchange(why);
-  core.waits.begin();
-  core.after_vacating(s);
+  thread_context const* const outer_waits_for = t.waits_for.get();
+  char const* const outer_why = t.waits_in.get();
+  seat* s = nullptr;
+  {
+    left_seat left(core);
+    s = leave_to_wait(left, t);
+    leave_outer_seats(t);
+    t.waits_for.set(waits_for);
+    t.waits_since.set(os::now());
+    t.waits_in.set(why);
+    core.waits.begin();
+  }
   while (!done()) {
     if (core.size() == 0) { // the waiter drives the pool, and does not count as waiting meanwhile
       t.waits_in.set(nullptr);

@@ -37,6 +37,7 @@ enum class leaving : unsigned char;
 struct pool_thread;
 struct seat;
 struct task;
+struct waiting_routine;
 
 // Queuing (sched/core/pool_core.cpp, sched/run/offer.cpp)
 
@@ -91,6 +92,8 @@ void end_if_quiet(pool_core& c) noexcept;
 void drop_last(pool_core& c) noexcept;
 /// The task waits there no longer, and so the pool may be quiescent. By any thread.
 void leave_owned_tasks(pool_core& c, owned_task& r) noexcept;
+/// The same for a routine that was removed from the list and moved on. It may be gone: `r` is its address.
+void left_waiting_routines(pool_core& c, waiting_routine const* r) noexcept;
 /// The stop token in force on this thread: its scope's, else its pool's.
 [[nodiscard]] std::stop_token current_token(thread_context& me);
 
