@@ -101,10 +101,10 @@ end macro;
 
 \* Gives the seat to an unseated thread.
 macro step_down() begin
-  with heir \in unseated do
-    unseated := unseated \ {heir};
-    occupant[place[self]] := heir;
-    place[heir] := place[self] || place[self] := None;
+  with successor \in unseated do
+    unseated := unseated \ {successor};
+    occupant[place[self]] := successor;
+    place[successor] := place[self] || place[self] := None;
   end with;
   go_idle();
   if StepDownRechecks then

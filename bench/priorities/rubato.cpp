@@ -1,5 +1,5 @@
-// bench-priorities SCENARIO WORKERS SIZE: what a class changes. Prints a line per contender: its name and its
-// figures. bench/priorities.py
+// bench-priorities SCENARIO WORKERS SIZE: what a priority changes. Prints a line per contender: its name and
+// its figures. bench/priorities.py
 #include <rubato/rubato.hpp>
 
 #include <algorithm>

@@ -22,9 +22,9 @@ inline constexpr auto byte_classes = [] {
 }();
 
 // Function objects, which std::find_if inlines.
-inline constexpr auto class_of = [](char c) { return byte_classes[static_cast<unsigned char>(c)]; };
-inline constexpr auto is_gap = [](char c) { return class_of(c) == byte_class::gap; };
-inline constexpr auto is_digit = [](char c) { return class_of(c) == byte_class::digit; };
+inline constexpr auto priority_of = [](char c) { return byte_classes[static_cast<unsigned char>(c)]; };
+inline constexpr auto is_gap = [](char c) { return priority_of(c) == byte_class::gap; };
+inline constexpr auto is_digit = [](char c) { return priority_of(c) == byte_class::digit; };
 
 /// Cuts bytes that come in pieces into identifiers and gives each to `sink(std::string_view)`.
 ///

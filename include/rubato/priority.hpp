@@ -21,17 +21,18 @@
 
 namespace rubato {
 
-/// The class of a task. A worker that ends a task next begins the oldest ready *high* task. It begins a *low*
-/// task only if nothing else is ready: no task of another class, no half of a join, no child of a scope.
-/// Within a class the order is that of a pool without classes. Nothing is interrupted: a high task waits
-/// until a worker ends its task.
+/// The priority of a task. A worker that ends a task next begins the oldest ready *high* task. It begins a
+/// *low* task only if nothing else is ready: no task of another priority, no half of a join, no child of a
+/// scope. Within a priority the order is that of a pool without priorities. Nothing is interrupted: a high
+/// task waits until a worker ends its task.
 ///
-/// No class starves. Every 61st task of a worker is chosen without regard to the class high: in turn a normal
-/// and a low one. A low task that has been ready for 100 ms counts as normal, in one of 20 tasks.
+/// No priority starves. Every 61st task of a worker is chosen without regard to high priority: in turn a
+/// normal and a low one. A low task that has been ready for 100 ms counts as normal, in one of 20 tasks.
 ///
-/// A task keeps its class whenever it is resumed. Callables that then() appends have that class too, and so
-/// have the tasks that a coroutine awaits together in when_all() or when_any(). Tasks that a task spawns or
-/// enqueues are normal unless that call names a class. A program that names no class pays one load per task.
+/// A task keeps its priority whenever it is resumed. Callables that then() appends have that priority too,
+/// and so have the tasks that a coroutine awaits together in when_all() or when_any(). Tasks that a task
+/// spawns or enqueues are normal unless that call names a priority. A program that names no priority pays one
+/// load per task.
 enum class priority : unsigned char {
   high,   ///< begins before all others: short, urgent work
   normal, ///< the default

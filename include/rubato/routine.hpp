@@ -77,7 +77,7 @@ class routine final : detail::routine_task, detail::waiting_routine {
   [[nodiscard]] bool interrupt() noexcept override;
   [[nodiscard]] bool withdraw() noexcept override;
   void go_on() noexcept override;
-  void let_go() noexcept override;
+  void end_wait() noexcept override;
 
   template<class F>
   static consteval void check() {

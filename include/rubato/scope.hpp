@@ -52,8 +52,8 @@ public:
   void spawn(F&& f) {
     add_child(core_, std::forward<F>(f));
   }
-  /// spawn(f) with a priority. A high or low child is queued in its class. A normal child is like one without
-  /// a priority.
+  /// spawn(f) with a priority. A high or low child is queued in its priority. A normal child is like one
+  /// without a priority.
   template<class F>
   void spawn(priority p, F&& f) {
     add_child(core_, p, std::forward<F>(f));

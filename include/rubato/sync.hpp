@@ -205,9 +205,9 @@ class async_latch {
 
 public:
   /// The latch opens after `count` counts. With 0 it is open at once.
-  constexpr explicit async_latch(std::size_t count) noexcept
-      : left_(count)
-      , gate_(count == 0) {}
+  constexpr explicit async_latch(std::size_t number) noexcept
+      : left_(number)
+      , gate_(number == 0) {}
 
   /// Subtracts n counts. Throws std::logic_error if fewer than n are left. A waiter that it releases may
   /// destroy the latch at once.

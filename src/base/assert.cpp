@@ -52,11 +52,11 @@ std::string_view next_name(std::string_view& names) noexcept {
 
 void (*on_failed_assertion)(char const*, std::size_t) = nullptr;
 
-void assertion_failed(assertion const& a, asserted_value const* values, std::size_t count) noexcept {
+void assertion_failed(assertion const& a, asserted_value const* values, std::size_t number) noexcept {
   text out;
   out << a.message << " [" << a.condition << " is false";
   std::string_view names = a.names;
-  for (std::size_t i = 0; i != count; ++i) out << "; " << next_name(names) << " = ", out.number(values[i]);
+  for (std::size_t i = 0; i != number; ++i) out << "; " << next_name(names) << " = ", out.number(values[i]);
   out << "; " << a.file << ":";
   out.number(a.line) << "]";
   if (on_failed_assertion != nullptr) on_failed_assertion(out.view().data(), out.view().size());

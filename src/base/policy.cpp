@@ -44,8 +44,8 @@ bool std_policy::futex_wait_until(std::atomic<std::uint32_t>& word, std::uint32_
   return os::wait_until(word, expected, until.at);
 }
 
-void std_policy::futex_wake(std::atomic<std::uint32_t>& word, unsigned count) noexcept {
-  os::wake(word, count);
+void std_policy::futex_wake(std::atomic<std::uint32_t>& word, unsigned number) noexcept {
+  os::wake(word, number);
 }
 
 void std_policy::poke() noexcept { os::poke(); }

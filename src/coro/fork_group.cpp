@@ -15,7 +15,7 @@ group_member_task::group_member_task(group_member& s, stop_scope& around) noexce
     : link_holder(&around)
     , coroutine_task(1, &link)
     , of_(s) {
-  queued.set_class(s.group_->of_.queued.cls()); // what is awaited together is a part of what awaits it
+  queued.set_priority(s.group_->of_.queued.level()); // what is awaited together is a part of what awaits it
   if (!s.begins_though_stopped()) return;
   s.promise_->holds(outcome::none);
   s.promise_->begins_outermost();

@@ -8,7 +8,7 @@
 
 namespace rubato::detail {
 
-void call_for_help(thread_context& me) noexcept { notify(*me.core); }
+void notify_of_loop(thread_context& me) noexcept { notify(*me.core); }
 
 bool stop_around::scope_stopped() const noexcept {
   return scope_->stop_requested() || (scope_->is_owned() && life_of(*core_).is_discarding());

@@ -64,7 +64,7 @@ void raise_before(future_state& c) noexcept {
     std::size_t first = 0;
     state_ref before(s->pending_input(first));
     if (!before) return;
-    auto const raised = before->queued.raise(s->queued.cls());
+    auto const raised = before->queued.raise(s->queued.level());
     if (raised == queue_state::raising::needless) return;
     if (raised == queue_state::raising::of_queued) queue_second_entry(*before.get());
     s = std::move(before);

@@ -120,7 +120,7 @@ void call_copies::run_copy(task& base, thread_context* runner) noexcept {
   // It was queued: now that its turn has come, a thread without a seat runs it, so that it holds none.
   if (c.queued && runner != nullptr && thread_of(*runner).sits_on() != nullptr &&
       !c.call->protocol_.is_decided() && c.call->home()->send_aside(c, c.cpu)) {
-    static_cast<void>(mine.let_go()); // that thread's
+    static_cast<void>(mine.take()); // that thread's
     return;
   }
   if (runner != nullptr)
@@ -247,7 +247,7 @@ bool call_copies::send(call_copy& c) noexcept {
         c.coroutine.exchange(reinterpret_cast<std::uintptr_t>(&s), std::memory_order_acq_rel);
     if (before == call_copy::stopped) // it has not begun: no callback runs here, where a timer may fire
       s.cancel();
-    static_cast<void>(coroutine.let_go());
+    static_cast<void>(coroutine.release());
     bool const is_delayed = c.number != 0 && delay_ != at_once;
     spawn_state(*home(), s, is_delayed ? priority::low : priority::normal);
     return true;
@@ -306,9 +306,9 @@ void call_copies::send_next(call_copies& c) noexcept {
   call_copy& next = c.copies_[c.next_++];
   // relaxed: if the decider does not see it, the thread that begins the copy sees the decision.
   next.phase.store(copy_phase::waiting, std::memory_order_relaxed);
-  // A delayed copy is of the class low: it begins when nothing else is ready. If no worker is free, it is
-  // queued in that class, and the worker that takes it sends it on. The caller of a race holds a seat itself,
-  // perhaps the only one.
+  // A delayed copy is of low priority: it begins when nothing else is ready. If no worker is free, it is
+  // queued in that priority, and the worker that takes it sends it on. The caller of a race holds a seat
+  // itself, perhaps the only one.
   pool_core& core = *c.home();
   bool const is_free = !c.has_workers() || core.idle_threads.wanted() != idle_set::want::monitor;
   if (is_free || c.makes_coroutines() || (c.kind_ == call_kind::race && core.size() == 1)) {

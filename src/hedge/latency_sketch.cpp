@@ -23,7 +23,7 @@ void latency_sketch::scale_down() noexcept {
   constexpr double light = 0x1p-40; // of one sample
   total_ = 0;
   highest_ = 0;
-  for (unsigned k = 0; k != latency_buckets::count; ++k) {
+  for (unsigned k = 0; k != latency_buckets::buckets; ++k) {
     double& weight = weights_[k];
     weight /= next_;
     if (weight < light) weight = 0;

@@ -13,7 +13,7 @@ struct latency_buckets {
   static constexpr unsigned precision = 5; // bits after the leading one
   static constexpr unsigned widest = 40;   // bits of the largest value
   static constexpr unsigned per_octave = 1U << precision;
-  static constexpr unsigned count = (widest - precision + 1) * per_octave;
+  static constexpr unsigned buckets = (widest - precision + 1) * per_octave;
   static constexpr std::int64_t largest = (std::int64_t{1} << widest) - 1;
 
   /// Smaller values count as 0, larger ones as `largest`.
@@ -32,12 +32,12 @@ struct latency_buckets {
     return (static_cast<std::int64_t>(bucket % per_octave + per_octave + 1) << shift) - 1;
   }
 };
-static_assert(latency_buckets::upper(latency_buckets::count - 1) == latency_buckets::largest);
+static_assert(latency_buckets::upper(latency_buckets::buckets - 1) == latency_buckets::largest);
 
 /// Not synchronised. A new sample weighs more than its predecessor by a constant factor, which is the same as
 /// if all older ones lost weight. Source: G. Cormode et al., "Forward decay", ICDE 2009.
 class latency_sketch {
-  std::array<double, latency_buckets::count> weights_{};
+  std::array<double, latency_buckets::buckets> weights_{};
   double total_ = 0;
   double next_ = 1; // the weight of the next sample
   double growth_;

@@ -45,26 +45,26 @@ struct block {
 /// A stack of blocks. In the depot it is linked through its first one.
 struct magazine {
   block* top = nullptr;
-  std::size_t count = 0;
+  std::size_t loaded = 0;
 
   void push(void* memory) noexcept {
     auto* const b = ::new (memory) block;
     b->next = top;
     top = b;
-    ++count;
+    ++loaded;
   }
   /// The stack is not empty.
   [[nodiscard]] void* pop() noexcept {
     block* const b = top;
     top = b->next;
-    --count;
+    --loaded;
     return b;
   }
 };
 
 struct stored_magazine : block {
   stored_magazine* below;
-  std::size_t count;
+  std::size_t loaded;
 };
 static_assert(sizeof(stored_magazine) <= smallest);
 
@@ -76,7 +76,7 @@ public:
 
   void give(magazine& m) noexcept {
     auto* const stored = static_cast<stored_magazine*>(m.top);
-    stored->count = m.count;
+    stored->loaded = m.loaded;
     m = {};
     lock_guard const guard(lock);
     stored->below = top_.exchange(stored);
@@ -87,7 +87,7 @@ public:
     lock_guard const guard(lock);
     stored_magazine* const top = top_.get();
     if (top == nullptr) return false;
-    m = {top, top->count};
+    m = {top, top->loaded};
     top_.set(top->below);
     return true;
   }
@@ -115,7 +115,7 @@ struct alignas(alignment) cache {
 /// each first magazine is empty to the one and full to the other. Nothing is ever written to it.
 struct no_cache : cache {
   constexpr no_cache() noexcept {
-    for (shelf& s : shelves) s.first.count = magazine_size;
+    for (shelf& s : shelves) s.first.loaded = magazine_size;
   }
 };
 constinit no_cache const nothing;
@@ -148,8 +148,8 @@ struct at_end_of_thread {
     for (std::size_t c = 0; c != classes; ++c) {
       shelf& s = ended->shelves[c];
       for (; s.fresh != s.end; s.fresh += size_of_class(c)) s.first.push(s.fresh);
-      if (s.first.count != 0) depots[c].give(s.first);
-      if (s.second.count != 0) depots[c].give(s.second);
+      if (s.first.loaded != 0) depots[c].give(s.first);
+      if (s.second.loaded != 0) depots[c].give(s.second);
     }
     delete ended;
   }
@@ -194,7 +194,7 @@ void get_fresh(shelf& s, std::size_t size) {
 [[gnu::noinline]] void* allocate_slowly(std::size_t c) {
   if (!ensure_cache()) return from_system(size_of_class(c));
   shelf& s = mine->shelves[c];
-  if (s.second.count != 0 || depots[c].get(s.second)) {
+  if (s.second.loaded != 0 || depots[c].get(s.second)) {
     std::swap(s.first, s.second);
     return s.first.pop();
   }
@@ -211,8 +211,8 @@ void get_fresh(shelf& s, std::size_t size) {
     return;
   }
   shelf& s = mine->shelves[c];
-  if (s.first.count >= magazine_size) {
-    if (s.second.count >= magazine_size) depots[c].give(s.second);
+  if (s.first.loaded >= magazine_size) {
+    if (s.second.loaded >= magazine_size) depots[c].give(s.second);
     std::swap(s.first, s.second);
   }
   s.first.push(memory);
@@ -237,7 +237,7 @@ void deallocate(void* memory, std::size_t bytes) noexcept {
   }
   std::size_t const c = class_of(bytes);
   magazine& m = mine->shelves[c].first;
-  if (m.count >= magazine_size) [[unlikely]]
+  if (m.loaded >= magazine_size) [[unlikely]]
     deallocate_slowly(memory, c);
   else
     m.push(memory);

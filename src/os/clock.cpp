@@ -71,8 +71,8 @@ double detail::measure_ns_per_tick() noexcept {
   while (clock::now() - first.time < std::chrono::microseconds(20)) {
   }
   moment const last;
-  auto const count = static_cast<double>(last.count - first.count);
-  return static_cast<double>(nanoseconds(last.time - first.time).count()) / std::max(count, 1.0);
+  auto const passed = static_cast<double>(last.count - first.count);
+  return static_cast<double>(nanoseconds(last.time - first.time).count()) / std::max(passed, 1.0);
 }
 
 double detail::ns_per_tick() noexcept {

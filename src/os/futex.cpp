@@ -55,10 +55,10 @@ bool wait_until(futex_word const& word, std::uint32_t expected,
   return sleep(word, expected, &t);
 }
 
-unsigned wake(futex_word const& word, unsigned count) noexcept {
-  if (count == 0) return 0; // the kernel would wake one
+unsigned wake(futex_word const& word, unsigned number) noexcept {
+  if (number == 0) return 0; // the kernel would wake one
   // It fails only on an address that was never the process's own: then no thread sleeps there.
-  auto const most = static_cast<int>(std::min<unsigned>(count, INT_MAX));
+  auto const most = static_cast<int>(std::min<unsigned>(number, INT_MAX));
   long const woken = ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, most);
   return woken > 0 ? static_cast<unsigned>(woken) : 0;
 }

@@ -20,6 +20,6 @@ bool wait_until(futex_word const& word, std::uint32_t expected,
 
 /// Wakes at most `count` of the sleepers on `word`; returns how many. Only the address is used, so the word
 /// may be gone already: then another sleeper at the same address wakes for no reason, as wait() allows.
-unsigned wake(futex_word const& word, unsigned count) noexcept;
+unsigned wake(futex_word const& word, unsigned number) noexcept;
 
 } // namespace rubato::os

@@ -56,9 +56,9 @@ struct seat_call final : task {
       self.dropped.raise();
       self.waiter->parker.unpark();
     }
-    self.let_go();
+    self.unref();
   }
-  void let_go() noexcept {
+  void unref() noexcept {
     if (owners.release()) delete this;
   }
 };
@@ -96,7 +96,7 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
   for (auto const& c : calls) {
     if (!c->kept) continue;
     if (c->claim()) c->run(me);
-    c->let_go(); // it is in no inbox
+    c->unref(); // it is in no inbox
   }
   auto const stranded = [&](seat_call const& c) {
     // No thread sits there and none can be called: only the waiter is left to run it.
@@ -115,7 +115,7 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
     for (auto const& c : calls)
       if (!ended() && stranded(*c) && c->claim()) c->run(me);
   }
-  for (auto& c : calls) c.release()->let_go();
+  for (auto& c : calls) c.release()->unref();
 }
 
 } // namespace

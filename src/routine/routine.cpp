@@ -161,7 +161,7 @@ bool routine::interrupt() noexcept { return due != never && state_.raise(routine
 
 bool routine::withdraw() noexcept { return state_.take(); }
 
-void routine::let_go() noexcept {
+void routine::end_wait() noexcept {
   pool_core& core = *core_;
   if (due != never) {
     static_cast<void>(disarm(*this));

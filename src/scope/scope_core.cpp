@@ -114,7 +114,7 @@ void scope_core::end_one() noexcept {
   bool last = false;
   {
     lock_guard const guard(mutex_);
-    if (--running_ == 0) last = tell_waiters();
+    if (--running_ == 0) last = unpark_waiters();
   }
   if (last) opener->destroy();
 }
@@ -128,7 +128,7 @@ void scope_core::count_child() noexcept {
 }
 
 /// Under the lock, so that the scope is still there; threads and coroutine tasks outlive it.
-bool scope_core::tell_waiters() noexcept {
+bool scope_core::unpark_waiters() noexcept {
   for (waiter* w = waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
   if (first_ != nullptr) return false;
   for (scope_joiner* j = std::exchange(joiners_, nullptr); j != nullptr;) {

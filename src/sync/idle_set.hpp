@@ -161,8 +161,8 @@ public:
   /// since it may take its time. `always`: even if a worker searches already. `busy_cpu`: where the caller
   /// goes on running; a thread that ran elsewhere is preferred. `caller`: if it is idle, it is called itself,
   /// which costs no wake.
-  [[nodiscard]] call summon(seat* wanted = nullptr, bool always = false, int busy_cpu = -1,
-                            thread* caller = nullptr) noexcept {
+  [[nodiscard]] call unpark_for_seat(seat* wanted = nullptr, bool always = false, int busy_cpu = -1,
+                                     thread* caller = nullptr) noexcept {
     call c;
     {
       lock_guard const guard(mutex_);
@@ -275,15 +275,15 @@ public:
   /// At the end of a task: gives the seat to an unseated thread and goes idle. False: there is none.
   bool step_down(thread& t) noexcept {
     lock_guard const guard(mutex_);
-    thread* const heir = unseated_.front();
-    if (heir == nullptr) return false;
-    forget_unseated(*heir);
+    thread* const next = unseated_.front();
+    if (next == nullptr) return false;
+    forget_unseated(*next);
     seat* const s = t.place.load(std::memory_order_relaxed);
-    RUBATO_ASSERT(s != nullptr && t.active && heir->active && !heir->idle,
+    RUBATO_ASSERT(s != nullptr && t.active && next->active && !next->idle,
                   "a seat is handed on that is not there, or to a thread that does not run", s, t.active,
-                  heir->active, heir->idle);
+                  next->active, next->idle);
     t.place.store(nullptr, std::memory_order_relaxed);
-    assign(s, heir);
+    assign(s, next);
     enlist(t);
     t.active = false;
     check_subtraction(state_.fetch_sub(one_active, std::memory_order_seq_cst), one_active);
@@ -313,8 +313,8 @@ public:
     activate(t);
   }
 
-  /// A driver leaves the idle list. If it was called meanwhile, what summon() counted is undone: the driver
-  /// has been active all the time, and does not search.
+  /// A driver leaves the idle list. If it was called meanwhile, what unpark_for_seat() counted is undone: the
+  /// driver has been active all the time, and does not search.
   void stop_driving(thread& t) noexcept {
     lock_guard const guard(mutex_);
     RUBATO_ASSERT(t.active, "a thread stops driving that is not active", t.idle);
@@ -325,24 +325,24 @@ public:
                         one_searching + one_active);
   }
 
-  /// A new thread, or one that was struck from the list, waits to be called. The caller looks at the queues.
+  /// A new thread, or one that was withdrawn, waits to be called. The caller looks at the queues.
   void await_call(thread& t) noexcept {
     lock_guard const guard(mutex_);
     RUBATO_ASSERT(!t.active, "an active thread waits to be called", t.idle);
     enlist(t);
   }
-  enum class struck : unsigned char { yes, called, needed };
+  enum class withdrawal : unsigned char { done, called, needed };
   /// An idle thread is not to be called any more, unless it was already, or, with `if_spare`, there is a
   /// vacant seat for each idle thread.
-  struck strike(thread& t, bool if_spare = false) noexcept {
+  withdrawal withdraw(thread& t, bool if_spare = false) noexcept {
     lock_guard const guard(mutex_);
-    if (t.active) return struck::called;
-    if (if_spare && idle_count_ <= vacant_count_) return struck::needed;
+    if (t.active) return withdrawal::called;
+    if (if_spare && idle_count_ <= vacant_count_) return withdrawal::needed;
     if (t.idle) delist(t);
-    return struck::yes;
+    return withdrawal::done;
   }
-  /// Wakes an idle thread for which no seat is vacant, if there is one: it may be struck now. A thread that
-  /// was needed is one, if another one was called to the seat.
+  /// Wakes an idle thread for which no seat is vacant, if there is one: it may be withdrawn now. A thread
+  /// that was needed is one, if another one was called to the seat.
   void unpark_spare() noexcept {
     lock_guard const guard(mutex_);
     if (idle_count_ <= vacant_count_) return;

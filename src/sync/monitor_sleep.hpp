@@ -1,7 +1,7 @@
 // The sleep of the monitor, and how other threads end it. docs/design/monitor.md
 //
-// States: awake, or asleep for less than a millisecond; dozing; asleep. The monitor alone moves down; it or
-// one thread that nudges it moves up. alarm_ counts what ends a sleep.
+// States: awake, or asleep for less than a millisecond; in light sleep; asleep. The monitor alone moves down;
+// it or one thread that nudges it moves up. alarm_ counts what ends a sleep.
 //
 // Must not occur: the monitor sleeps, and an event that wants its attention is never seen.
 // - An event with a nudge: the thread makes the event and then loads depth_, both seq_cst; the monitor stores
@@ -25,7 +25,7 @@ namespace rubato::detail {
 
 /// How deep the monitor sleeps: not at all or for less than a millisecond; for 10 ms, because tasks are ready
 /// behind busy workers; without a timeout.
-enum class monitor_rest : unsigned char { awake, dozing, asleep };
+enum class monitor_rest : unsigned char { awake, light, asleep };
 
 template<class Policy>
 class basic_monitor_sleep {
@@ -44,7 +44,7 @@ public:
   // Any thread
 
   /// After an event that may want the monitor's attention: wakes it if it sleeps at least as deep as `depth`.
-  /// asleep: work was queued. dozing: one thread is busy while another sleeps, or every thread waits. One
+  /// asleep: work was queued. light: one thread is busy while another sleeps, or every thread waits. One
   /// load otherwise.
   void nudge(monitor_rest depth = monitor_rest::asleep) noexcept {
     // seq_cst, as the event: pairs with the fence in announce().
@@ -54,7 +54,7 @@ public:
   /// know after this call.
   [[nodiscard]] bool rests_after_poll() noexcept {
     Policy::fence(); // pairs with announce(), because the monitor looks at the chains after its own fence
-    return depth_.load(std::memory_order_relaxed) >= monitor_rest::dozing;
+    return depth_.load(std::memory_order_relaxed) >= monitor_rest::light;
   }
   /// Ends a sleep without a look at the pools: a timer is due earlier than the monitor knows.
   void ring() noexcept {
@@ -88,17 +88,17 @@ public:
       static_cast<void>(Policy::futex_wait_until(alarm_, alarm, latest...));
   }
 
-  /// Sleeps until a thread nudges it or `look()`, which arms the polls first, returns true. `doze(alarm)`
+  /// Sleeps until a thread nudges it or `look()`, which arms the polls first, returns true. `light(alarm)`
   /// calls sleep(), and may return for no reason.
-  template<class Look, class Doze>
-  void sleep_deeply(Look look, Doze doze) noexcept {
+  template<class Look, class LightSleep>
+  void sleep_deeply(Look look, LightSleep light) noexcept {
     announce(monitor_rest::asleep);
     for (;;) {
       // wake() changes depth_ first, then the alarm. A timer changes the alarm alone, and so the monitor need
       // not look at the pools: what a timer makes ready is queued, which wakes a worker.
       std::uint32_t const then = alarm();
       if (!is_left_asleep() || look()) break;
-      doze(then);
+      light(then);
     }
     rise();
   }

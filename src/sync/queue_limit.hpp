@@ -86,7 +86,7 @@ public:
     if (!limited_) return;
     std::size_t const before = used_.fetch_sub(1, std::memory_order_seq_cst); // pairs with take()
     RUBATO_ASSERT(before != 0, "a task gives back capacity that it does not hold", before, most_);
-    if (waiting_.load(std::memory_order_seq_cst) != 0) wake_first(); // pairs with enter()
+    if (waiting_.load(std::memory_order_seq_cst) != 0) unpark_first(); // pairs with enter()
   }
 
   /// The caller waits: from now on its parker is told of each release, and it tries again before it sleeps.
@@ -108,13 +108,13 @@ public:
     if (next != nullptr && used_.load(std::memory_order_relaxed) < most_) next->parker.unpark();
   }
   /// Callers that wait try again: the pool ends, or its size has changed.
-  void wake_all() noexcept {
+  void notify_all() noexcept {
     lock_guard const guard(mutex_);
     waiters_.for_each([](waiter& w) { w.parker.unpark(); });
   }
 
 private:
-  [[gnu::noinline]] void wake_first() noexcept {
+  [[gnu::noinline]] void unpark_first() noexcept {
     lock_guard const guard(mutex_);
     if (waiter* const w = waiters_.front()) w->parker.unpark();
   }

@@ -122,14 +122,14 @@ public:
 
   /// By a thread that has ended a run, or changed what others wait for. seq_cst: pairs with announcement.
   [[nodiscard]] bool is_awaited() const noexcept { return waiting_.load(std::memory_order_seq_cst) != 0; }
-  void wake_all() noexcept {
+  void notify_all() noexcept {
     changed_.fetch_add(1, std::memory_order_release); // pairs with changes(), because the asker looks next
     Policy::futex_wake(changed_, ~0U >> 1U);
   }
 
   /// By a thread that has announced itself, before it asks.
   [[nodiscard]] std::uint32_t changes() const noexcept { return changed_.load(std::memory_order_acquire); }
-  /// Sleeps until wake_all() is called, unless it was since changes() returned that value.
+  /// Sleeps until notify_all() is called, unless it was since changes() returned that value.
   void sleep(std::uint32_t changes) noexcept { Policy::futex_wait(changed_, changes); }
   /// The same, until the deadline. False: it has passed.
   template<class Deadline>

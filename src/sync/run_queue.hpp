@@ -49,11 +49,11 @@ public:
     std::uint64_t const head = head_.load(std::memory_order_acquire);
     RUBATO_ASSERT(tail - head <= Capacity, "two threads push to one seat's queue", head, tail);
     std::size_t const room = Capacity - static_cast<std::size_t>(tail - head);
-    std::size_t count = 0;
-    for (Node* n = nullptr; count != most && count != room && (n = next()) != nullptr; ++count)
-      ring_[(tail + count) % Capacity].store(n, std::memory_order_relaxed);
-    if (count != 0) tail_.store(tail + count, std::memory_order_seq_cst);
-    return count;
+    std::size_t number = 0;
+    for (Node* n = nullptr; number != most && number != room && (n = next()) != nullptr; ++number)
+      ring_[(tail + number) % Capacity].store(n, std::memory_order_relaxed);
+    if (number != 0) tail_.store(tail + number, std::memory_order_seq_cst);
+    return number;
   }
 
   /// From any thread: the oldest, or null.
@@ -78,17 +78,17 @@ public:
     for (;;) {
       std::uint64_t const tail = tail_.load(std::memory_order_seq_cst); // as in pop()
       if (head >= tail) return nullptr;
-      std::uint64_t const count = (tail - head + 1) / 2;
+      std::uint64_t const number = (tail - head + 1) / 2;
       std::uint64_t const end = mine.tail_.load(std::memory_order_relaxed);
-      if (end - mine.head_.load(std::memory_order_acquire) + count > Capacity) return pop();
+      if (end - mine.head_.load(std::memory_order_acquire) + number > Capacity) return pop();
       Node* const first = ring_[head % Capacity].load(std::memory_order_relaxed);
       // Written beyond the caller's tail, where no thread looks until it moves.
-      for (std::uint64_t i = 1; i < count; ++i)
+      for (std::uint64_t i = 1; i < number; ++i)
         mine.ring_[(end + i - 1) % Capacity].store(
             ring_[(head + i) % Capacity].load(std::memory_order_relaxed), std::memory_order_relaxed);
-      if (head_.compare_exchange_weak(head, head + count, std::memory_order_acq_rel,
+      if (head_.compare_exchange_weak(head, head + number, std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
-        mine.tail_.store(end + count - 1, std::memory_order_seq_cst); // as in push()
+        mine.tail_.store(end + number - 1, std::memory_order_seq_cst); // as in push()
         return first;
       }
     }

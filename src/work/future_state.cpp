@@ -130,8 +130,8 @@ void future_state::cancel() noexcept {
 
 bool may_have_begun(task const& k) noexcept { return k.exec == &future_state::run_entry; }
 
-priority class_of(task const& k) noexcept {
-  return may_have_begun(k) ? static_cast<future_state const&>(k).queued.cls() : priority::normal;
+priority priority_of(task const& k) noexcept {
+  return may_have_begun(k) ? static_cast<future_state const&>(k).queued.level() : priority::normal;
 }
 
 task* drop_unless_begun(task& k) noexcept {

@@ -43,7 +43,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   // How often it has begun or ended a task: odd while it runs one. Written by itself.
   relaxed<unsigned> boundaries;
   unsigned schedule_tick = 0; ///< how often it has looked for a normal task
-  unsigned class_tick = 0;    ///< how often it has looked while a task of another class was queued
+  unsigned priority_tick = 0; ///< how often it has looked while a task of another priority was queued
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
   os::ticks event_at = 0;     ///< when an event was last due
   unsigned early_tick = 0;    ///< the turn in which an event or a task of the injector was last due
@@ -54,7 +54,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   static constexpr std::size_t stale_at_least = 256;
   unsigned claims = 0;                       ///< nested in each other now
   std::size_t stale = 0;                     ///< since the last sweep
-  std::size_t stale_low = 0;                 ///< of those in the queues of the class low
+  std::size_t stale_low = 0;                 ///< of those in the queues of low priority
   std::size_t stale_enough = stale_at_least; ///< for the next
 
   // Scopes that were opened here and have a child that has not begun; see scopes.md.

@@ -54,12 +54,13 @@ void task_queues::push_from(seat& s, task* t) noexcept {
   injector_.push(t);
 }
 
-void task_queues::push(task* t, priority c, class_lane l, os::ticks now) noexcept {
+void task_queues::push(task* t, priority c, priority_lane l, os::ticks now) noexcept {
   if (c != priority::normal) {
-    classes_.push(t, c, l);
+    by_priority_.push(t, c, l);
     if (c == priority::low)
-      low_ages_[static_cast<std::size_t>(l)].take_note(now, classes_.pushed(c, l), aged_us * ticks_per_us());
-  } else if (l == class_lane::events) {
+      low_ages_[static_cast<std::size_t>(l)].take_note(now, by_priority_.pushed(c, l),
+                                                       aged_us * ticks_per_us());
+  } else if (l == priority_lane::events) {
     events_pushed_.add(1);
     events_.push(t);
   } else {
@@ -69,24 +70,24 @@ void task_queues::push(task* t, priority c, class_lane l, os::ticks now) noexcep
 
 /// True: the oldest low task of the lane is aged. A note, because a push takes none if another came shortly
 /// before.
-bool task_queues::note_age(class_lane l, os::ticks now) noexcept {
+bool task_queues::note_age(priority_lane l, os::ticks now) noexcept {
   ready_ages& ages = low_ages_[static_cast<std::size_t>(l)];
   os::ticks const age = aged_us * ticks_per_us();
-  ages.take_note(now, classes_.pushed(priority::low, l), age);
-  return classes_.popped(priority::low, l) < ages.older_than(age, now);
+  ages.take_note(now, by_priority_.pushed(priority::low, l), age);
+  return by_priority_.popped(priority::low, l) < ages.older_than(age, now);
 }
 
 bool task_queues::any_aged(os::ticks now) noexcept {
-  return any(priority::low) && (note_age(class_lane::events, now) || note_age(class_lane::tasks, now));
+  return any(priority::low) && (note_age(priority_lane::events, now) || note_age(priority_lane::tasks, now));
 }
 
 task* task_queues::pop_aged(os::ticks now) noexcept {
   if (!any(priority::low)) return nullptr;
-  bool const events_first = classes_.popped(priority::low) % 2 == 0; // in turns
+  bool const events_first = by_priority_.popped(priority::low) % 2 == 0; // in turns
   for (bool const event : {events_first, !events_first}) {
-    class_lane const l = event ? class_lane::events : class_lane::tasks;
+    priority_lane const l = event ? priority_lane::events : priority_lane::tasks;
     if (!note_age(l, now)) continue;
-    if (auto* const k = static_cast<task*>(classes_.pop(priority::low, l))) return k;
+    if (auto* const k = static_cast<task*>(by_priority_.pop(priority::low, l))) return k;
   }
   return nullptr;
 }
@@ -97,10 +98,10 @@ task_queues::batch task_queues::pop_batch_of(injector& from, relaxed<std::uint64
   lock_guard const guard(from);
   auto* const first = static_cast<task*>(next());
   if (first == nullptr) return {};
-  std::size_t count = 1;
+  std::size_t number = 1;
   // A batch, so that the lock is not taken for every task; other workers can steal from it.
   if (s != nullptr && !s->personal && s->queue.empty())
-    count += s->queue.fill(
+    number += s->queue.fill(
         [&next] {
           auto* const k = static_cast<task*>(next());
           // pop() has read the first line of the task. The rest comes while other tasks run.
@@ -108,9 +109,9 @@ task_queues::batch task_queues::pop_batch_of(injector& from, relaxed<std::uint64
           return k;
         },
         most - 1);
-  popped.set(popped.get() + count);
-  if (count != 1) s->batch_end.set(s->queue.pushed());
-  return {first, count != 1};
+  popped.set(popped.get() + number);
+  if (number != 1) s->batch_end.set(s->queue.pushed());
+  return {first, number != 1};
 }
 
 task_queues::batch task_queues::pop_batch(seat* s, std::size_t most) noexcept {
@@ -182,11 +183,12 @@ std::size_t task_queues::size_of_both() const noexcept {
 std::size_t task_queues::ready_events() const noexcept {
   std::uint64_t const popped = events_popped(), pushed = events_pushed(); // as above
   return (pushed > popped ? static_cast<std::size_t>(pushed - popped) : 0) +
-         classes_.size(priority::high, class_lane::events) + classes_.size(priority::low, class_lane::events);
+         by_priority_.size(priority::high, priority_lane::events) +
+         by_priority_.size(priority::low, priority_lane::events);
 }
 
 bool task_queues::any_shared() const noexcept {
-  if (!injector_empty() || !events_.empty() || classes_.has_ready()) return true;
+  if (!injector_empty() || !events_.empty() || by_priority_.has_ready()) return true;
   for (unsigned i = 0, n = seats(); i != n; ++i)
     if (!seat_at(i).queue.empty()) return true;
   return false;
@@ -200,7 +202,7 @@ bool task_queues::any_queued() const noexcept {
 }
 
 std::size_t task_queues::size() const noexcept {
-  std::size_t n = size_of_both() + classes_.size(priority::high) + classes_.size(priority::low);
+  std::size_t n = size_of_both() + by_priority_.size(priority::high) + by_priority_.size(priority::low);
   for (unsigned i = 0, k = seats(); i != k; ++i) n += seat_at(i).queue.size() + seat_at(i).inbox.size();
   return n;
 }
@@ -238,19 +240,19 @@ task_queues::batch task_queues::share_queue(seat& s) noexcept {
   task* const first = s.queue.pop();
   if (first == nullptr) return {};
   task* last = first;
-  std::uint64_t count = 1;
-  for (; task* const k = s.queue.pop(); ++count) {
+  std::uint64_t number = 1;
+  for (; task* const k = s.queue.pop(); ++number) {
     last->next.store(k, std::memory_order_relaxed); // only this thread has it
     last = k;
   }
-  count_pushed(count);
+  count_pushed(number);
   injector_.push_chain(first, last);
   return {.first = nullptr, .more = true};
 }
 
 void task_queues::share_lifo_slot(seat& s) noexcept {
   // As urgent as an event: the task that made it ready may have served one.
-  if (task* const k = s.lifo_slot.take()) push(k, priority::normal, class_lane::events, 0);
+  if (task* const k = s.lifo_slot.take()) push(k, priority::normal, priority_lane::events, 0);
 }
 
 void task_queues::retire(seat& s) noexcept {

@@ -1,5 +1,5 @@
 // The queues of a pool: one through which work enters from outside, one for what the kernel's events have
-// made ready, those of the classes high and low, and those of the seats. docs/design/queues.md,
+// made ready, those of the priorities high and low, and those of the seats. docs/design/queues.md,
 // docs/design/priorities.md
 //
 // Rules: any thread pushes to the injector and to an inbox; a seat's own queue and its LIFO slot are pushed
@@ -11,8 +11,8 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/priority.hpp"
 #include "sync/backlog.hpp"
-#include "sync/class_queues.hpp"
 #include "sync/injector.hpp"
+#include "sync/priority_queues.hpp"
 #include "work/ready_ages.hpp"
 #include "work/seat.hpp"
 
@@ -77,7 +77,7 @@ public:
   /// As pop_batch().
   [[nodiscard]] batch pop_events(seat* s, std::size_t most = usual_batch) noexcept;
   [[nodiscard]] bool events_empty() const noexcept { return events_.empty(); }
-  /// How many events are ready in the lanes of all classes.
+  /// How many events are ready in the lanes of all priorities.
   [[nodiscard]] std::size_t ready_events() const noexcept;
 
   // Both
@@ -89,24 +89,24 @@ public:
   [[nodiscard]] std::uint64_t events_pushed() const noexcept { return events_pushed_.get(); }
   [[nodiscard]] std::uint64_t events_popped() const noexcept { return events_popped_.get(); }
 
-  /// By class and lane: to the injector, to the event lane, or to the queues of the classes. `now`: the time
-  /// from which on a low task ages.
-  void push(task* t, priority c, class_lane l, os::ticks now) noexcept;
+  /// By priority and lane: to the injector, to the event lane, or to the queues of the priorities. `now`: the
+  /// time from which on a low task ages.
+  void push(task* t, priority c, priority_lane l, os::ticks now) noexcept;
 
-  // The classes high and low; `c` is one of them
-  /// The oldest of that class, or null.
-  [[nodiscard]] task* pop(priority c) noexcept { return static_cast<task*>(classes_.pop(c)); }
-  [[nodiscard]] task* pop(priority c, class_lane l) noexcept {
-    return static_cast<task*>(classes_.pop(c, l));
+  // The priorities high and low; `c` is one of them
+  /// The oldest of that priority, or null.
+  [[nodiscard]] task* pop(priority c) noexcept { return static_cast<task*>(by_priority_.pop(c)); }
+  [[nodiscard]] task* pop(priority c, priority_lane l) noexcept {
+    return static_cast<task*>(by_priority_.pop(c, l));
   }
   /// A low task that had been ready for 100 ms at that time; null: there is none, or it is found a little
   /// later.
   [[nodiscard]] task* pop_aged(os::ticks now) noexcept;
   [[nodiscard]] bool any_aged(os::ticks now) noexcept;
   /// At a task boundary: may be false for a task that another thread queues at this moment.
-  [[nodiscard]] bool any_classed() const noexcept { return classes_.any(); }
-  [[nodiscard]] bool any(priority c) const noexcept { return classes_.any(c); }
-  [[nodiscard]] class_queues const& classes() const noexcept { return classes_; }
+  [[nodiscard]] bool any_but_normal() const noexcept { return by_priority_.any(); }
+  [[nodiscard]] bool any(priority c) const noexcept { return by_priority_.any(c); }
+  [[nodiscard]] priority_queues const& by_priority() const noexcept { return by_priority_; }
 
   // All queues
   /// Is a task in a queue from which any worker takes?
@@ -116,7 +116,7 @@ public:
   [[nodiscard]] std::size_t size() const noexcept;
   /// A normal task that any thread may run: of the injector, of a seat's queue, of a LIFO slot.
   [[nodiscard]] task* any_normal() noexcept;
-  /// A task of any class that any thread may run, the highest class first.
+  /// A task of any priority that any thread may run, the highest priority first.
   [[nodiscard]] task* any_task() noexcept;
 
   /// A seat with a task in its LIFO slot, and the number of tasks that its occupant had executed by then.
@@ -142,7 +142,7 @@ private:
   template<class Next>
   [[nodiscard]] batch pop_batch_of(injector& from, relaxed<std::uint64_t>& popped, seat* s, std::size_t most,
                                    Next next) noexcept;
-  [[nodiscard]] bool note_age(class_lane l, os::ticks now) noexcept;
+  [[nodiscard]] bool note_age(priority_lane l, os::ticks now) noexcept;
   void count_pushed(std::uint64_t n) noexcept;
 
   injector injector_;
@@ -155,7 +155,7 @@ private:
   alignas(64) relaxed<std::uint64_t> popped_;        // changed under the injector's lock
   alignas(64) relaxed<std::uint64_t> events_pushed_; // not on the line that every pop changes
   relaxed<std::uint64_t> events_popped_;             // changed under the event lane's lock
-  class_queues classes_;
+  priority_queues by_priority_;
   std::array<ready_ages, 2> low_ages_; // by lane
 
   alignas(64) published<unsigned> known_; // read by every search; not on the line that every pop changes

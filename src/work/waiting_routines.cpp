@@ -42,7 +42,7 @@ void waiting_routines::take(intrusive_list<waiting_routine>& to, Move move) noex
   }
 }
 
-void waiting_routines::wake_timed() noexcept {
+void waiting_routines::resume_timed() noexcept {
   intrusive_list<waiting_routine> woken; // ours alone
   take(woken, [](waiting_routine& r) { return r.interrupt(); });
   while (waiting_routine* const r = woken.pop_front()) r->go_on();
@@ -52,8 +52,8 @@ void waiting_routines::withdraw(intrusive_list<waiting_routine>& to) noexcept {
   take(to, [](waiting_routine& r) { return r.withdraw(); });
 }
 
-void waiting_routines::let_go(intrusive_list<waiting_routine>& withdrawn) noexcept {
-  while (waiting_routine* const r = withdrawn.pop_front()) r->let_go();
+void waiting_routines::end_waits(intrusive_list<waiting_routine>& withdrawn) noexcept {
+  while (waiting_routine* const r = withdrawn.pop_front()) r->end_wait();
 }
 
 } // namespace rubato::detail

@@ -38,10 +38,10 @@ public:
   [[nodiscard]] bool any() const noexcept;
 
   /// The pool drains: wakes the routines that wait for time.
-  void wake_timed() noexcept;
-  /// Moves all that wait into that list. The caller passes it to let_go().
+  void resume_timed() noexcept;
+  /// Moves all that wait into that list. The caller passes it to end_waits().
   void withdraw(intrusive_list<waiting_routine>& to) noexcept;
-  static void let_go(intrusive_list<waiting_routine>& withdrawn) noexcept;
+  static void end_waits(intrusive_list<waiting_routine>& withdrawn) noexcept;
 };
 
 } // namespace rubato::detail

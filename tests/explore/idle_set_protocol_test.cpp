@@ -234,7 +234,7 @@ void followed_by_the_monitor(execution& e) {
   e.thread([p] {
     worker& made = p->workers[0];
     made.made_whole.set(1);
-    idle_set::call const c = p->threads.summon();
+    idle_set::call const c = p->threads.unpark_for_seat();
     EXPLORE_ASSERT(c && c.sleeper == nullptr);
     p->threads.settle(c, made);
   });

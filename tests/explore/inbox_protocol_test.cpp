@@ -49,7 +49,7 @@ struct pool {
     return from.pop();
   }
   void run() { runs.set(runs.get() + 1); }
-  void call() { static_cast<void>(people.summon(&seat, true)); }
+  void call() { static_cast<void>(people.unpark_for_seat(&seat, true)); }
   /// lifecycle::retire_seat()
   void retire() {
     while (injector::node* const n = pop(inbox)) shared.push(n);

@@ -90,19 +90,19 @@ void nudged(execution& e) {
     if (Threads == 1) EXPLORE_ASSERT(w->written.get() == 1);
   });
 }
-/// It dozes: only an event of that depth ends the sleep, and a deeper one does too.
-void dozing(execution& e) {
+/// It sleeps lightly: only an event of that depth ends the sleep, and a deeper one does too.
+void light_sleep(execution& e) {
   auto const w = std::make_shared<world>();
   auto const over = [w] { return w->events.load(std::memory_order_seq_cst) == 1; };
   e.thread([w] {
     w->events.fetch_add(1, std::memory_order_seq_cst);
-    w->sleep.nudge(monitor_rest::dozing);
+    w->sleep.nudge(monitor_rest::light);
   });
   e.thread([w, over] {
     while (!over()) {
       std::uint32_t const then = w->sleep.alarm(); // as in monitor_main(): before the first look
       if (over()) return;
-      w->sleep.announce(monitor_rest::dozing);
+      w->sleep.announce(monitor_rest::light);
       if (!over()) w->sleep.sleep(then);
       w->sleep.rise();
     }
@@ -168,18 +168,18 @@ void latent(execution& e) {
       if (!w->owner.forks.withdraw(w->thief.box))
         while (!latent_chain::collect(w->thief.box, l)) policy::pause();
       run(w->thief, l);
-      if (!l) w->sleep.nudge(monitor_rest::dozing);
+      if (!l) w->sleep.nudge(monitor_rest::light);
     }
     while (!w->ran.load(std::memory_order_relaxed)) {
       w->thief.parker.park();
       // As pool_core::after_vacating() does: the search may have come before the fork.
-      if (!take(w->thief, w->owner)) w->sleep.nudge(monitor_rest::dozing);
+      if (!take(w->thief, w->owner)) w->sleep.nudge(monitor_rest::light);
     }
   });
 }
 
-tests const all{nudged<1>,          nudged<2>,           dozing, timer<>, latent<true, false>,
-                latent<true, true>, latent<false, false>};
+tests const all{nudged<1>,           nudged<2>,          light_sleep,         timer<>,
+                latent<true, false>, latent<true, true>, latent<false, false>};
 
 TEST(monitor_sleep_protocol, leaves_nothing_unseen) {
   expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);

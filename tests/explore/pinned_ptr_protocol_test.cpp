@@ -56,8 +56,8 @@ void owner_and_lookers(execution& e) {
     });
 }
 
-/// As a task that joins a strand: it links itself to the task before it and then reads its own class, while a
-/// thread raises that class and then looks for the link.
+/// As a task that joins a strand: it links itself to the task before it and then reads its own priority,
+/// while a thread raises that priority and then looks for the link.
 void link_or_change_is_seen(execution& e) {
   struct world {
     rubato::detail::basic_pinned_ptr<policy, wait> link;

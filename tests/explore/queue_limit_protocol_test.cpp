@@ -110,9 +110,9 @@ void refused(execution& e) {
   static_cast<void>(p->enqueue());
   e.thread([p] { EXPLORE_ASSERT(!p->enqueue()); });
   e.thread([p] {
-    if (Mutant == mutant::wakes_early) p->limit.wake_all();
+    if (Mutant == mutant::wakes_early) p->limit.notify_all();
     p->ends.store(true, std::memory_order_seq_cst);
-    if (Mutant != mutant::wakes_early) p->limit.wake_all();
+    if (Mutant != mutant::wakes_early) p->limit.notify_all();
   });
 }
 /// A pool that ends takes as many tasks from outside as it says.

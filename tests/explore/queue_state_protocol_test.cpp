@@ -224,9 +224,9 @@ void offered_from_elsewhere(execution& e) {
   });
 }
 
-/// Work of the class low is raised while a thread offers it, workers take it, and a waiter claims it. There
-/// is a queue for each class; a raise that finds the work queued puts an entry into the queue of the class
-/// high, which claims the work as a waiter does.
+/// Work of low priority is raised while a thread offers it, workers take it, and a waiter claims it. There
+/// is a queue for each priority; a raise that finds the work queued puts an entry into the queue of the
+/// priority high, which claims the work as a waiter does.
 struct raised {
   using queue_state = rubato::detail::basic_queue_state<policy>;
   using raising = queue_state::raising;
@@ -239,8 +239,8 @@ struct raised {
     auto const o = entry.offer();
     if (o.is_behind) entries.store(1, std::memory_order_release);
     if (!o) return;
-    EXPLORE_ASSERT(o.cls != rubato::priority::normal);
-    (o.cls == rubato::priority::high ? in_high : in_low).store(1, std::memory_order_release);
+    EXPLORE_ASSERT(o.level != rubato::priority::normal);
+    (o.level == rubato::priority::high ? in_high : in_low).store(1, std::memory_order_release);
   }
   void raise() {
     raising const r = entry.raise(rubato::priority::high);
@@ -265,27 +265,27 @@ struct raised {
   }
 };
 
-/// Whatever comes first: after the raise the work has run, or is in the queue of the class high.
+/// Whatever comes first: after the raise the work has run, or is in the queue of high priority.
 void offered_and_raised(execution& e) {
   auto const w = std::make_shared<raised>();
-  w->entry.set_class(rubato::priority::low);
+  w->entry.set_priority(rubato::priority::low);
   e.thread([w] { w->offer(); });
   e.thread([w] { w->raise(); });
   e.finally([w] {
     w->work_high(); // the worker never looks into the other queue
     EXPLORE_ASSERT(w->ran.load(relaxed) == 1);
-    EXPLORE_ASSERT(w->entry.cls() == rubato::priority::high);
+    EXPLORE_ASSERT(w->entry.level() == rubato::priority::high);
     w->work_low();
     EXPLORE_ASSERT(w->ran.load(relaxed) == 1 && !w->entry.is_queued());
-    EXPLORE_ASSERT(w->entry.cls() == rubato::priority::high); // of its next resumption
+    EXPLORE_ASSERT(w->entry.level() == rubato::priority::high); // of its next resumption
   });
 }
 
-/// A worker of the class low takes it meanwhile, or a waiter claims it.
+/// A worker of low priority takes it meanwhile, or a waiter claims it.
 template<bool Claims>
 void raised_and_run(execution& e) {
   auto const w = std::make_shared<raised>();
-  w->entry.set_class(rubato::priority::low);
+  w->entry.set_priority(rubato::priority::low);
   w->offer();
   e.thread([w] { w->raise(); });
   e.thread([w] {
@@ -301,7 +301,7 @@ void raised_and_run(execution& e) {
     EXPLORE_ASSERT(w->ran.load(relaxed) == 1);
     w->work_low();
     EXPLORE_ASSERT(w->ran.load(relaxed) == 1 && !w->entry.is_queued());
-    EXPLORE_ASSERT(w->entry.cls() == rubato::priority::high);
+    EXPLORE_ASSERT(w->entry.level() == rubato::priority::high);
   });
 }
 
@@ -309,7 +309,7 @@ void raised_and_run(execution& e) {
 /// coroutine does that was suspended.
 void raised_and_offered_again(execution& e) {
   auto const w = std::make_shared<raised>();
-  w->entry.set_class(rubato::priority::low);
+  w->entry.set_priority(rubato::priority::low);
   w->offer();
   e.thread([w] { w->raise(); });
   e.thread([w] {
@@ -327,7 +327,7 @@ void raised_and_offered_again(execution& e) {
 }
 
 /// A waiter claims it, and it moves to another pool, whose workers find a second entry. A worker of the old
-/// pool, which stands here for the class low, passes it on if that pops the old entry first.
+/// pool, which stands here for low priority, passes it on if that pops the old entry first.
 void moved_to_another_pool(execution& e) {
   auto const w = std::make_shared<raised>();
   auto const offer_there = [w] {
@@ -355,7 +355,7 @@ void moved_to_another_pool(execution& e) {
   });
 }
 
-/// Two appends to a strand of one low task: the second, of the class high, raises the first before or after
+/// Two appends to a strand of one low task: the second, of high priority, raises the first before or after
 /// that is linked to the task before it.
 void appended(execution& e) {
   struct alignas(8) work {
@@ -369,18 +369,18 @@ void appended(execution& e) {
     }
   };
   auto const s = std::make_shared<strand>();
-  s->before.queued.set_class(rubato::priority::low);
-  s->first.queued.set_class(rubato::priority::low);
+  s->before.queued.set_priority(rubato::priority::low);
+  s->first.queued.set_priority(rubato::priority::low);
   e.thread([s] {
-    rubato::priority const c = s->before.queued.cls();
+    rubato::priority const c = s->before.queued.level();
     s->link.link(s->before);
-    if (rubato::priority const own = s->first.queued.linked_class(); own < c) s->raise_before(own);
+    if (rubato::priority const own = s->first.queued.linked_priority(); own < c) s->raise_before(own);
   });
   e.thread([s] {
     if (s->first.queued.raise(rubato::priority::high) != raised::raising::needless)
       s->raise_before(rubato::priority::high);
   });
-  e.finally([s] { EXPLORE_ASSERT(s->before.queued.cls() == rubato::priority::high); });
+  e.finally([s] { EXPLORE_ASSERT(s->before.queued.level() == rubato::priority::high); });
 }
 
 template<int Runs>

@@ -43,9 +43,9 @@ struct pool {
     if (Mutant != mutant::timers_first) return holds();
     return !idle.any_armed() && running.load(seq_cst) == 0 && first.load(seq_cst) == 0;
   }
-  /// As quiescence::tell_waiters() does.
+  /// As quiescence::notify_if_quiet() does.
   void tell() {
-    if (running.load(seq_cst) == 0 && idle.is_awaited()) idle.wake_all();
+    if (running.load(seq_cst) == 0 && idle.is_awaited()) idle.notify_all();
   }
   /// As quiescence::disarmed() does.
   void tell_of_timer() {
@@ -214,7 +214,7 @@ void waiting_for_a_change(execution& e) {
   auto const p = std::make_shared<state>();
   e.thread([p] {
     p->done.store(true, std::memory_order_relaxed);
-    p->idle.wake_all();
+    p->idle.notify_all();
   });
   e.thread([p] {
     quiet::announcement const announced(p->idle);

@@ -267,7 +267,7 @@ void regression_letting_go(execution& e) {
   auto const s = std::make_shared<shared>();
   auto& state = **s->state;
   EXPLORE_ASSERT(state.begin_post() && state.wait());
-  e.thread([s, &state] { // as routine::let_go()
+  e.thread([s, &state] { // as routine::end_wait()
     EXPLORE_ASSERT(state.take());
     if (CountsFirst) s->listed.store(0, release);
     state.finish();

@@ -31,7 +31,7 @@ enum class fault {
   no_word_of_quiet,         // to the threads that wait until it is
   no_word_of_a_batch,       // that was moved from queue to queue
   no_look_in_a_wait,        // after the seat was left for a wait
-  looks_at_one_class,       // in the second look: the class high
+  looks_at_one_priority,    // in the second look: high priority
 };
 
 struct seat : idle_set::seat {
@@ -107,7 +107,7 @@ struct worker_pool {
     if (threads.wanted() == idle_set::want::worker) call();
   }
   void call() {
-    idle_set::call const c = threads.summon();
+    idle_set::call const c = threads.unpark_for_seat();
     if (!c || c.sleeper != nullptr) return;
     threads.give_up(c); // as if no thread could be made
     if (self().any_queued() && threads.has_idle()) notify();
@@ -190,7 +190,7 @@ struct worker_pool {
   }
   void on_quiet() {
     if (leaves_out != fault::no_word_of_quiet && threads.no_thread_runs() && idleness.is_awaited())
-      idleness.wake_all();
+      idleness.notify_all();
   }
   void wait_idle() {
     quiet::announcement const announced(idleness);

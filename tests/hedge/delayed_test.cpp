@@ -100,7 +100,7 @@ TEST_P(delayed_copies, end_with_a_deadline_in_between) {
 }
 TEST_P(delayed_copies, begin_at_last_when_all_workers_are_busy) {
   busy_workers const busy(pool, GetParam());
-  for_both([&](auto const& call) { // of the class low: relief runs them, because the workers block
+  for_both([&](auto const& call) { // of low priority: relief runs them, because the workers block
     auto const all = std::make_shared<rendezvous>(2);
     EXPECT_TRUE(call(pool, unpinned(2).hedge_after(1ns), [all] { return all->meet(); }));
   });

@@ -55,16 +55,16 @@ std::int64_t sketched(std::vector<std::int64_t> const& samples, double quantile,
 
 TEST(latency_buckets, follow_each_other_without_a_gap) {
   EXPECT_EQ(latency_buckets::of(0), 0);
-  for (unsigned b = 0; b != latency_buckets::count; ++b) {
+  for (unsigned b = 0; b != latency_buckets::buckets; ++b) {
     ASSERT_EQ(latency_buckets::of(latency_buckets::upper(b)), b);
-    if (b + 1 != latency_buckets::count) {
+    if (b + 1 != latency_buckets::buckets) {
       ASSERT_EQ(latency_buckets::of(latency_buckets::upper(b) + 1), b + 1);
     }
   }
 }
 
 TEST(latency_buckets, are_at_most_a_thirty_second_wide) {
-  for (unsigned b = 1; b != latency_buckets::count; ++b) {
+  for (unsigned b = 1; b != latency_buckets::buckets; ++b) {
     std::int64_t const lowest = latency_buckets::upper(b - 1) + 1;
     ASSERT_LE(latency_buckets::upper(b) - lowest, lowest / 32) << b;
   }
@@ -73,7 +73,7 @@ TEST(latency_buckets, are_at_most_a_thirty_second_wide) {
 TEST(latency_buckets, take_every_number) {
   EXPECT_EQ(latency_buckets::of(-1), 0);
   EXPECT_EQ(latency_buckets::of(INT64_MIN), 0);
-  EXPECT_EQ(latency_buckets::of(INT64_MAX), latency_buckets::count - 1);
+  EXPECT_EQ(latency_buckets::of(INT64_MAX), latency_buckets::buckets - 1);
 }
 
 TEST(latency_sketch, without_samples_is_zero) { EXPECT_EQ(latency_sketch(100).quantile(0.95), 0); }

@@ -1,4 +1,4 @@
-// A strand keeps its order, and is queued in its highest waiting class.
+// A strand keeps its order, and is queued in its highest waiting priority.
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
@@ -21,10 +21,10 @@ namespace {
 using namespace rubato_test;
 using rubato::priority;
 
-class strand_with_classes : public rubato_test::on_workers {};
-RUBATO_TEST_WITH_WORKERS(strand_with_classes, all_counts);
+class strand_with_priorities : public rubato_test::on_workers {};
+RUBATO_TEST_WITH_WORKERS(strand_with_priorities, all_counts);
 
-TEST_P(strand_with_classes, keeps_its_order) {
+TEST_P(strand_with_priorities, keeps_its_order) {
   rubato::strand s(pool);
   std::size_t const n = rubato_test::scaled(2'000);
   std::vector<std::size_t> order;
@@ -35,7 +35,7 @@ TEST_P(strand_with_classes, keeps_its_order) {
   for (std::size_t i = 0; i != n; ++i) ASSERT_EQ(order[i], i);
 }
 
-TEST_P(strand_with_classes, runs_one_task_at_a_time_and_each_once) {
+TEST_P(strand_with_priorities, runs_one_task_at_a_time_and_each_once) {
   constexpr std::size_t threads = 4;
   std::size_t const each = rubato_test::scaled(400);
   rubato::strand s(pool);
@@ -71,7 +71,7 @@ TEST_P(strand_with_classes, runs_one_task_at_a_time_and_each_once) {
   EXPECT_TRUE(alone);
 }
 
-TEST_P(strand_with_classes, gives_results) {
+TEST_P(strand_with_priorities, gives_results) {
   rubato::strand s(pool);
   for (priority const c : {priority::high, priority::normal, priority::low}) {
     EXPECT_EQ(s.spawn(c, [](int n) { return n + 1; }, 41).get(), 42);
@@ -113,7 +113,7 @@ TEST_F(lone_strand, moves_what_waits_before_a_normal_task) {
   EXPECT_LE(log.before_last("low", "strand"), 1u);
 }
 
-/// A later task of a lower class does not share it.
+/// A later task of a lower priority does not share it.
 TEST_F(lone_strand, leaves_what_waits_behind_a_high_task) {
   {
     rubato::strand s(pool);
@@ -128,7 +128,7 @@ TEST_F(lone_strand, leaves_what_waits_behind_a_high_task) {
   EXPECT_GE(log.before_last("normal", "second"), 19u);
 }
 
-/// The task of the strand's turn is a coroutine that waits: its next resumption is in the new class.
+/// The task of the strand's turn is a coroutine that waits: its next resumption is in the new priority.
 TEST_F(lone_strand, moves_a_coroutine_whose_turn_it_is) {
   for (bool const queued_before : {false, true}) {
     rubato::async_mutex m;
@@ -139,7 +139,7 @@ TEST_F(lone_strand, moves_a_coroutine_whose_turn_it_is) {
       co_await m.acquire();
       m.release();
       log.add("strand");
-      co_await rubato::yield(); // its old entry may still be in the queue of the class low
+      co_await rubato::yield(); // its old entry may still be in the queue of low priority
       log.add("strand");
     };
     {

@@ -12,7 +12,7 @@
 namespace {
 
 using rubato::priority;
-using rubato::detail::class_lane;
+using rubato::detail::priority_lane;
 using rubato::detail::ready_ages;
 using rubato::detail::task;
 using rubato::detail::task_queues;
@@ -74,7 +74,7 @@ protected:
   task_queues queues{1};
   std::vector<task*> made;
 
-  task* push(class_lane l, std::int64_t now) {
+  task* push(priority_lane l, std::int64_t now) {
     made.push_back(rubato::detail::make_task([] {}));
     queues.push(made.back(), priority::low, l, now);
     return made.back();
@@ -86,11 +86,11 @@ protected:
 };
 
 TEST_F(low_tasks, count_as_normal_after_100_ms) {
-  task* const first = push(class_lane::tasks, 0);
+  task* const first = push(priority_lane::tasks, 0);
   EXPECT_FALSE(queues.any_aged(age - 1));
   EXPECT_EQ(queues.pop_aged(age - 1), nullptr);
   EXPECT_TRUE(queues.any_aged(age));
-  push(class_lane::tasks, age);
+  push(priority_lane::tasks, age);
   task* const k = queues.pop_aged(age);
   EXPECT_EQ(k, first);
   drop(k);
@@ -101,8 +101,8 @@ TEST_F(low_tasks, count_as_normal_after_100_ms) {
 }
 
 TEST_F(low_tasks, of_either_lane_count_as_normal) {
-  task* const event = push(class_lane::events, 0);
-  task* const other = push(class_lane::tasks, age / 2);
+  task* const event = push(priority_lane::events, 0);
+  task* const other = push(priority_lane::tasks, age / 2);
   task* k = queues.pop_aged(age);
   EXPECT_EQ(k, event);
   drop(k);
@@ -114,8 +114,8 @@ TEST_F(low_tasks, of_either_lane_count_as_normal) {
 
 /// A push that comes shortly after another takes no note; a look does.
 TEST_F(low_tasks, age_without_further_pushes) {
-  push(class_lane::tasks, 0);
-  push(class_lane::tasks, 1);
+  push(priority_lane::tasks, 0);
+  push(priority_lane::tasks, 1);
   EXPECT_FALSE(queues.any_aged(age / 2));
   drop(queues.pop_aged(age));
   EXPECT_FALSE(queues.any_aged(age)) << "its note was taken at half the age";
@@ -124,17 +124,17 @@ TEST_F(low_tasks, age_without_further_pushes) {
 
 TEST_F(low_tasks, that_do_not_wait_leave_nothing_old_behind) {
   for (int i = 0; i != 1'000; ++i) {
-    push(class_lane::tasks, i * us);
+    push(priority_lane::tasks, i * us);
     drop(queues.pop(priority::low));
   }
   EXPECT_FALSE(queues.any_aged(1'000 * age));
-  push(class_lane::tasks, 1'000 * age);
+  push(priority_lane::tasks, 1'000 * age);
   EXPECT_FALSE(queues.any_aged(1'000 * age));
 }
 
 TEST_F(low_tasks, are_taken_in_turns_from_both_lanes) {
-  for (int i = 0; i != 10; ++i) push(class_lane::tasks, 0);
-  task* const event = push(class_lane::events, 0);
+  for (int i = 0; i != 10; ++i) push(priority_lane::tasks, 0);
+  task* const event = push(priority_lane::events, 0);
   bool among_the_first_two = false;
   for (int i = 0; i != 2; ++i) {
     task* const k = queues.pop(priority::low);

@@ -45,9 +45,9 @@ public:
     });
     EXPECT_TRUE(eventually([this] { return begun_.load(); }));
   }
-  void let_go() { gate_.open(); }
+  void open() { gate_.open(); }
   ~held_worker() {
-    let_go();
+    open();
     EXPECT_TRUE(eventually([this] { return ended_.load(); }));
   }
 };
@@ -82,7 +82,7 @@ TEST(max_queued, try_enqueue_refuses_and_leaves_the_callable_alone) {
     EXPECT_FALSE(pool.try_enqueue(std::move(task)));
     ASSERT_EQ(task.addend.get(), owned) << "refused, and yet moved from";
   }
-  worker.let_go();
+  worker.open();
   ASSERT_TRUE(pool.wait_idle());
   EXPECT_EQ(sum, 3);
   EXPECT_TRUE(pool.try_enqueue(std::move(task))) << "there is room again";
@@ -118,7 +118,7 @@ TEST(max_queued, enqueue_waits_until_there_is_room) {
       50ms); // the time that a faulty pool has to accept more: it cannot fail a right one
   EXPECT_EQ(accepted, 2);
   EXPECT_FALSE(pool.try_enqueue([&] { ++ran; }));
-  worker.let_go();
+  worker.open();
   EXPECT_TRUE(eventually([&] { return ran == 10; }));
 }
 
@@ -136,7 +136,7 @@ TEST(max_queued, enqueue_waits_in_bulk_too_even_above_the_limit) {
     });
     std::this_thread::sleep_for(50ms); // as above
     EXPECT_FALSE(returned) << "the queue is full";
-    worker.let_go();
+    worker.open();
   }
   EXPECT_TRUE(pool.wait_idle());
   tasks.expect_each_once();
@@ -263,7 +263,7 @@ TEST(max_queued, does_not_keep_a_waiting_producer_in_a_shutdown) {
       });
       ASSERT_TRUE(eventually([&] { return first.load(); }));
       pool.request_shutdown(rubato::discard);
-      worker.let_go();
+      worker.open();
       pool.shutdown(rubato::discard);
       pool.resize(1); // whatever the producer still brings runs here
     }

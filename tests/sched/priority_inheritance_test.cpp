@@ -1,4 +1,4 @@
-// A task keeps its class wherever it continues; what it starts does not get it.
+// A task keeps its priority wherever it continues; what it starts does not get it.
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ using rubato::priority;
 
 constexpr std::size_t at(priority c) { return static_cast<std::size_t>(c); }
 
-/// What the pool has queued, by class, when all of `wanted` is there: the worker is held.
+/// What the pool has queued, by priority, when all of `wanted` is there: the worker is held.
 void expect_queued(rubato::pool& pool, priority c, std::size_t wanted = 1) {
   EXPECT_TRUE(eventually([&] { return pool.stats().of(c).queued == wanted; }))
-      << "class " << at(c) << ": " << pool.stats().of(c).queued << " of " << pool.stats().queued;
+      << "priority " << at(c) << ": " << pool.stats().of(c).queued << " of " << pool.stats().queued;
   EXPECT_EQ(pool.pending(), wanted);
 }
 
@@ -82,8 +82,8 @@ TEST_P(inheritance, of_continuations_on_a_named_pool) {
 
 /// Spawns a coroutine that waits, has it resumed while the worker is held, and looks where it is queued.
 template<class Wait>
-void expect_resumption_in_class(rubato::pool& pool, priority c, Wait wait,
-                                std::function<void()> const& resume) {
+void expect_resumption_in_priority(rubato::pool& pool, priority c, Wait wait,
+                                   std::function<void()> const& resume) {
   std::atomic<bool> waits = false;
   auto body = [](Wait w, std::atomic<bool>& flag) -> rubato::task<int> {
     flag = true;
@@ -104,24 +104,24 @@ void expect_resumption_in_class(rubato::pool& pool, priority c, Wait wait,
 TEST_P(inheritance, of_resumptions_after_a_future) {
   rubato::promise<void> p;
   rubato::shared_future<void> f = p.get_future().share();
-  expect_resumption_in_class(pool, GetParam(), [f] { return f; }, [&] { p.set_value(); });
+  expect_resumption_in_priority(pool, GetParam(), [f] { return f; }, [&] { p.set_value(); });
 }
 
 TEST_P(inheritance, of_resumptions_after_a_sleep) {
   auto const due = std::chrono::steady_clock::now() + 50ms;
-  expect_resumption_in_class(pool, GetParam(), [due] { return rubato::sleep_until(due); }, [] {});
+  expect_resumption_in_priority(pool, GetParam(), [due] { return rubato::sleep_until(due); }, [] {});
 }
 
 TEST_P(inheritance, of_resumptions_after_a_receive) {
   rubato::channel<int> c(1);
-  expect_resumption_in_class(
+  expect_resumption_in_priority(
       pool, GetParam(), [&c] { return c.receive(); }, [&] { EXPECT_TRUE(c.try_send(1)); });
 }
 
 TEST_P(inheritance, of_resumptions_after_a_send) {
   rubato::channel<int> c(0);
   int const sent = 1; // outlives the operation, which refers to it
-  expect_resumption_in_class(
+  expect_resumption_in_priority(
       pool, GetParam(), [&c, &sent] { return c.send(sent); },
       [&] { EXPECT_TRUE(c.try_receive().has_value()); });
 }
@@ -129,26 +129,26 @@ TEST_P(inheritance, of_resumptions_after_a_send) {
 TEST_P(inheritance, of_resumptions_after_a_lock) {
   rubato::async_mutex m;
   ASSERT_TRUE(m.try_acquire());
-  expect_resumption_in_class(pool, GetParam(), [&m] { return m.acquire(); }, [&] { m.release(); });
+  expect_resumption_in_priority(pool, GetParam(), [&m] { return m.acquire(); }, [&] { m.release(); });
   m.release();
 }
 
 TEST_P(inheritance, of_resumptions_after_a_semaphore_and_a_latch) {
   rubato::async_semaphore s(0);
-  expect_resumption_in_class(pool, GetParam(), [&s] { return s.acquire(); }, [&] { s.release(1); });
+  expect_resumption_in_priority(pool, GetParam(), [&s] { return s.acquire(); }, [&] { s.release(1); });
   rubato::async_latch l(1);
-  expect_resumption_in_class(pool, GetParam(), [&l] { return l.wait(); }, [&] { l.count_down(); });
+  expect_resumption_in_priority(pool, GetParam(), [&l] { return l.wait(); }, [&] { l.count_down(); });
 }
 
 TEST_P(inheritance, of_resumptions_after_an_event) {
   rubato::event e;
-  expect_resumption_in_class(pool, GetParam(), [&e] { return e.wait(); }, [&] { e.set(); });
+  expect_resumption_in_priority(pool, GetParam(), [&e] { return e.wait(); }, [&] { e.set(); });
 }
 
 TEST_P(inheritance, of_resumptions_after_a_descriptor_is_readable) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
-  expect_resumption_in_class(
+  expect_resumption_in_priority(
       pool, GetParam(), [&] { return rubato::readable(ends[0]); },
       [&] { EXPECT_EQ(write(ends[1], "x", 1), 1); });
   rubato::forget(ends[0]);
@@ -158,7 +158,7 @@ TEST_P(inheritance, of_resumptions_after_a_descriptor_is_readable) {
 
 TEST_P(inheritance, of_resumptions_after_a_race) {
   rubato::channel<int> a(1), b(1);
-  expect_resumption_in_class(
+  expect_resumption_in_priority(
       pool, GetParam(), [&] { return rubato::select(a.receiving([](auto) {}), b.receiving([](auto) {})); },
       [&] { EXPECT_TRUE(b.try_send(1)); });
 }

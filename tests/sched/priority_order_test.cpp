@@ -1,4 +1,4 @@
-// In which order a pool begins tasks of different classes.
+// In which order a pool begins tasks of different priorities.
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
@@ -148,7 +148,7 @@ TEST(priority_order, begins_a_high_task_at_the_next_boundary) {
   ASSERT_EQ(all.size(), 2u * rounds);
   for (std::size_t i = 1; i != all.size(); ++i)
     if (all[i - 1] == "normal" && all[i] == "normal") ++late;
-  EXPECT_LE(late, all.size() / 61 + 1) << "more than the 61st boundary ignored the class";
+  EXPECT_LE(late, all.size() / 61 + 1) << "more than the 61st boundary ignored the priority";
 }
 
 /// Children of scopes and tasks that are bound to the seat are normal tasks, too.

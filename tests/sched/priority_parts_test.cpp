@@ -1,4 +1,4 @@
-// The other parts of a pool know the queues of the classes: sleeping, counting, resizing, the end, fork().
+// The other parts of a pool know the queues of the priorities: sleeping, counting, resizing, the end, fork().
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
@@ -27,22 +27,22 @@ using namespace rubato_test;
 using namespace std::chrono_literals;
 using rubato::priority;
 
-constexpr priority classes[] = {priority::high, priority::normal, priority::low};
+constexpr priority all_priorities[] = {priority::high, priority::normal, priority::low};
 
-class pool_with_classes : public rubato_test::on_workers {};
-RUBATO_TEST_WITH_WORKERS(pool_with_classes, all_counts);
+class pool_priorities : public rubato_test::on_workers {};
+RUBATO_TEST_WITH_WORKERS(pool_priorities, all_counts);
 
 /// Guarantee W.
-TEST_P(pool_with_classes, wakes_a_worker_for_a_task_of_any_class) {
+TEST_P(pool_priorities, wakes_a_worker_for_a_task_of_any_class) {
   if (GetParam() == 0) return;
   for (std::size_t round = rubato_test::scaled(300); round != 0; --round)
-    for (priority const c : classes) {
+    for (priority const c : all_priorities) {
       std::atomic<bool> ran = false;
       pool.enqueue(c, [&] { ran = true; });
       ASSERT_TRUE(eventually([&] { return ran.load(); }));
     }
   std::this_thread::sleep_for(rubato_test::until_others_sleep);
-  for (priority const c : classes) {
+  for (priority const c : all_priorities) {
     std::atomic<bool> ran = false;
     pool.enqueue(c, [&] { ran = true; });
     ASSERT_TRUE(eventually([&] { return ran.load(); }));
@@ -50,7 +50,7 @@ TEST_P(pool_with_classes, wakes_a_worker_for_a_task_of_any_class) {
   }
 }
 
-TEST_P(pool_with_classes, is_not_idle_with_queued_tasks_of_any_class) {
+TEST_P(pool_priorities, is_not_idle_with_queued_tasks_of_any_class) {
   for (std::size_t round = rubato_test::scaled(200); round != 0; --round) {
     std::atomic<int> ran = 0;
     pool.enqueue(priority::low, [&] {
@@ -67,20 +67,20 @@ TEST_P(pool_with_classes, is_not_idle_with_queued_tasks_of_any_class) {
   EXPECT_EQ(pool.pending(), 0u);
 }
 
-TEST_P(pool_with_classes, runs_what_is_queued_at_a_drain) {
+TEST_P(pool_priorities, runs_what_is_queued_at_a_drain) {
   std::atomic<int> ran = 0;
   for (int i = 0; i != 50; ++i)
-    for (priority const c : classes) pool.enqueue(c, [&] { ++ran; });
+    for (priority const c : all_priorities) pool.enqueue(c, [&] { ++ran; });
   pool.shutdown();
   EXPECT_EQ(ran, 150);
 }
 
-TEST_P(pool_with_classes, keeps_no_worker_asleep_when_it_is_resized) {
+TEST_P(pool_priorities, keeps_no_worker_asleep_when_it_is_resized) {
   std::atomic<int> ran = 0;
   int queued = 0;
   for (unsigned const n : {2u, 0u, 1u, 3u, 0u, 2u}) {
     for (int i = 0; i != 20; ++i)
-      for (priority const c : classes) {
+      for (priority const c : all_priorities) {
         pool.enqueue(c, [&] { ++ran; });
         ++queued;
       }
@@ -90,7 +90,7 @@ TEST_P(pool_with_classes, keeps_no_worker_asleep_when_it_is_resized) {
   EXPECT_TRUE(pool.wait_idle());
 }
 
-TEST(pool_with_a_class, counts_tasks_by_class) {
+TEST(pool_with_a_priority, counts_tasks_by_class) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(alone(1));
   {
@@ -116,7 +116,7 @@ TEST(pool_with_a_class, counts_tasks_by_class) {
   EXPECT_EQ(s.of(priority::high).queued + s.of(priority::normal).queued + s.of(priority::low).queued, 0u);
 }
 
-TEST(pool_with_a_class, drops_what_has_not_begun_at_a_discard) {
+TEST(pool_with_a_priority, drops_what_has_not_begun_at_a_discard) {
   rubato_test::hang_guard const guard;
   auto const alive = std::make_shared<int>(0);
   std::atomic<int> ran = 0;
@@ -125,7 +125,7 @@ TEST(pool_with_a_class, drops_what_has_not_begun_at_a_discard) {
   {
     held_workers held(pool);
     for (int i = 0; i != 20; ++i)
-      for (priority const c : classes) {
+      for (priority const c : all_priorities) {
         pool.enqueue(c, [&ran, alive] { ++ran; });
         futures.push_back(pool.spawn(c, [&ran, alive] { ++ran; }));
       }
@@ -140,9 +140,9 @@ TEST(pool_with_a_class, drops_what_has_not_begun_at_a_discard) {
 }
 
 /// A coroutine whose wait is over is queued and has begun.
-TEST(pool_with_a_class, resumes_what_has_begun_at_a_discard) {
+TEST(pool_with_a_priority, resumes_what_has_begun_at_a_discard) {
   rubato_test::hang_guard const guard;
-  for (priority const c : classes) {
+  for (priority const c : all_priorities) {
     std::atomic<int> step = 0;
     rubato::pool pool(alone(1));
     rubato::async_mutex lock;
@@ -167,11 +167,11 @@ TEST(pool_with_a_class, resumes_what_has_begun_at_a_discard) {
   }
 }
 
-TEST(pool_with_a_class, keeps_continuations_for_its_next_life) {
+TEST(pool_with_a_priority, keeps_continuations_for_its_next_life) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(1);
   std::vector<rubato::future<void>> sources;
-  for (priority const c : classes) sources.push_back(pool.spawn(c, [] {}));
+  for (priority const c : all_priorities) sources.push_back(pool.spawn(c, [] {}));
   pool.shutdown();
   std::atomic<int> ran = 0;
   for (auto& f : sources) std::move(f).then([&] { ++ran; }).detach();
@@ -180,7 +180,7 @@ TEST(pool_with_a_class, keeps_continuations_for_its_next_life) {
   ASSERT_TRUE(eventually([&] { return ran == 3; }));
 }
 
-TEST(pool_with_a_class, counts_its_tasks_towards_max_queued) {
+TEST(pool_with_a_priority, counts_its_tasks_towards_max_queued) {
   rubato_test::hang_guard const guard;
   rubato::pool pool(alone(1).max_queued(2));
   held_workers held(pool);
@@ -192,10 +192,10 @@ TEST(pool_with_a_class, counts_its_tasks_towards_max_queued) {
   EXPECT_TRUE(pool.try_enqueue([] {}));
 }
 
-/// Guarantee R, for a thread that blocks in the kernel: all that is queued runs, in any class.
-TEST(pool_with_a_class, sends_relief_for_a_task_of_any_class) {
+/// Guarantee R, for a thread that blocks in the kernel: all that is queued runs, in any priority.
+TEST(pool_with_a_priority, sends_relief_for_a_task_of_any_class) {
   rubato_test::hang_guard const guard;
-  for (priority const c : classes) {
+  for (priority const c : all_priorities) {
     rubato::pool pool(1);
     rubato_test::gate release;
     std::atomic<bool> blocks = false, ran = false;
@@ -212,9 +212,9 @@ TEST(pool_with_a_class, sends_relief_for_a_task_of_any_class) {
 }
 
 /// The same, while every worker computes: low tasks count as normal after a while.
-TEST(pool_with_a_class, sends_one_more_thread_for_any_class) {
+TEST(pool_with_a_priority, sends_one_more_thread_for_any_class) {
   rubato_test::hang_guard const guard;
-  for (priority const c : classes) {
+  for (priority const c : all_priorities) {
     rubato::pool pool(1);
     std::atomic<bool> computes = false, ran = false;
     pool.enqueue([&] {
@@ -228,9 +228,9 @@ TEST(pool_with_a_class, sends_one_more_thread_for_any_class) {
 }
 
 /// A task that spawns and waits without end leaves claimed entries behind, but not ever more.
-TEST(pool_with_a_class, sweeps_claimed_tasks_of_any_class) {
+TEST(pool_with_a_priority, sweeps_claimed_tasks_of_any_class) {
   rubato_test::hang_guard const guard;
-  for (priority const c : classes) {
+  for (priority const c : all_priorities) {
     rubato::pool pool(alone(1));
     std::size_t most = 0;
     pool.run([&] {
@@ -243,16 +243,16 @@ TEST(pool_with_a_class, sweeps_claimed_tasks_of_any_class) {
   }
 }
 
-TEST(pool_with_a_class, works_in_the_child_of_a_fork) {
+TEST(pool_with_a_priority, works_in_the_child_of_a_fork) {
   if (rubato_test::under_tsan) GTEST_SKIP() << "ThreadSanitizer starts no threads in the child of a fork";
   rubato_test::hang_guard const guard;
   rubato::pool pool(alone(1));
   std::atomic<int> ran = 0;
   held_workers held(pool);
-  for (priority const c : classes) pool.enqueue(c, [&] { ran += 100; });
+  for (priority const c : all_priorities) pool.enqueue(c, [&] { ran += 100; });
   pid_t const child = fork();
   if (child == 0) {
-    for (priority const c : classes) pool.enqueue(c, [&] { ++ran; });
+    for (priority const c : all_priorities) pool.enqueue(c, [&] { ++ran; });
     bool const idle = pool.wait_idle();
     _exit(idle && ran == 3 ? 0 : 1);
   }

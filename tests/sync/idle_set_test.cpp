@@ -19,34 +19,34 @@ struct idle_sets : testing::Test {
 
 TEST_F(idle_sets, call_the_calling_thread_if_it_is_idle) {
   set.await_call(first), set.await_call(second);
-  EXPECT_EQ(set.summon(nullptr, false, -1, &first).sleeper, &first);
+  EXPECT_EQ(set.unpark_for_seat(nullptr, false, -1, &first).sleeper, &first);
 }
 TEST_F(idle_sets, call_another_if_it_is_not) {
   set.await_call(second);
-  EXPECT_EQ(set.summon(nullptr, false, -1, &first).sleeper, &second);
+  EXPECT_EQ(set.unpark_for_seat(nullptr, false, -1, &first).sleeper, &second);
 }
 TEST_F(idle_sets, call_a_thread_that_ran_on_another_cpu) {
   set.await_call(first), set.await_call(second);
   second.last_cpu = 3;
-  EXPECT_EQ(set.summon(nullptr, false, 3).sleeper, &first);
+  EXPECT_EQ(set.unpark_for_seat(nullptr, false, 3).sleeper, &first);
 }
 TEST_F(idle_sets, call_a_parked_thread_before_one_among_the_events) {
   set.await_call(first), set.await_call(second);
-  second.parker.poll([&] { EXPECT_EQ(set.summon().sleeper, &first); });
+  second.parker.poll([&] { EXPECT_EQ(set.unpark_for_seat().sleeper, &first); });
 }
 
 /// While a pool shrinks.
 TEST_F(idle_sets, regression_wake_a_thread_needed_until_a_later_call) {
-  using struck = idle_set::struck;
+  using withdrawal = idle_set::withdrawal;
   set.await_call(first);
-  EXPECT_EQ(set.strike(first, true), struck::needed);
+  EXPECT_EQ(set.withdraw(first, true), withdrawal::needed);
   set.unpark_spare();
   EXPECT_FALSE(first.parker.is_notified());
   set.await_call(second);
-  EXPECT_EQ(set.summon(nullptr, false, -1, &second).sleeper, &second);
+  EXPECT_EQ(set.unpark_for_seat(nullptr, false, -1, &second).sleeper, &second);
   set.unpark_spare();
   EXPECT_TRUE(first.parker.is_notified());
-  EXPECT_EQ(set.strike(first, true), struck::yes);
+  EXPECT_EQ(set.withdraw(first, true), withdrawal::done);
 }
 
 /// A worker that goes to sleep calls a thread for what is queued, but a seat that only a driver uses goes to
@@ -60,7 +60,7 @@ TEST_F(idle_sets, regression_give_a_drivers_seat_to_no_other_thread) {
   EXPECT_TRUE(set.sit(first, &own, false));
   set.vacate(first, leaving::to_drive);
   set.await_call(second);
-  auto const call = set.summon(nullptr, false, -1, &second);
+  auto const call = set.unpark_for_seat(nullptr, false, -1, &second);
   EXPECT_EQ(call.where, &own);
   EXPECT_EQ(call.sleeper, &first);
 }

@@ -83,8 +83,8 @@ void raise_event_fd(int fd) noexcept {
   }
 }
 void lower_event_fd(int fd) noexcept {
-  std::uint64_t count = 0;
-  while (::read(fd, &count, sizeof count) < 0 && errno == EINTR) {
+  std::uint64_t number = 0;
+  while (::read(fd, &number, sizeof number) < 0 && errno == EINTR) {
   }
 }
 

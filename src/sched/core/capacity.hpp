@@ -33,7 +33,7 @@ public:
   /// One task more than the limit is queued.
   void exceed() noexcept { limit_.exceed(); }
   /// Callers that wait try again: the pool ends, or its size has changed.
-  void wake_all() noexcept { limit_.wake_all(); }
+  void notify_all() noexcept { limit_.notify_all(); }
 };
 
 } // namespace rubato::detail

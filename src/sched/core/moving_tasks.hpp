@@ -13,9 +13,9 @@ class moving_tasks {
   struct told_at_the_end {
     pool_core& core;
     ~told_at_the_end() {
-      call_for_inboxes(core);
+      unpark_for_inboxes(core);
       if (queues_of(core).any_shared()) notify(core);
-      quiescence_of(core).tell_waiters();
+      quiescence_of(core).notify_if_quiet();
     }
   };
   told_at_the_end const told_; // first: it ends after the transit

@@ -13,7 +13,7 @@ class outside_list {
 
 public:
   void add(listed_outside& w) noexcept {
-    // Pairs with call_drivers(): the waiter counts itself before it looks whether something is ready.
+    // Pairs with unpark_drivers(): the waiter counts itself before it looks whether something is ready.
     if (w.driven_ != nullptr) drivers_.add(1);
     lock_guard const guard(guard_);
     waiting_.push_front(w);
@@ -23,7 +23,7 @@ public:
     waiting_.erase(w);
     if (w.driven_ != nullptr) drivers_.subtract(1);
   }
-  void call_drivers(pool_core const& driven) noexcept {
+  void unpark_drivers(pool_core const& driven) noexcept {
     // Pairs with add(): the push comes before this.
     if (drivers_.get() != 0) call([&](listed_outside const& w) { return w.driven_ == &driven; });
   }
@@ -57,11 +57,11 @@ constinit announced<std::uint64_t> lost;
 
 std::uint64_t workers_lost() noexcept { return lost.get(); }
 
-void tell_workers_lost() noexcept {
+void unpark_all_drivers() noexcept {
   // Pairs with workers_lost(): a waiter is in a list before it reads the count, so it is woken or sees the
   // new count.
   lost.add(1);
-  wake_all_waiters();
+  unpark_all_waiters();
   waiters.call_all();
 }
 
@@ -73,7 +73,7 @@ listed_outside::listed_outside(pool_core const* driven, parker& bell) noexcept
 
 listed_outside::~listed_outside() { waiters.remove(*this); }
 
-void call_outside_drivers(pool_core const& c) noexcept { waiters.call_drivers(c); }
+void unpark_outside_drivers(pool_core const& c) noexcept { waiters.unpark_drivers(c); }
 
 void lock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.lock(); }
 void unlock_outside_waiters() noexcept RUBATO_NOT_ANALYSED { waiters.unlock(); }

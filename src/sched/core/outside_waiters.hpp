@@ -19,7 +19,7 @@ inline constinit relaxed<unsigned> workerless_pools;
 /// drive.
 [[nodiscard]] std::uint64_t workers_lost() noexcept;
 /// A pool has lost its workers: wakes every thread that waits, in any pool or outside.
-void tell_workers_lost() noexcept;
+void unpark_all_drivers() noexcept;
 
 /// In the list of the process while a thread outside any pool waits.
 class listed_outside : list_node<listed_outside> {
@@ -37,7 +37,7 @@ public:
 };
 
 /// Something is ready in a pool without workers.
-void call_outside_drivers(pool_core const& c) noexcept;
+void unpark_outside_drivers(pool_core const& c) noexcept;
 
 // Around fork(): the child has no other threads.
 void lock_outside_waiters() noexcept;

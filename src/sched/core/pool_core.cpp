@@ -139,7 +139,7 @@ pool_stats pool_core::stats() const {
   priority_stats normal{.executed = all.executed, .queued = all.queued};
   for (priority const c : {priority::high, priority::low}) {
     priority_stats& of = all.priorities[static_cast<std::size_t>(c)];
-    of.queued = queues.classes().size(c);
+    of.queued = queues.by_priority().size(c);
     normal.executed -= std::min(normal.executed, of.executed);
     normal.queued -= std::min(normal.queued, of.queued);
   }
@@ -178,21 +178,21 @@ void pool_core::enqueue(task* t) noexcept {
   if (push_near(t)) notify();
 }
 
-void pool_core::enqueue_as(priority c, task* t, class_lane l) noexcept {
+void pool_core::enqueue_as(priority c, task* t, priority_lane l) noexcept {
   if (life.drops_everything()) {
     drop_late(*this, t);
     return;
   }
   outside_guard const here(*this); // as in enqueue()
-  if (current->core == this && l == class_lane::tasks) thread_of(*current).bump(counted::spawned);
+  if (current->core == this && l == priority_lane::tasks) thread_of(*current).bump(counted::spawned);
   queues.push(t, c, l, c == priority::low ? os::now() : 0);
   notify();
 }
 
 void pool_core::enqueue_for(seat& s, task* t) noexcept {
   s.inbox.push(t);
-  call_worker(&s, true);
-  // The idle set's lock, which call_worker() takes, comes before or after close() takes it. Before: the
+  unpark_worker(&s, true);
+  // The idle set's lock, which unpark_worker() takes, comes before or after close() takes it. Before: the
   // thread that closes the seat empties it afterwards, and finds the task. After: the seat is seen closed
   // here. A seat below the size is about to be opened: open_seats() then calls a thread for its inbox.
   if (s.closed.load(std::memory_order_relaxed) && s.index >= size()) retire_seat(s);
@@ -243,7 +243,7 @@ bool pool_core::send_aside(task& t, int cpu) noexcept {
 void pool_core::notify() noexcept {
   switch (idle_threads.wanted()) {
   case idle_set::want::worker:
-    call_worker(); // the worker tells the monitor in its turn, if it leaves work behind
+    unpark_worker(); // the worker tells the monitor in its turn, if it leaves work behind
     break;
   case idle_set::want::none: // a searcher will look again
     break;
@@ -252,8 +252,8 @@ void pool_core::notify() noexcept {
   }
   // Without workers, a thread that waits for idleness runs the tasks. seq_cst: pairs with quiescence::wait(),
   // because it looks at the queues after it has announced itself.
-  if (size() == 0 && quiescence.is_awaited()) quiescence.wake_all();
-  if (size() == 0) call_outside_drivers(*this);
+  if (size() == 0 && quiescence.is_awaited()) quiescence.notify_all();
+  if (size() == 0) unpark_outside_drivers(*this);
 }
 
 void pool_core::retire_seat(seat& s) noexcept {
@@ -264,24 +264,24 @@ void pool_core::retire_seat(seat& s) noexcept {
 void pool_core::after_vacating(seat* s) noexcept {
   // The thread that closed the seat may have emptied it before this thread left.
   if (s != nullptr && !s->personal && s->closed.load(std::memory_order_relaxed)) retire_seat(*s);
-  call_for_inboxes();
+  unpark_for_inboxes();
   if (queues.any_shared() || any_child(*this)) // no worker may be left for the children of a scope
     notify();
   else if (idle_threads.active() != 0 && !waits.all_wait())
-    nudge_monitor(monitor_rest::dozing); // a busy thread may have latent work that no thread was told of
-  waits.tell_if_stuck();
-  quiescence.tell_waiters();
+    nudge_monitor(monitor_rest::light); // a busy thread may have latent work that no thread was told of
+  waits.nudge_if_stuck();
+  quiescence.notify_if_quiet();
 }
 
 /// For tasks that must run on a given seat: there may have been no thread for it before.
-void pool_core::call_for_inboxes() noexcept {
+void pool_core::unpark_for_inboxes() noexcept {
   for (unsigned i = 0, n = queues.seats(); i != n; ++i)
-    if (seat& s = queues.seat_at(i); !s.inbox.empty()) call_worker(&s, true);
+    if (seat& s = queues.seat_at(i); !s.inbox.empty()) unpark_worker(&s, true);
 }
 
-void pool_core::call_worker(seat* wanted, bool always) noexcept {
+void pool_core::unpark_worker(seat* wanted, bool always) noexcept {
   pool_thread* const caller = current->core == this ? &thread_of(*current) : nullptr;
-  idle_set::call const c = idle_threads.summon(wanted, always, os::current_cpu(), caller);
+  idle_set::call const c = idle_threads.unpark_for_seat(wanted, always, os::current_cpu(), caller);
   if (c && c.sleeper == nullptr) threads.start(c);
 }
 
@@ -313,7 +313,7 @@ void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry, ma
   if (seat != future_state::any_seat)
     core.enqueue_on(seat, &entry);
   else if (c != priority::normal || cause == made_ready_by::event)
-    core.enqueue_as(c, &entry, cause == made_ready_by::event ? class_lane::events : class_lane::tasks);
+    core.enqueue_as(c, &entry, cause == made_ready_by::event ? priority_lane::events : priority_lane::tasks);
   else if (cause == made_ready_by::task)
     core.enqueue_next(&entry);
   else
@@ -331,8 +331,8 @@ void queue(pool_core& c, task* t, priority p) noexcept {
     c.enqueue_as(p, t);
 }
 void notify(pool_core& c) noexcept { c.notify(); }
-void call_for_inboxes(pool_core& c) noexcept { c.call_for_inboxes(); }
-void call_worker(pool_core& c) noexcept { c.call_worker(); }
+void unpark_for_inboxes(pool_core& c) noexcept { c.unpark_for_inboxes(); }
+void unpark_worker(pool_core& c) noexcept { c.unpark_worker(); }
 void retire_seat(pool_core& c, seat& s) noexcept { c.retire_seat(s); }
 void give_up_seat(pool_core& c, pool_thread& t, leaving how, bool searching) noexcept {
   left_seat left(c);
@@ -341,11 +341,11 @@ void give_up_seat(pool_core& c, pool_thread& t, leaving how, bool searching) noe
 void release_capacity(pool_core& c) noexcept { c.capacity.release(); }
 void leave_owned_tasks(pool_core& c, owned_task& r) noexcept {
   c.owned.remove(r);
-  c.quiescence.tell_waiters();
+  c.quiescence.notify_if_quiet();
 }
 void left_waiting_routines(pool_core& c, waiting_routine const* r) noexcept {
   c.routines.left(r);
-  c.quiescence.tell_waiters();
+  c.quiescence.notify_if_quiet();
 }
 
 bool is_discarding(pool_core const& c) noexcept { return c.life.is_discarding(); }

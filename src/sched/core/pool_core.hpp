@@ -72,9 +72,9 @@ public:
   // Queuing wakes a worker if one sleeps and none searches.
   void enqueue(task* t) noexcept;
   void enqueue_for(seat& s, task* t) noexcept;
-  /// A task of the class high or low, or one that an event or a deadline has made ready.
-  void enqueue_as(priority c, task* t, class_lane l = class_lane::tasks) noexcept;
-  void enqueue_event(task* t) noexcept { enqueue_as(priority::normal, t, class_lane::events); }
+  /// A task of high or low priority, or one that an event or a deadline has made ready.
+  void enqueue_as(priority c, task* t, priority_lane l = priority_lane::tasks) noexcept;
+  void enqueue_event(task* t) noexcept { enqueue_as(priority::normal, t, priority_lane::events); }
   /// On the seat of that number, modulo the pool's size.
   void enqueue_on(unsigned seat_index, task* t) noexcept;
   /// A task that the caller's own task has made ready: runs next on the caller's seat, while it is hot.
@@ -85,9 +85,9 @@ public:
   /// Call after every event that leaves work queued.
   void notify() noexcept;
   /// Wakes a thread for a vacant seat, or makes one. `always`: even if a worker searches already.
-  void call_worker(seat* wanted = nullptr, bool always = false) noexcept;
+  void unpark_worker(seat* wanted = nullptr, bool always = false) noexcept;
   /// Wakes a thread for every seat with a task in its inbox.
-  void call_for_inboxes() noexcept;
+  void unpark_for_inboxes() noexcept;
 
   /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
   void retire_seat(seat& s) noexcept;

@@ -76,7 +76,7 @@ bool guard_if_there(pool_core const* core, std::uint64_t serial, std::optional<h
 
 bool was_left_behind(pool_core const* core) noexcept { return pools_of_process.was_left_behind(core); }
 
-void wake_all_waiters() noexcept {
+void unpark_all_waiters() noexcept {
   static_cast<void>(find_pool([](pool_core& p) {
     records_of(p).for_each([](pool_thread& t) { t.parker.unpark(); });
     return false;

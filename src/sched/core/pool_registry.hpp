@@ -65,7 +65,7 @@ inline constinit pool_registry pools_of_process;
 [[nodiscard]] bool was_left_behind(pool_core const* core) noexcept;
 
 /// Every thread that waits in any pool looks again.
-void wake_all_waiters() noexcept;
+void unpark_all_waiters() noexcept;
 /// Under the registry's lock, until f returns true. False: it never did.
 bool find_pool(function_ref<bool(pool_core&)> f) noexcept;
 

@@ -27,19 +27,19 @@ bool quiescence::sleep(std::uint32_t changes, std::chrono::steady_clock::time_po
   return true;
 }
 
-void quiescence::tell_waiters() noexcept {
+void quiescence::notify_if_quiet() noexcept {
   if (!idle_threads_.no_thread_runs()) return;
   // Both pair with request_shutdown() and `announcement`: the thread that writes ending_ or announces itself
   // looks at the pool afterwards.
   bool const ends = life_.has_begun_to_end();
-  if (ends || is_awaited()) wake_all();
+  if (ends || is_awaited()) notify_all();
   if (ends) end_if_quiet(core_);
 }
 
 void quiescence::disarmed() noexcept {
   state_.disarm(thread_number());
   // Mostly no thread waits, and the counts of other threads need not be read.
-  if ((is_awaited() || life_.has_begun_to_end()) && !any_armed()) tell_waiters();
+  if ((is_awaited() || life_.has_begun_to_end()) && !any_armed()) notify_if_quiet();
 }
 
 void count_armed(pool_core& c) noexcept { quiescence_of(c).armed(); }

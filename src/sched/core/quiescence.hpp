@@ -32,7 +32,7 @@ public:
       , queues_(queues)
       , idle_threads_(idle_threads) {}
 
-  /// False: a thread will call tell_waiters() later.
+  /// False: a thread will call notify_if_quiet() later.
   [[nodiscard]] bool now() const noexcept;
   /// By a thread that has become active: a guest, or one that was called for relief. A thread that ends a
   /// search counts that on its seat.
@@ -40,9 +40,9 @@ public:
   /// While the result lives, the caller takes tasks out of queues without running them.
   [[nodiscard]] quiet::in_transit begin_transit() noexcept { return quiet::in_transit(state_); }
   /// By a thread that went idle, left the pool or began to search: it may have been the last one that ran.
-  void tell_waiters() noexcept;
+  void notify_if_quiet() noexcept;
   /// Wakes the threads that wait here: they look again.
-  void wake_all() noexcept { state_.wake_all(); }
+  void notify_all() noexcept { state_.notify_all(); }
   [[nodiscard]] bool is_awaited() const noexcept { return state_.is_awaited(); }
 
   /// For a wait: changes() is read before the last look, sleep() after it.
@@ -51,7 +51,7 @@ public:
   [[nodiscard]] std::uint32_t changes() const noexcept { return state_.changes(); }
   /// False: the deadline has passed.
   [[nodiscard]] bool sleep(std::uint32_t changes, std::chrono::steady_clock::time_point deadline) noexcept;
-  /// Sleeps until `done()` or the deadline. wake_all() follows what makes it true.
+  /// Sleeps until `done()` or the deadline. notify_all() follows what makes it true.
   template<class Done>
   void await(Done done,
              std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) {

@@ -52,7 +52,7 @@ struct told_joiner {
       : core(c) {}
   told_joiner(told_joiner const&) = delete;
   told_joiner& operator=(told_joiner const&) = delete;
-  ~told_joiner() { quiescence_of(core).wake_all(); }
+  ~told_joiner() { quiescence_of(core).notify_all(); }
 };
 
 } // namespace
@@ -200,7 +200,7 @@ bool thread_registry::launch(idle_set::call const& c, relief_order const& order,
   if (aside != nullptr)
     static_cast<void>(t->aside.put(aside));
   else if (!c)
-    call_for_relief(*t, order);
+    order_relief(*t, order);
   if (c)
     idle_threads_of(core_).settle(c, *t);
   else
@@ -241,7 +241,7 @@ void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexc
   free_number(t);
 }
 
-void thread_registry::call_for_relief(pool_thread& t, relief_order const& order) noexcept {
+void thread_registry::order_relief(pool_thread& t, relief_order const& order) noexcept {
   t.relieves = order;
   t.boundaries_then =
       order.blocked != nullptr ? order.blocked->boundaries.get() : records.boundaries_of_all_but(&t);
@@ -264,12 +264,12 @@ void thread_registry::not_launched(idle_set::call const& c) noexcept {
   }
   // A thread may have gone idle meanwhile without leaving a seat, and have found none vacant.
   if (idle_threads_of(core_).has_idle()) {
-    call_for_inboxes(core_);
+    unpark_for_inboxes(core_);
     if (queues_of(core_).any_shared()) notify(core_);
   }
-  nudge_monitor(monitor_rest::dozing); // it looks after latent work, for which no thread was made
-  waits_of(core_).tell_if_stuck();
-  quiescence_of(core_).tell_waiters();
+  nudge_monitor(monitor_rest::light); // it looks after latent work, for which no thread was made
+  waits_of(core_).nudge_if_stuck();
+  quiescence_of(core_).notify_if_quiet();
   // No thread is left to sit down: one that waits in broadcast() makes the seat's call itself.
   records.for_each([](pool_thread& w) {
     if (w.waits_in.get() != nullptr) w.parker.unpark();

@@ -80,7 +80,7 @@ public:
   /// Makes a thread for a call. If none can be made, that is no error: the busy ones go on.
   void start(idle_set::call const& c) noexcept;
   /// Before the thread runs, or while it is idle and no other thread can call it.
-  void call_for_relief(pool_thread& t, relief_order const& order) noexcept;
+  void order_relief(pool_thread& t, relief_order const& order) noexcept;
   /// Makes a thread that relieves.
   void start_relief(relief_order const& order) noexcept;
   /// Makes a thread that runs the task without a seat. False: none can be made.

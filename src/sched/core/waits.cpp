@@ -18,25 +18,25 @@ bool waits::is_stuck() const noexcept {
   return size_of(core_) != 0 && all_wait() && outside_waits_.get() == 0; // changed before waiting_
 }
 
-void waits::tell_if_stuck() noexcept {
-  if (is_stuck()) nudge_monitor(monitor_rest::dozing);
+void waits::nudge_if_stuck() noexcept {
+  if (is_stuck()) nudge_monitor(monitor_rest::light);
 }
 
-void waits::tell_of_latent(bool on_blocked_seat) noexcept {
+void waits::nudge_of_latent(bool on_blocked_seat) noexcept {
   if (!sleep_of_monitor.rests_after_poll()) return;
   if (on_blocked_seat) nudge_monitor(); // its seat hides the job
   // If no seat is vacant, the thread that vacates one tells the monitor: after_vacating().
   if (!idle_threads_of(core_).has_vacant()) return;
   // A worker, not the monitor: a wake costs the same, and the worker takes the latent jobs. It tells the
-  // monitor if it finds something while other workers sleep, or when it rests. Pairs with tell_if_owed(): if
-  // call_worker() sees a searcher and wakes none, that searcher reads owed_ after it has ended its search.
+  // monitor if it finds something while other workers sleep, or when it rests. Pairs with nudge_if_owed(): if
+  // unpark_worker() sees a searcher and wakes none, that searcher reads owed_ after it has ended its search.
   owed_.set(true);
-  call_worker(core_);
+  unpark_worker(core_);
 }
 
-void waits::tell_if_owed() noexcept {
+void waits::nudge_if_owed() noexcept {
   if (owed_.get() && owed_.exchange(false) && idle_threads_of(core_).has_vacant())
-    nudge_monitor(monitor_rest::dozing);
+    nudge_monitor(monitor_rest::light);
 }
 
 bool hides_work(pool_core const& core, pool_thread const& t) noexcept {

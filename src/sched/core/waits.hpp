@@ -40,13 +40,13 @@ public:
 
   /// Every active thread waits for something that only the pool can complete.
   [[nodiscard]] bool all_wait() const noexcept;
-  /// The same, and no thread outside can end a wait. tell_if_stuck() follows each event that makes it true: a
-  /// wait begins, or an active thread goes idle or leaves.
+  /// The same, and no thread outside can end a wait. nudge_if_stuck() follows each event that makes it true:
+  /// a wait begins, or an active thread goes idle or leaves.
   [[nodiscard]] bool is_stuck() const noexcept;
   /// No wait is for the clock, or for work that is not the pool's.
   [[nodiscard]] bool none_for_strangers() const noexcept { return strange_waits_.get() == 0; }
   /// After a wait began, or an active thread went idle or left: wakes the monitor if nothing can go on.
-  void tell_if_stuck() noexcept;
+  void nudge_if_stuck() noexcept;
   /// The monitor asks a thread to report: that thread is unparked afterwards.
   void ask_for_report() noexcept { report_asked_.raise(); }
   /// By a waiting thread that was woken. True: it is the one that must report the stall.
@@ -54,9 +54,9 @@ public:
 
   /// A job or a child has become latent while the monitor was perhaps asleep. `on_blocked_seat`: the caller
   /// is in a blocking region in which it keeps its seat.
-  void tell_of_latent(bool on_blocked_seat) noexcept;
-  /// A searcher has found work: it tells the monitor if tell_of_latent() woke the searcher instead.
-  void tell_if_owed() noexcept;
+  void nudge_of_latent(bool on_blocked_seat) noexcept;
+  /// A searcher has found work: it tells the monitor if nudge_of_latent() woke the searcher instead.
+  void nudge_if_owed() noexcept;
 };
 
 /// While it lives, the calling thread waits for something that may end so.

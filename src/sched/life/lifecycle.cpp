@@ -38,8 +38,8 @@ public:
   life_change(life_change const&) = delete;
   life_change& operator=(life_change const&) = delete;
   ~life_change() {
-    core_.capacity.wake_all();
-    core_.quiescence.wake_all();
+    core_.capacity.notify_all();
+    core_.quiescence.notify_all();
   }
 };
 
@@ -84,7 +84,7 @@ void lifecycle::open_seats(unsigned n) {
   unsigned const before = set_target(n);
   core_.threads.open(before == 0); // so join_all() returns
   for (unsigned i = before; i < n; ++i) core_.idle_threads.open(&core_.queues.seat_at(i));
-  core_.call_for_inboxes(); // of tasks that came in between
+  core_.unpark_for_inboxes(); // of tasks that came in between
   // Each thread begins on a seat, and goes idle there if there is nothing to do.
   bool tried = false;
   while (core_.threads.made() < n) {
@@ -99,7 +99,7 @@ void lifecycle::open_seats(unsigned n) {
   // The waiters go on driving: no other thread would run the queued tasks.
   close_seats(0, set_target(0));
   core_.threads.unpark_all(); // those that came in between drive again
-  tell_workers_lost();
+  unpark_all_drivers();
   core_.threads.throw_refusal();
 }
 
@@ -128,11 +128,11 @@ unsigned lifecycle::resize(unsigned workers) {
     core_.threads.end_surplus(workers);
     if (workers == 0) {
       core_.threads.unpark_all(); // they drive from now on
-      tell_workers_lost();        // and so do waiters in other pools and outside
+      unpark_all_drivers();       // and so do waiters in other pools and outside
     }
   }
   if (core_.queues.any_shared() || any_latent(core_)) core_.notify();
-  nudge_monitor(monitor_rest::dozing); // a thread may be busy, and there are sleepers now
+  nudge_monitor(monitor_rest::light); // a thread may be busy, and there are sleepers now
   return before;
 }
 
@@ -143,7 +143,7 @@ void lifecycle::close_seats(unsigned first, unsigned last) noexcept {
 }
 
 /// Guests that only wait here see that the pool ends, and leave.
-void lifecycle::wake_guests() noexcept {
+void lifecycle::unpark_guests() noexcept {
   core_.threads.records.for_each([](pool_thread& t) {
     if (!t.worker.load(std::memory_order_relaxed)) t.parker.unpark();
   });
@@ -169,7 +169,7 @@ void lifecycle::discard_queued() noexcept {
     }
   };
   discard_from([this] { return core_.queues.any_task(); },
-               [this](task* k) { core_.queues.push(k, class_of(*k), class_lane::tasks, os::now()); });
+               [this](task* k) { core_.queues.push(k, priority_of(*k), priority_lane::tasks, os::now()); });
   for (unsigned i = 0, n = core_.queues.seats(); i != n; ++i) {
     seat& s = core_.queues.seat_at(i);
     discard_from([&s] { return s.inbox.pop(); }, [&s](task* k) { s.inbox.push(k); });
@@ -205,7 +205,7 @@ bool lifecycle::drop_queued(std::unique_lock<mutex>& life) noexcept {
     first = static_cast<task*>(k->next.load(std::memory_order_relaxed));
     k->exec(*k, nullptr); // not in transit any more: a destructor may wait for the pool to be idle
   }
-  core_.quiescence.tell_waiters();
+  core_.quiescence.notify_if_quiet();
   return true;
 }
 
@@ -224,8 +224,8 @@ void lifecycle::drop_last() noexcept {
 
 void lifecycle::request_shutdown(ending how) {
   if (!begin_to_end(how)) return;
-  core_.waits.tell_if_stuck();
-  core_.quiescence.tell_waiters();
+  core_.waits.nudge_if_stuck();
+  core_.quiescence.notify_if_quiet();
 }
 
 /// Step 1. False: the pool is closed.
@@ -250,10 +250,10 @@ bool lifecycle::begin_to_end(ending how) {
   stop.request_stop(); // outside the locks: callbacks are user code
   ask_owned_tasks();
   if (how == ending::discard) {
-    wake_all_waiters(); // of other pools too: they may wait on behalf of tasks that run here
+    unpark_all_waiters(); // of other pools too: they may wait on behalf of tasks that run here
     discard_queued();
   }
-  wake_guests();
+  unpark_guests();
   return true;
 }
 
@@ -270,7 +270,7 @@ void lifecycle::ask_owned_tasks() noexcept {
     core_.owned.request_drain();
   }
   call_off_timers(core_);
-  core_.routines.wake_timed(); // when the pool discards: those that were about to wait
+  core_.routines.resume_timed(); // when the pool discards: those that were about to wait
 }
 
 /// Under deciding_. True: nothing runs, is queued or arrives; new work waits until the caller opens or closes
@@ -298,7 +298,7 @@ void lifecycle::withdraw_stuck(withdrawn_work& to) noexcept {
 
 /// Without locks: destructors are user code.
 void lifecycle::drop(withdrawn_work& work) noexcept {
-  waiting_routines::let_go(work.routines);
+  waiting_routines::end_waits(work.routines);
   owned_tasks::drop(work.tasks);
 }
 
@@ -315,7 +315,7 @@ bool lifecycle::drop_stuck() noexcept {
     if (stuck.empty()) return any;
     drop(stuck);
     state_.dropping_.subtract(1);
-    core_.quiescence.tell_waiters(); // that a thread waits for the end of the drops
+    core_.quiescence.notify_if_quiet(); // that a thread waits for the end of the drops
   }
 }
 
@@ -369,7 +369,7 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
   if (destroying) {
     if (state_.size() == 0) how = ending::discard;
     state_.destroyed_.set(true);
-    wake_guests();
+    unpark_guests();
   }
   request_shutdown(how);
   seats_left const left; // of other pools
@@ -465,7 +465,7 @@ void lifecycle::await_quiet(std::chrono::steady_clock::time_point& discard_at, s
 }
 
 /// Waits for coroutines that await something foreign, or are about to be resumed. The thread that resumes one
-/// runs it, and calls quiescence::tell_waiters(). False: there is none.
+/// runs it, and calls quiescence::notify_if_quiet(). False: there is none.
 bool lifecycle::await_owned_tasks(std::chrono::steady_clock::time_point& discard_at, shutdown_report& slow) {
   if (!has_suspended()) return false;
   bool woken = false; // once is enough: the caller looks at everything anew

@@ -29,7 +29,7 @@ class lifecycle {
   void open_seats(unsigned n);
   void close_seats(unsigned first, unsigned last) noexcept;
   [[nodiscard]] bool begin_to_end(ending how);
-  void wake_guests() noexcept;
+  void unpark_guests() noexcept;
   [[nodiscard]] bool stands_still() noexcept;
   [[nodiscard]] bool close_pool() noexcept;
   [[nodiscard]] bool close_or_await_arrivals(std::unique_lock<mutex>& held,

@@ -57,9 +57,9 @@ void sweep(pool_core& core, pool_thread& t) noexcept {
     for (priority const c : {priority::high, priority::low}) {
       // What stays is as old as a new task afterwards: low tasks of others must not pay for that.
       if (c == priority::low && std::exchange(t.stale_low, 0) < pool_thread::stale_at_least) continue;
-      for (class_lane const l : {class_lane::tasks, class_lane::events})
+      for (priority_lane const l : {priority_lane::tasks, priority_lane::events})
         sweep_queue(
-            core.queues.classes().size(c, l), [&] { return core.queues.pop(c, l); },
+            core.queues.by_priority().size(c, l), [&] { return core.queues.pop(c, l); },
             [&](task* k) { core.queues.push(k, c, l, os::now()); });
     }
   }
@@ -120,8 +120,8 @@ bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
 
 namespace {
 
-/// Stands in a queue for work whose own entry is in a queue of a lower class, or of a pool that it has left.
-/// Claims it as a waiter does; does nothing if it is not ready any more.
+/// Stands in a queue for work whose own entry is in a queue of a lower priority, or of a pool that it has
+/// left. Claims it as a waiter does; does nothing if it is not ready any more.
 class second_entry final : public task {
   future_state& of_; // held
 
@@ -150,7 +150,7 @@ void queue_second_entry(future_state& s) noexcept {
   std::optional<hazard_guard> there;
   if (!guard_if_there(home, there)) return;
   try {
-    queue_task(*home, future_state::any_seat, s.queued.cls(), *make_in_slab<second_entry>(s));
+    queue_task(*home, future_state::any_seat, s.queued.level(), *make_in_slab<second_entry>(s));
   } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
   }
 }

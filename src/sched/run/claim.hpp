@@ -1,5 +1,5 @@
 // How a thread runs queued work without taking it out of its queue: a waiter in place of a wait, or a worker
-// for work that was raised to a higher class. docs/design/futures.md
+// for work that was raised to a higher priority. docs/design/futures.md
 #pragma once
 
 #include "rubato/detail/work/future_state.hpp"
@@ -14,8 +14,8 @@ struct pool_thread;
                                     future_state const& s) noexcept;
 /// Runs it in place. False: it is not ready, or may not be.
 bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept;
-/// The work is ready, and its entry is in the queue of a lower class, or of a pool that it has left: queues
-/// another entry in its own queue, which claims the work as a waiter does. The caller holds the work.
+/// The work is ready, and its entry is in the queue of a lower priority, or of a pool that it has left:
+/// queues another entry in its own queue, which claims the work as a waiter does. The caller holds the work.
 void queue_second_entry(future_state& s) noexcept;
 
 } // namespace rubato::detail

@@ -89,7 +89,7 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   return core.queues.pop();
 }
 
-/// The next task of a pool without classes.
+/// The next task of a pool without priorities.
 [[gnu::always_inline]] inline task* next_normal(pool_core& core, pool_thread& t, seat& s) noexcept {
   unsigned const turn = ++t.schedule_tick % fair_every;
   if ((first_turns >> turn & 1U) != 0) [[unlikely]]
@@ -124,9 +124,9 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
 
 /// Something other than normal is queued. Normal tasks are counted on their own, so that what is fair among
 /// them stays so, however rarely their turn comes.
-[[gnu::noinline, gnu::cold]] task* next_by_class(pool_core& core, pool_thread& t, seat& s) noexcept {
+[[gnu::noinline, gnu::cold]] task* next_by_priority(pool_core& core, pool_thread& t, seat& s) noexcept {
   if (task* k = take_before_normal(core, t)) return k;
-  bool const fair = t.class_tick % fair_every == 0;
+  bool const fair = t.priority_tick % fair_every == 0;
   if (fair) look_for_events(); // the normal tasks' turn for that may be far
   if (task* k = next_normal(core, t, s)) return k;
   if (!fair) return nullptr;
@@ -150,15 +150,15 @@ task* take_aged(pool_core& core, pool_thread& t) noexcept {
 }
 
 task* take_before_normal(pool_core& core, pool_thread& t) noexcept {
-  if (++t.class_tick % fair_every == 0) // normal and low in turn
-    return t.class_tick / fair_every % 2 == 0 ? take(core, t, priority::low) : nullptr;
+  if (++t.priority_tick % fair_every == 0) // normal and low in turn
+    return t.priority_tick / fair_every % 2 == 0 ? take(core, t, priority::low) : nullptr;
   if (task* k = take(core, t, priority::high)) return k;
-  return t.class_tick % aged_every == 0 ? take_aged(core, t) : nullptr;
+  return t.priority_tick % aged_every == 0 ? take_aged(core, t) : nullptr;
 }
 
 task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept {
-  if (core.queues.any_classed()) [[unlikely]]
-    return next_by_class(core, t, s);
+  if (core.queues.any_but_normal()) [[unlikely]]
+    return next_by_priority(core, t, s);
   return next_normal(core, t, s);
 }
 

@@ -21,7 +21,7 @@ inline constexpr unsigned child_turn = 30; ///< by the worker's loop; the others
 
 /// The next of the queued tasks that the occupant of the seat is to run; guarantee F. Null: there is none.
 [[nodiscard]] task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept;
-/// The oldest task of the class high or low, for the caller to run. Null: there is none.
+/// The oldest task of high or low priority, for the caller to run. Null: there is none.
 [[nodiscard]] task* take(pool_core& core, pool_thread& t, priority c) noexcept;
 /// A low task that has been ready for 100 ms, which counts as normal.
 [[nodiscard]] task* take_aged(pool_core& core, pool_thread& t) noexcept;

@@ -25,7 +25,7 @@ void offer(future_state& s, made_ready_by cause) noexcept {
   outside_guard const here(core);
   auto const offered = s.queued.offer();
   if (offered.to_queue)
-    queue_task(core, seat, offered.cls, s, cause);
+    queue_task(core, seat, offered.level, s, cause);
   else if (offered.is_behind)
     queue_second_entry(s);
   else

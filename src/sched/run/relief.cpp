@@ -37,7 +37,7 @@ bool is_relief_wanted(pool_thread const& t, relief_test& last) noexcept {
 
 /// What an event or a deadline has made ready, high before normal; null: there is none.
 task* take_event_for_relief(pool_core& core, pool_thread& t) noexcept {
-  task* const k = core.queues.pop(priority::high, class_lane::events);
+  task* const k = core.queues.pop(priority::high, priority_lane::events);
   if (k == nullptr) return core.queues.pop_event();
   t.bump(counted::executed_high);
   return k;
@@ -47,7 +47,7 @@ task* take_event_for_relief(pool_core& core, pool_thread& t) noexcept {
 /// not behind what computes; in every third what is bound to the seat, so that a flood in neither starves
 /// the other tasks. The substitute of a thread that keeps its seat in a blocking region also takes the other
 /// work that it hides, as the next thread on the seat would if it had been left.
-finding find_for_relief(pool_core& core, pool_thread& t, unsigned turn) noexcept {
+found_work find_for_relief(pool_core& core, pool_thread& t, unsigned turn) noexcept {
   if (t.relieves.events_alone) return {.queued = take_event_for_relief(core, t)};
   pool_thread const* const blocked = t.relieves.blocked;
   bool const on_seat = blocked != nullptr && blocked->blocks_on_seat.is_set();
@@ -59,7 +59,7 @@ finding find_for_relief(pool_core& core, pool_thread& t, unsigned turn) noexcept
     if (task* const k = take_event_for_relief(core, t)) return {.queued = k};
   if (turn % 3 == 1)
     if (task* const k = take_bound()) return {.queued = k};
-  if (core.queues.any_classed())
+  if (core.queues.any_but_normal())
     if (task* const k = take_before_normal(core, t)) return {.queued = k};
   if (core.size() == 1 &&
       core.queues.seats() != 0) // what its one worker has taken from the injector comes first
@@ -83,7 +83,7 @@ void relieve(pool_core& core, pool_thread& t) noexcept {
   static_cast<void>(pin_to(t, -1)); // it may have been pinned for a copy of a hedged call
   relief_test last;
   for (unsigned turn = 0; is_relief_wanted(t, last); ++turn) {
-    finding const f = find_for_relief(core, t, turn);
+    found_work const f = find_for_relief(core, t, turn);
     if (!f) break;
     t.counts.bump(counted::relieved);
     t.pass_boundary();

@@ -82,7 +82,7 @@ steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w)
   return l;
 }
 
-void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept {
+void run_found(pool_core& core, pool_thread& t, found_work const& f) noexcept {
   if (f.queued != nullptr) {
     run_task(core, t, *f.queued);
   } else if (f.child != nullptr) {
@@ -95,8 +95,8 @@ void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept {
 }
 
 bool run_one(pool_core& core, pool_thread& t) noexcept {
-  finding f;
-  if (core.queues.any_classed()) f.queued = take_before_normal(core, t);
+  found_work f;
+  if (core.queues.any_but_normal()) f.queued = take_before_normal(core, t);
   if (!f && ++t.schedule_tick % fair_every == 0) f.child = take_child(core, t);
   if (!f) f.queued = core.queues.any_normal();
   if (!f) f.child = take_child(core, t);
@@ -109,7 +109,7 @@ bool run_one(pool_core& core, pool_thread& t) noexcept {
 
 bool begin_search(pool_core& core) noexcept {
   bool const begun = core.idle_threads.begin_search(std::max(1U, core.size() / 2));
-  if (begun) core.quiescence.tell_waiters();
+  if (begun) core.quiescence.notify_if_quiet();
   return begun;
 }
 
@@ -117,7 +117,7 @@ namespace {
 
 bool any_ready(pool_core const& core, seat const& s) noexcept { return has_ready(core) || !s.inbox.empty(); }
 
-finding find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
+found_work find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
   if (task* k = next_task(core, t, s)) return {.queued = k};
   unsigned const n = core.queues.seats();
   for (unsigned i = 1; i < n; ++i) {
@@ -175,7 +175,7 @@ class searcher {
       core_.notify();
     else if (core_.idle_threads.has_vacant() &&
              (core_.idle_threads.active() > 1 ? any_latent(core_) : any_child(core_)))
-      core_.call_worker(); // beside a single active thread the chains and slots of other threads are cold
+      core_.unpark_worker(); // beside a single active thread the chains and slots of other threads are cold
   }
 
 public:
@@ -184,8 +184,8 @@ public:
       , t_(t)
       , counted_(counted) {}
 
-  [[nodiscard]] finding find(seat& s) noexcept {
-    finding f;
+  [[nodiscard]] found_work find(seat& s) noexcept {
+    found_work f;
     if (any_ready(core_, s)) {
       end();
       f = find_ready(core_, t_, s);
@@ -200,9 +200,9 @@ public:
     }
     return f;
   }
-  void run(finding const& f) noexcept {
+  void run(found_work const& f) noexcept {
     call_next();
-    core_.waits.tell_if_owed();
+    core_.waits.nudge_if_owed();
     os::ticks const begin = os::now();
     t_.pass_boundary();
     run_found(core_, t_, f);
@@ -243,7 +243,7 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
       return false;
     }
     seat& s = *t.sits_on();
-    if (finding const f = me.find(s)) {
+    if (found_work const f = me.find(s)) {
       me.run(f);
       return true;
     }
@@ -256,8 +256,8 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
       // work that it could take.
       if (t.ran_event && core.idle_threads.active() == 1 && !any_ready(core, s)) return false;
     }
-    for (unsigned i = 0;
-         i != 16 && core.queues.injector_empty() && core.queues.events_empty() && !core.queues.any_classed();
+    for (unsigned i = 0; i != 16 && core.queues.injector_empty() && core.queues.events_empty() &&
+                         !core.queues.any_but_normal();
          ++i)
       std_policy::pause();
     slot.look(core.queues);

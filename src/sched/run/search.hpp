@@ -14,7 +14,7 @@ struct seat;
 struct task;
 
 /// Something to run: one of the three.
-struct finding {
+struct found_work {
   task* queued = nullptr;
   scope_child* child = nullptr;
   steal_result latent{};
@@ -30,7 +30,7 @@ struct finding {
 [[nodiscard]] bool begin_search(pool_core& core) noexcept;
 /// Runs one task, child or latent job, for a thread that drives the pool. False: there is none.
 bool run_one(pool_core& core, pool_thread& t) noexcept;
-void run_found(pool_core& core, pool_thread& t, finding const& f) noexcept;
+void run_found(pool_core& core, pool_thread& t, found_work const& f) noexcept;
 void run_latent(pool_thread& t, steal_result const& l) noexcept;
 
 /// Steals a job that fits the filter from the victim's chain: asks, waits 2 us, takes.

@@ -18,13 +18,14 @@ namespace {
 /// tasks.
 bool run_child_in_turn(pool_core& core, pool_thread& t) noexcept {
   bool const high = core.queues.any(priority::high);
-  if (high && (t.class_tick + 1) % (2 * fair_every) != fair_every) return false; // a turn of the normal tasks
+  if (high && (t.priority_tick + 1) % (2 * fair_every) != fair_every)
+    return false; // a turn of the normal tasks
   scope_child* const c = take_child(core, t);
   if (c == nullptr) return false;
-  if (high) ++t.class_tick;
+  if (high) ++t.priority_tick;
   ++t.schedule_tick;
   t.pass_boundary();
-  run_found(core, t, finding{.child = c});
+  run_found(core, t, found_work{.child = c});
   t.pass_boundary();
   return true;
 }
@@ -67,9 +68,9 @@ bool sleep(pool_core& core, pool_thread& t) noexcept {
     if (t.relief.is_raised() || !t.aside.is_empty()) return true;
     bool const exits = t.exiting.is_raised(); // by wind_up(), which unparks this thread afterwards
     if (exits || core.threads.any_surplus()) {
-      auto const struck = core.idle_threads.strike(t, !exits);
-      if (struck == idle_set::struck::called) continue;
-      if (struck == idle_set::struck::yes) {
+      auto const withdrawn = core.idle_threads.withdraw(t, !exits);
+      if (withdrawn == idle_set::withdrawal::called) continue;
+      if (withdrawn == idle_set::withdrawal::done) {
         if (core.threads.ends_now(t)) return false;
         left_seat const idle_again(core);
         core.idle_threads.await_call(t);
@@ -110,7 +111,7 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept {
     }
     if (t.resting) { // called, perhaps before it slept
       t.resting = false;
-      searching = true; // idle_set::summon() has counted it so
+      searching = true; // idle_set::unpark_for_seat() has counted it so
       t.bump(counted::woken);
       pin(t, *s);
       if (core.threads.any_surplus()) core.idle_threads.unpark_spare(); // in whose stead this one was called

@@ -56,8 +56,8 @@ void arrival::leave() noexcept {
   own_hazards.end_arrival();
   // Pairs with request_shutdown() and close_pool(): the pool sees the end of the arrival, or is told here.
   if (!life_of(*core_).has_begun_to_end()) return;
-  quiescence_of(*core_).wake_all(); // of a shutdown that waits for this arrival
-  quiescence_of(*core_).tell_waiters();
+  quiescence_of(*core_).notify_all(); // of a shutdown that waits for this arrival
+  quiescence_of(*core_).notify_if_quiet();
 }
 
 } // namespace rubato::detail

@@ -86,12 +86,12 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
     // of a search it is left to the monitor, which calls this thread every half a millisecond.
     bool const latent = any_latent(core, &t);
     if (has_ready(core) || (latent && os::now() < search_until))
-      core.call_worker(temporary, true);
+      core.unpark_worker(temporary, true);
     else if (latent)
-      nudge_monitor(monitor_rest::dozing);
+      nudge_monitor(monitor_rest::light);
     t.waits_in.set(why);
     core.waits.begin(); // asleep, it counts as waiting
-    core.waits.tell_if_stuck();
+    core.waits.nudge_if_stuck();
     while (t.sits_on() == nullptr && !done() && core.size() == 0) t.parker.park_until(deadline);
     core.waits.end();
     t.waits_in.set(nullptr);
@@ -138,7 +138,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
       drive_until(core, t, why, done, deadline);
       core.waits.begin();
       t.waits_in.set(why);
-      core.waits.tell_if_stuck();
+      core.waits.nudge_if_stuck();
       continue;
     }
     t.parker.park_until(deadline);

@@ -32,7 +32,7 @@ void run_stolen(latent_job& job, thread_context& runner,
 
 void poll_requests(thread_context& me) noexcept {
   static_cast<void>(me.chain.serve_request(&me));
-  me.core->waits.tell_of_latent(thread_of(me).blocks_on_seat.is_set());
+  me.core->waits.nudge_of_latent(thread_of(me).blocks_on_seat.is_set());
 }
 
 } // namespace rubato::detail

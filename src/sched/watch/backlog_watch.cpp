@@ -33,7 +33,7 @@ void backlog_watch::look(os::ticks now) noexcept {
   }
   if (!late.any) return;
   if (core_.idle_threads.has_vacant()) // a seat is free: a worker has to be called, or no thread can be made
-    core_.call_worker();
+    core_.unpark_worker();
   else if (all_compute)
     send_extra(relief, late, now);
 }
@@ -51,7 +51,7 @@ backlog_watch::relief_seen backlog_watch::look_at_relief(os::ticks now) noexcept
   core_.threads.records.for_each([](pool_thread& t) { t.seen.substituted = false; });
   relief_seen all;
   core_.threads.records.for_each([&](pool_thread& t) {
-    if (!t.relief.is_raised()) return; // by call_for_relief()
+    if (!t.relief.is_raised()) return; // by order_relief()
     doing const what = judge(t, now);
     if (what == doing::blocked) return; // it is blocked itself: another may be sent
     if (t.relieves.events_alone) {
@@ -112,16 +112,16 @@ backlog_watch::lateness backlog_watch::note_queues(os::ticks now) noexcept {
     notes_.pushed_then[i] = pushed;
     return is_late;
   };
-  class_queues const& classes = core_.queues.classes();
-  auto const note_lane = [&](std::size_t i, class_lane l) {
-    return note(i, classes.pushed(priority::high, l), classes.popped(priority::high, l));
+  priority_queues const& queued = core_.queues.by_priority();
+  auto const note_lane = [&](std::size_t i, priority_lane l) {
+    return note(i, queued.pushed(priority::high, l), queued.popped(priority::high, l));
   };
   bool late = note(0, core_.queues.pushed(), core_.queues.popped());
   bool events = note(1, core_.queues.events_pushed(), core_.queues.events_popped());
-  if (note_lane(2, class_lane::tasks)) late = true;
-  if (note_lane(3, class_lane::events)) events = true;
+  if (note_lane(2, priority_lane::tasks)) late = true;
+  if (note_lane(3, priority_lane::events)) events = true;
   late = late || events;
-  bool const late_low = note(4, classes.pushed(priority::low), classes.popped(priority::low));
+  bool const late_low = note(4, queued.pushed(priority::low), queued.popped(priority::low));
   for (std::size_t i = 0; i != n; ++i) {
     seat& s = core_.queues.seat_at(static_cast<unsigned>(i));
     if (note(watch_notes::first_seat + i, s.queue.pushed(), s.queue.popped())) late = true;
@@ -163,7 +163,7 @@ void backlog_watch::send_relief(relief_order const& order) noexcept {
   pool_thread* t = nullptr;
   if (idle_set_thread* const idle = core_.idle_threads.take_idle()) {
     t = &thread_of(*idle);
-    core_.threads.call_for_relief(*t, order);
+    core_.threads.order_relief(*t, order);
     t->parker.unpark();
   } else {
     core_.threads.start_relief(order);

@@ -27,7 +27,7 @@ class backlog_watch {
   void share_tasks_of(seat& s) noexcept;
   struct lateness {
     bool any = false;
-    bool but_low = false; ///< of the class high or normal
+    bool but_low = false; ///< of high or normal priority
     bool events = false;  ///< of these, what an event or a deadline has made ready
   };
   [[nodiscard]] lateness note_queues(os::ticks now) noexcept;

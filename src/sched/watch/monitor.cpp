@@ -26,7 +26,7 @@ constexpr std::chrono::nanoseconds first_look = 100us, longest_look = 500us, rel
 constinit bool started = false; // under the lock of the registry of pools
 
 /// After the monitor has announced its sleep: is there anything for which it must stay awake? If it only
-/// dozes it ignores queued tasks.
+/// sleeps lightly it ignores queued tasks.
 bool anything_to_see(monitor_rest depth) noexcept {
   static_cast<void>(find_pool([](pool_core& p) { return arm_poll_all(p), false; }));
   return find_pool([depth](pool_core& p) { return wants_attention(p, depth == monitor_rest::asleep); });
@@ -74,12 +74,12 @@ void monitor_main(void*) {
     auto const now = std::chrono::steady_clock::now();
     if (a.latent || a.queued) last_seen = now;
     if (now - last_seen < linger) {
-      bool doze = a.queued && !a.latent;
-      if (doze) {
-        sleep_of_monitor.announce(monitor_rest::dozing);
-        doze = !anything_to_see(monitor_rest::dozing);
+      bool light = a.queued && !a.latent;
+      if (light) {
+        sleep_of_monitor.announce(monitor_rest::light);
+        light = !anything_to_see(monitor_rest::light);
       }
-      sleep_until(alarm, now + (doze ? relief_look : pause));
+      sleep_until(alarm, now + (light ? relief_look : pause));
       sleep_of_monitor.rise();
       pause = std::min(pause * 2, longest_look);
       continue;

@@ -30,7 +30,7 @@ attention inspect(pool_core& core, os::ticks now) noexcept {
   // One thread is busy and another sleeps. Latent work that is there at two looks in a row is not short.
   if (core.idle_threads.has_vacant()) {
     result.latent = any_latent(core);
-    if (result.latent && core.notes.latent_seen) core.call_worker();
+    if (result.latent && core.notes.latent_seen) core.unpark_worker();
     core.notes.latent_seen = result.latent;
   }
   backlog_watch queued(core);

@@ -58,7 +58,7 @@ extern void (*on_failed_assertion)(char const* text, std::size_t length);
 
 /// Writes it to standard error, in one piece and without allocating, then calls std::terminate().
 [[noreturn, gnu::cold]] void assertion_failed(assertion const& a, asserted_value const* values,
-                                              std::size_t count) noexcept;
+                                              std::size_t number) noexcept;
 
 /// Prints the error and terminates, in every build: no caller could handle it.
 [[noreturn, gnu::cold]] void misuse(char const* what) noexcept;

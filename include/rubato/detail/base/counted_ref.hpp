@@ -30,7 +30,7 @@ public:
   [[nodiscard]] T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }
   explicit operator bool() const noexcept { return object_ != nullptr; }
-  [[nodiscard]] T* let_go() noexcept { return std::exchange(object_, nullptr); }
+  [[nodiscard]] T* take() noexcept { return std::exchange(object_, nullptr); }
 };
 
 } // namespace rubato::detail

@@ -46,7 +46,7 @@ struct std_policy {
   static bool futex_wait_until(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                                deadline const& until) noexcept;
   /// Wakes at most `count` threads that sleep on `word`. The word may be gone: only its address is used.
-  static void futex_wake(std::atomic<std::uint32_t>& word, unsigned count) noexcept;
+  static void futex_wake(std::atomic<std::uint32_t>& word, unsigned number) noexcept;
   /// Ends the sleep of a thread that sleeps among the kernel's events, or the next such sleep.
   static void poke() noexcept;
   /// Tells the CPU that this is a spin loop.

@@ -111,7 +111,7 @@ public:
   explicit frame_owner(std::coroutine_handle<Promise> h) noexcept
       : frame_(h) {}
   frame_owner(frame_owner&& other) noexcept
-      : frame_(other.let_go()) {}
+      : frame_(other.release()) {}
   frame_owner& operator=(frame_owner other) noexcept {
     std::swap(frame_, other.frame_);
     return *this;
@@ -124,7 +124,7 @@ public:
       tombstone::destroy_frame(frame_);
   }
   [[nodiscard]] std::coroutine_handle<Promise> get() const noexcept { return frame_; }
-  [[nodiscard]] std::coroutine_handle<Promise> let_go() noexcept { return std::exchange(frame_, nullptr); }
+  [[nodiscard]] std::coroutine_handle<Promise> release() noexcept { return std::exchange(frame_, nullptr); }
 };
 
 /// Frames come from the slabs.
@@ -290,8 +290,8 @@ struct task_access {
     return h;
   }
   template<class T>
-  [[nodiscard]] static auto let_go(rubato::task<T>& t) noexcept {
-    return t.frame_.let_go();
+  [[nodiscard]] static auto release(rubato::task<T>& t) noexcept {
+    return t.frame_.release();
   }
 };
 

@@ -72,7 +72,7 @@ public:
   void adopt(fork_group& g, rubato::task<T>&& t) {
     group_ = &g;
     auto const h = task_access::unbegun(t);
-    static_cast<void>(task_access::let_go(t));
+    static_cast<void>(task_access::release(t));
     frame_ = h;
     promise_ = &h.promise();
     error_ = &h.promise().stored_error();
@@ -129,16 +129,16 @@ class fork_group : join_point {
   uninitialized<wait_for_rest> rest_; ///< built when it is awaited
 
   /// Its members are forked by begin(), queued by start_all(), or run by begin_all_here().
-  fork_group(coroutine_task& of, stop_scope& around, stop_scope* outer, group_member* all, std::size_t count,
-             group_race* race) noexcept
+  fork_group(coroutine_task& of, stop_scope& around, stop_scope* outer, group_member* all, std::size_t number,
+             group_race* among) noexcept
       : join_point(&one_has_ended)
       , of_(of)
       , around_(around)
       , outer_(outer)
       , all_(all)
-      , count_(static_cast<std::uint32_t>(count))
+      , count_(static_cast<std::uint32_t>(number))
       , left_(count_ + 1)
-      , race_(race) {}
+      , race_(among) {}
 
   [[nodiscard]] bool find_next() noexcept;
   [[nodiscard]] bool settle_next() noexcept;
@@ -154,11 +154,11 @@ class fork_group : join_point {
 
 public:
   /// In the awaiting coroutine, for start_all(), which queues the members.
-  fork_group(group_member* all, std::size_t count, stop_scope& around, group_race* race) noexcept
-      : fork_group(*this_trampoline().running, around, nullptr, all, count, race) {}
+  fork_group(group_member* all, std::size_t number, stop_scope& around, group_race* among) noexcept
+      : fork_group(*this_trampoline().running, around, nullptr, all, number, among) {}
   /// The same for begin(), which forks them. The first failure stops `limit`, which is in the same frame.
-  fork_group(group_member* all, std::size_t count, coroutine_task& of, nested_scope& limit) noexcept
-      : fork_group(of, limit.own, &limit.around, all, count, nullptr) {}
+  fork_group(group_member* all, std::size_t number, coroutine_task& of, nested_scope& limit) noexcept
+      : fork_group(of, limit.own, &limit.around, all, number, nullptr) {}
 
   /// From await_suspend of the coroutine, which resumes when all members have ended. The first member runs in
   /// its place, and so do the others unless another thread steals them.
@@ -197,10 +197,10 @@ class group_race final : public wait_operation, public race {
   void decide() noexcept;
 
 public:
-  group_race(std::size_t count, decided_by by) noexcept
+  group_race(std::size_t number, decided_by by) noexcept
       : wait_operation(ends::with_children)
       , by_(by)
-      , undecided_(static_cast<std::uint32_t>(count)) {}
+      , undecided_(static_cast<std::uint32_t>(number)) {}
   void note(std::uint32_t index, bool success) noexcept;
 
   [[nodiscard]] bool await_ready() const noexcept {

@@ -54,8 +54,8 @@ concept timed_step = one_step<A> && requires { requires std::remove_cvref_t<A>::
 /// The operation that any_step() looks at first. The first argument, or, so that neither a late tick nor a
 /// busy channel keeps the other waiting for ever, each in turn.
 template<one_step... As>
-[[nodiscard]] std::size_t first_step(std::size_t count) noexcept {
-  if constexpr ((timed_step<As> || ...)) return next_turn() % count;
+[[nodiscard]] std::size_t first_step(std::size_t number) noexcept {
+  if constexpr ((timed_step<As> || ...)) return next_turn() % number;
   return 0;
 }
 
@@ -90,12 +90,12 @@ class race_wait final : public wait_operation, race {
   }
 
 public:
-  race_wait(waiter* const* all, std::size_t count, std::size_t first) noexcept
+  race_wait(waiter* const* all, std::size_t number, std::size_t first) noexcept
       : race([](race& r, bool by_event) noexcept {
         of(r).end_wait(by_event ? made_ready_by::event : made_ready_by::task);
       })
       , all_(all)
-      , count_(static_cast<std::uint32_t>(count))
+      , count_(static_cast<std::uint32_t>(number))
       , first_(static_cast<std::uint32_t>(first))
       , drains_(this_trampoline().running->scope().level() == stop_level::draining) {
     bool has_timed = false;
@@ -146,7 +146,7 @@ class racers {
   }
 
 public:
-  static constexpr std::size_t count = sizeof...(As), none = count;
+  static constexpr std::size_t number = sizeof...(As), none = number;
 
   explicit racers(As&&... steps)
       : all_(static_cast<As&&>(steps)...)
@@ -166,8 +166,8 @@ public:
   }
   /// The first operation, from index `first` on, that need not wait: it has taken effect.
   [[nodiscard]] std::size_t find_ready(std::size_t first) {
-    for (std::size_t n = 0; n != count; ++n) {
-      std::size_t const i = (first + n) % count;
+    for (std::size_t n = 0; n != number; ++n) {
+      std::size_t const i = (first + n) % number;
       bool ready = false;
       with(i, [&]<std::size_t>(auto& a) { ready = a.await_ready(); });
       if (ready) return i;
@@ -208,16 +208,16 @@ template<one_step A>
 rubato::task<any_result<value_in_std<awaited_t<A>>>> any_step_of(std::vector<A> from) {
   co_await ready_wait();
   std::vector<A> steps = std::move(from); // a parameter would outlive the coroutine task
-  std::size_t const count = steps.size();
+  std::size_t const number = steps.size();
   std::vector<waiter*> waiters;
-  waiters.reserve(count);
-  std::size_t winner = count;
+  waiters.reserve(number);
+  std::size_t winner = number;
   for (A& a : steps) waiters.push_back(&racer_of(a));
-  std::size_t const first = first_step<A>(count);
-  for (std::size_t n = 0; n != count && winner == count; ++n)
-    if (std::size_t const i = (first + n) % count; steps[i].await_ready()) winner = i;
-  while (winner == count) {
-    race_wait wait(waiters.data(), count, first);
+  std::size_t const first = first_step<A>(number);
+  for (std::size_t n = 0; n != number && winner == number; ++n)
+    if (std::size_t const i = (first + n) % number; steps[i].await_ready()) winner = i;
+  while (winner == number) {
+    race_wait wait(waiters.data(), number, first);
     winner = co_await wait;
   }
   co_return any_result<value_in_std<awaited_t<A>>>{winner, stored_result(steps[winner])};

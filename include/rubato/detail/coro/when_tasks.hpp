@@ -41,17 +41,17 @@ template<class Range>
 
 /// `begin`: makes the tasks, which take part in the race.
 template<class Tasks, class Begin, class Group = fork_group_of<Tasks>>
-rubato::task<any_result<typename Group::value_type>> race_tasks(decided_by by, std::size_t count,
+rubato::task<any_result<typename Group::value_type>> race_tasks(decided_by by, std::size_t number,
                                                                 Begin begin) {
   co_await ready_wait();
   nested_scope limit(this_trampoline().running->scope());
-  group_race race(count, by);
-  Group all(limit.own, &race, begin(race));
+  group_race among(number, by);
+  Group all(limit.own, &among, begin(among));
   all.group.start_all();
-  co_await race;
+  co_await among;
   limit.own.request_stop();
   co_await all.group.rest();
-  std::size_t const winner = race.winner() != group_race::none ? race.winner() : race.last_failed();
+  std::size_t const winner = among.winner() != group_race::none ? among.winner() : among.last_failed();
   if (std::exception_ptr const error = all[winner].error(); error != nullptr) std::rethrow_exception(error);
   co_return any_result<typename Group::value_type>{winner, all.value(winner)};
 }
@@ -93,8 +93,8 @@ auto any_of_range(decided_by by, Range&& range) {
   } else {
     auto tasks = tasks_of(std::forward<Range>(range));
     refuse_none_of(tasks);
-    std::size_t const count = tasks.size();
-    return race_tasks<decltype(tasks)>(by, count,
+    std::size_t const number = tasks.size();
+    return race_tasks<decltype(tasks)>(by, number,
                                        [all = std::move(tasks)](race&) mutable { return std::move(all); });
   }
 }

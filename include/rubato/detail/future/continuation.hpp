@@ -57,7 +57,7 @@ template<class E>
 void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept;
 /// The same for one that is an owned task of the pool `wanted`, where it runs if `chosen`, and else may run.
 void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chosen) noexcept;
-/// Gives the class of a strand's task to those that it waits for, from the newest on, up to the first that
+/// Gives the priority of a strand's task to those that it waits for, from the newest on, up to the first that
 /// has it. Moves the one that is queued.
 void raise_before(future_state& c) noexcept;
 /// The future of this result is detached. Throws std::bad_alloc.
@@ -225,10 +225,10 @@ protected:
       : Job(2, nullptr, std::forward<F>(f))
       , future_waiter(how)
       , owns_(owns) {
-    future_state* const s = source.let_go();
-    if (s == nullptr) return; // a strand, which gives it a class itself
+    future_state* const s = source.take();
+    if (s == nullptr) return; // a strand, which gives it a priority itself
     source_.set(*s);
-    this->queued.set_class(s->queued.cls());
+    this->queued.set_priority(s->queued.level());
   }
   /// True if it has not begun and the pool's end has destroyed its source.
   [[nodiscard]] bool follows_nothing() const noexcept {
@@ -239,7 +239,7 @@ protected:
   [[nodiscard]] bool has_source() const noexcept { return source_.get() != nullptr; }
   /// Sets the source of a continuation that was made without one, before it is attached.
   void follow(state_ref source) noexcept {
-    if (source) source_.link(*source.let_go()); // see queue_state::linked_class()
+    if (source) source_.link(*source.take()); // see queue_state::linked_priority()
   }
   [[nodiscard]] static continuation& of(future_waiter& w) noexcept { return static_cast<continuation&>(w); }
   /// False: the source is ready, and the caller queues this.
@@ -287,12 +287,12 @@ public:
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] future_state* owned_source() noexcept override {
-    return owns_ ? held_source().let_go() : nullptr;
+    return owns_ ? held_source().take() : nullptr;
   }
   [[nodiscard]] future_state* pending_input(std::size_t& index) noexcept override {
     if (index++ != 0) return nullptr;
     state_ref input = held_source();
-    return !input || input->done() ? nullptr : input.let_go();
+    return !input || input->done() ? nullptr : input.take();
   }
 };
 
@@ -317,13 +317,13 @@ public:
       , chosen_(chosen) {
     this->set_home(&wanted);
   }
-  /// Appends it to `source`; empty: it may begin at once. What waits before it gets its class, unless its own
-  /// is lower.
+  /// Appends it to `source`; empty: it may begin at once. What waits before it gets its priority, unless its
+  /// own is lower.
   void attach(state_ref source) noexcept {
-    priority const before = source ? source->queued.cls() : priority::high;
+    priority const before = source ? source->queued.level() : priority::high;
     this->follow(std::move(source));
     // A later append may have raised this already, and have found no link.
-    if (this->queued.linked_class() < before) raise_before(*this);
+    if (this->queued.linked_priority() < before) raise_before(*this);
     attach();
   }
   void attach() noexcept {

@@ -153,8 +153,7 @@ public:
   [[nodiscard]] bool is_work() const noexcept override { return false; }
   [[nodiscard]] future_state* pending_input(std::size_t& index) noexcept override {
     while (index < inputs_.size())
-      if (state_ref const& source = inputs_[index++].source; !source->done())
-        return state_ref(source).let_go();
+      if (state_ref const& source = inputs_[index++].source; !source->done()) return state_ref(source).take();
     return nullptr;
   }
 };
@@ -354,13 +353,13 @@ auto inputs_of(Fs&&... fs) {
 
 /// From an array, whose elements are different objects. `Ours`: its shared futures may be moved from.
 template<bool Ours, class Element>
-auto inputs_of_array(Element* first, std::size_t count) {
+auto inputs_of_array(Element* first, std::size_t number) {
   using element = std::remove_const_t<Element>;
   constexpr bool moves = is_future<element>::value || (Ours && !std::is_const_v<Element>);
   using taken = std::conditional_t<moves, element&&, element const&>;
-  for (std::size_t i = 0; i != count; ++i) check_input(first[i]);
-  range_inputs<typename element::value_type> in(count);
-  for (std::size_t i = 0; i != count; ++i) put_input(in[i], static_cast<taken>(first[i]));
+  for (std::size_t i = 0; i != number; ++i) check_input(first[i]);
+  range_inputs<typename element::value_type> in(number);
+  for (std::size_t i = 0; i != number; ++i) put_input(in[i], static_cast<taken>(first[i]));
   return in;
 }
 

@@ -132,11 +132,11 @@ private:
 
 protected:
   /// Calls the function, and fills the copy's slot. False: it threw.
-  [[nodiscard]] virtual bool invoke(std::uint32_t copy, thread_context& me) noexcept = 0;
+  [[nodiscard]] virtual bool invoke(std::uint32_t which, thread_context& me) noexcept = 0;
   /// Destroys what is in the copy's slot.
-  virtual void clear(std::uint32_t copy) noexcept = 0;
+  virtual void clear(std::uint32_t which) noexcept = 0;
   /// Moves the exception out of the copy's slot; empty: there is none.
-  [[nodiscard]] virtual std::exception_ptr error_of(std::uint32_t copy) noexcept = 0;
+  [[nodiscard]] virtual std::exception_ptr error_of(std::uint32_t which) noexcept = 0;
   /// Are the copies coroutines? Else they are sent to threads.
   [[nodiscard]] virtual bool makes_coroutines() const noexcept { return false; }
   /// Makes a coroutine of the copy, which has a reference to the call. Null: there was no memory for it, and
@@ -239,18 +239,18 @@ protected:
   std::unique_ptr<result_slot<result>[]> const slots_;
 
   [[nodiscard]] callable& function() noexcept { return f_.get(); }
-  [[nodiscard]] bool invoke(std::uint32_t copy, thread_context& me) noexcept override {
-    slots_[copy].fill([&]() -> decltype(auto) {
+  [[nodiscard]] bool invoke(std::uint32_t which, thread_context& me) noexcept override {
+    slots_[which].fill([&]() -> decltype(auto) {
       if constexpr (std::is_void_v<result>)
         static_cast<void>(call_and_wait(me, function()));
       else
         return static_cast<result>(call_and_wait(me, function()));
     });
-    return slots_[copy].holds() == outcome::value;
+    return slots_[which].holds() == outcome::value;
   }
-  void clear(std::uint32_t copy) noexcept override { slots_[copy].reset(); }
-  [[nodiscard]] std::exception_ptr error_of(std::uint32_t copy) noexcept override {
-    return slots_[copy].take_error();
+  void clear(std::uint32_t which) noexcept override { slots_[which].reset(); }
+  [[nodiscard]] std::exception_ptr error_of(std::uint32_t which) noexcept override {
+    return slots_[which].take_error();
   }
 
 public:

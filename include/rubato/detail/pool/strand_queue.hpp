@@ -53,7 +53,7 @@ class strand_queue {
     // The next job may be attached to this one before this one is attached.
     state_ref before(last_.put(&made));
     if (before && before->home() != &core && was_lost_in_fork(*before.get()))
-      static_cast<void>(before.let_go());
+      static_cast<void>(before.take());
     // A pool's end has destroyed it: what was behind it then has ended too, but not the strand.
     if (before && before->done() && before->broken_off) before = state_ref();
     made.attach(std::move(before));
@@ -75,7 +75,7 @@ public:
       arrival const in(core, arriving::unlimited);
       auto* const made = make_in_slab<placed_continuation<job>>(
           core, true, state_ref(), false, call_type(std::forward<F>(f), std::forward<Args>(args)...));
-      made->queued.set_class(p);
+      made->queued.set_priority(p);
       future<result> out = future_access::make<result>(state_ref(made));
       append(*made, core);
       return out;
@@ -93,7 +93,7 @@ public:
       arrival const in(core, arriving::unlimited);
       auto* const made = make_in_slab<placed_continuation<job>>(core, true, state_ref(), false,
                                                                 std::decay_t<F>(std::forward<F>(f)));
-      made->queued.set_class(p);
+      made->queued.set_priority(p);
       made->watch(core);
       append(*made, core);
     }

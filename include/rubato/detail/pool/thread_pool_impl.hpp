@@ -37,10 +37,10 @@ struct bulk {
   pool_core* core;
 
   template<class G>
-  bulk(G&& g, std::size_t count, pool_core& c)
+  bulk(G&& g, std::size_t number, pool_core& c)
       : first(*this)
       , f(std::forward<G>(g))
-      , n(count)
+      , n(number)
       , core(&c) {}
 
   void release() noexcept {

@@ -143,7 +143,7 @@ private:
   /// Counts a new child.
   void count_child() noexcept RUBATO_REQUIRES(mutex_);
   /// No child runs any more: wakes the waiters. True: the caller destroys the opener, without the lock.
-  [[nodiscard]] bool tell_waiters() noexcept RUBATO_REQUIRES(mutex_);
+  [[nodiscard]] bool unpark_waiters() noexcept RUBATO_REQUIRES(mutex_);
   void end_one() noexcept;
   [[nodiscard]] bool is_discarded() const noexcept;
   [[nodiscard]] bool run_child(pool_thread& t) noexcept;

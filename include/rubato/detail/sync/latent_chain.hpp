@@ -196,10 +196,10 @@ public:
   constexpr basic_latent_chain() noexcept = default;
 
   /// `cells` holds `count + 2` null words: two more than jobs, so that head_ may stand past the newest.
-  void attach(cell* cells, std::size_t count, bool asymmetric) noexcept {
+  void attach(cell* cells, std::size_t number, bool asymmetric) noexcept {
     RUBATO_ASSERT(top_ == base_ && tokens_ == nullptr, "a chain in use was given other cells", mark());
     base_ = top_ = cells;
-    end_ = cells + count;
+    end_ = cells + number;
     asymmetric_ = asymmetric;
     head_.store(cells, std::memory_order_relaxed);
     limit_.store(asymmetric ? end_ : nullptr, std::memory_order_relaxed);

@@ -9,11 +9,11 @@
 // take() and claim() clear `ready`, each by a read-modify-write: so exactly one thread runs the work per
 // offer.
 //
-// The class of the work is in the same word, so that one step decides the queue: offer() tells the class at
-// that moment, and raise() tells whether the entry is in the queue of the lower class. Bits of the class are
-// only ever set: low, then raised (to normal), then high; the highest one counts. `behind`: the entry is in
-// a queue where the work would wait too long, of a lower class or of a pool that the work has left; it goes
-// with `queued`.
+// The priority of the work is in the same word, so that one step decides the queue: offer() tells the
+// priority at that moment, and raise() tells whether the entry is in the queue of the lower priority. Bits of
+// the priority are only ever set: low, then raised (to normal), then high; the highest one counts. `behind`:
+// the entry is in a queue where the work would wait too long, of a lower priority or of a pool that the work
+// has left; it goes with `queued`.
 //
 // Ordering: offer() releases what the offering thread wrote; the thread that runs the work acquires it in
 // take() or claim().
@@ -33,19 +33,19 @@ enum class queue_claimed : std::uint8_t { no, first, again };
 template<class Policy>
 class basic_queue_state {
   static constexpr std::uint8_t queued = 1, ready = 2, stale = 4;
-  static constexpr std::uint8_t low = 8, raised = 16, high = 32, classes = low | raised | high;
+  static constexpr std::uint8_t low = 8, raised = 16, high = 32, priorities = low | raised | high;
   static constexpr std::uint8_t behind = 64;
   typename Policy::template atomic<std::uint8_t> bits_{0};
 
-  /// Without the class, and wherever the entry is.
+  /// Without the priority, and wherever the entry is.
   static constexpr std::uint8_t entry_in(std::uint8_t bits) noexcept {
     return bits & (queued | ready | stale);
   }
   static constexpr std::uint8_t bit_of(priority c) noexcept {
     return c == priority::high ? high : c == priority::low ? low : raised;
   }
-  static constexpr priority class_in(std::uint8_t bits) noexcept {
-    if ((bits & classes) == 0) [[likely]]
+  static constexpr priority priority_in(std::uint8_t bits) noexcept {
+    if ((bits & priorities) == 0) [[likely]]
       return priority::normal;
     return (bits & high) != 0 ? priority::high : (bits & raised) != 0 ? priority::normal : priority::low;
   }
@@ -57,8 +57,8 @@ class basic_queue_state {
 public:
   struct offered {
     bool to_queue; ///< the caller puts an entry into a queue; else an old entry is still in one
-    priority cls;
-    bool is_behind; ///< that is the queue of a lower class, or of another pool: see leave_behind()
+    priority level;
+    bool is_behind; ///< that is the queue of a lower priority, or of another pool: see leave_behind()
     explicit operator bool() const noexcept { return to_queue; }
   };
   /// The work is ready.
@@ -68,7 +68,7 @@ public:
     std::uint8_t const before = bits_.fetch_or(queued | ready, std::memory_order_acq_rel);
     RUBATO_ASSERT(entry_in(before) == 0 || entry_in(before) == (queued | stale),
                   "work is offered that was offered and not begun", before);
-    return {(before & queued) == 0, class_in(before), (before & behind) != 0};
+    return {(before & queued) == 0, priority_in(before), (before & behind) != 0};
   }
 
   /// The same for work that was never ready before. Other threads may know it, and claim it before they meet
@@ -77,34 +77,35 @@ public:
     std::uint8_t const before = bits_.load(std::memory_order_relaxed);
     RUBATO_ASSERT(entry_in(before) == 0, "the first offer of work is not the first", before);
     bits_.store(before | queued | ready, std::memory_order_release); // pairs with claim()
-    return class_in(before);
+    return priority_in(before);
   }
 
   /// relaxed: a hint, unless no thread raises the work.
-  [[nodiscard]] priority cls() const noexcept { return class_in(bits_.load(std::memory_order_relaxed)); }
-  /// It was low at first, so an old entry may be in a queue of that class.
+  [[nodiscard]] priority level() const noexcept { return priority_in(bits_.load(std::memory_order_relaxed)); }
+  /// It was low at first, so an old entry may be in a queue of that priority.
   [[nodiscard]] bool was_low() const noexcept { return (bits_.load(std::memory_order_relaxed) & low) != 0; }
-  /// For the thread that has just linked the work to other work (seq_cst) that must not have a lower class.
-  [[nodiscard]] priority linked_class() const noexcept {
+  /// For the thread that has just linked the work to other work (seq_cst) that must not have a lower
+  /// priority.
+  [[nodiscard]] priority linked_priority() const noexcept {
     // seq_cst: pairs with raise(). Either the thread that raises this finds the link, or its raise is seen.
-    return class_in(bits_.load(std::memory_order_seq_cst));
+    return priority_in(bits_.load(std::memory_order_seq_cst));
   }
   /// For work that no other thread knows, before its first offer.
-  void set_class(priority c) noexcept {
+  void set_priority(priority c) noexcept {
     if (c != priority::normal) bits_.store(bit_of(c), std::memory_order_relaxed);
   }
   enum class raising : std::uint8_t {
-    needless, ///< it had that class, or a higher one
+    needless, ///< it had that priority, or a higher one
     applied,
-    of_queued ///< applied, and the work is ready in a queue of its old class
+    of_queued ///< applied, and the work is ready in a queue of its old priority
   };
-  /// Gives the work that class if its own is lower.
+  /// Gives the work that priority if its own is lower.
   raising raise(priority c) noexcept {
     std::uint8_t bits = bits_.load(std::memory_order_relaxed);
     do
-      if (class_in(bits) <= c) return raising::needless;
+      if (priority_in(bits) <= c) return raising::needless;
     // Against offer() any order does: both change this word, and the one that comes second sees the other.
-    // seq_cst: pairs with linked_class(), because the caller looks next at what this work is linked to.
+    // seq_cst: pairs with linked_priority(), because the caller looks next at what this work is linked to.
     while (!bits_.compare_exchange_weak(bits, raised_to(c, bits), std::memory_order_seq_cst,
                                         std::memory_order_relaxed));
     return (bits & ready) != 0 ? raising::of_queued : raising::applied;
@@ -128,7 +129,7 @@ public:
     for (;;) {
       if ((bits & ready) == 0) return claimed::no;
       // acquire: pairs with offer(). release: pairs with take(), which sees what the claimer did.
-      if (bits_.compare_exchange_weak(bits, queued | stale | (bits & (classes | behind)),
+      if (bits_.compare_exchange_weak(bits, queued | stale | (bits & (priorities | behind)),
                                       std::memory_order_acq_rel, std::memory_order_relaxed)) {
         RUBATO_ASSERT((bits & queued) != 0, "work is claimed that is ready and in no queue", bits);
         return (bits & stale) != 0 ? claimed::again : claimed::first;
@@ -156,7 +157,7 @@ public:
     // before this, and the next offer comes from the caller. Constants spare instructions.
     if (bits_.compare_exchange_strong(bits, 0, std::memory_order_relaxed)) [[likely]]
       return {.ready = true, .stale = false};
-    while (!bits_.compare_exchange_weak(bits, bits & classes, std::memory_order_acq_rel, // as in offer()
+    while (!bits_.compare_exchange_weak(bits, bits & priorities, std::memory_order_acq_rel, // as in offer()
                                         std::memory_order_relaxed)) {
     }
     RUBATO_ASSERT((bits & queued) != 0 && (bits & (ready | stale)) != 0,
@@ -168,7 +169,7 @@ public:
   /// again; the entry is gone.
   [[nodiscard]] bool drop_if_stale() noexcept {
     std::uint8_t bits = queued | stale;
-    while (!bits_.compare_exchange_weak(bits, bits & classes, std::memory_order_acq_rel,
+    while (!bits_.compare_exchange_weak(bits, bits & priorities, std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
       if (entry_in(bits) != (queued | stale)) {
         RUBATO_ASSERT((bits & (queued | ready)) == (queued | ready),

@@ -110,7 +110,7 @@ public:
   static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
 
   // Small fields first: they fill the padding of the base.
-  queue_state queued; ///< is it in a queue, is it ready; its class
+  queue_state queued; ///< is it in a queue, is it ready; its priority
   flag asked;         ///< to stop, and so are its inputs
 
 private:
@@ -252,8 +252,8 @@ public:
 /// queues it again.
 [[nodiscard]] task* drop_unless_begun(task& k) noexcept;
 
-/// The class of an entry that drop_unless_begun() has returned.
-[[nodiscard]] priority class_of(task const& k) noexcept;
+/// The priority of an entry that drop_unless_begun() has returned.
+[[nodiscard]] priority priority_of(task const& k) noexcept;
 
 /// False: it was queued to begin.
 [[nodiscard]] bool may_have_begun(task const& k) noexcept;

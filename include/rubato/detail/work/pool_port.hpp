@@ -46,8 +46,8 @@ void queue(pool_core& c, task* t, priority p = priority::normal) noexcept;
 /// event: one of the kernel's, or a deadline: it goes to the event lane. call: it begins no sooner than
 /// others that were queued before.
 enum class made_ready_by : unsigned char { task, event, call };
-/// Queues an entry in that pool: on the seat if one is given, else in its class, if normal and made ready by
-/// a task behind the task that runs now.
+/// Queues an entry in that pool: on the seat if one is given, else in its priority, if normal and made ready
+/// by a task behind the task that runs now.
 void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry,
                 made_ready_by cause = made_ready_by::task) noexcept;
 /// The work is ready: queues it in its pool, unless an entry is already queued.
@@ -55,14 +55,14 @@ void offer(future_state& s, made_ready_by cause = made_ready_by::task) noexcept;
 /// Call after every event that leaves work queued: wakes a worker if one sleeps and none searches.
 void notify(pool_core& core) noexcept;
 /// Wakes a thread for every seat with a task in its inbox.
-void call_for_inboxes(pool_core& core) noexcept;
+void unpark_for_inboxes(pool_core& core) noexcept;
 /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
 void retire_seat(pool_core& core, seat& s) noexcept;
 /// The thread leaves its seat, if it has one, and the pool or its seats for good or until it is called. What
 /// is queued does not depend on it any more; the waiters are told if it was the last one that ran.
 void give_up_seat(pool_core& core, pool_thread& t, leaving how, bool searching = false) noexcept;
 /// Wakes a thread for a vacant seat, or makes one, unless a worker searches already.
-void call_worker(pool_core& core) noexcept;
+void unpark_worker(pool_core& core) noexcept;
 /// Is a worker asleep, or looking for work?
 [[nodiscard]] bool has_free_worker(pool_core const& c) noexcept;
 /// Of a task that was taken out of a queue.

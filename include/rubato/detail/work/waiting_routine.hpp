@@ -22,7 +22,7 @@ protected:
 public:
   // The first two are called under the lock of its stripe, which the thread that moves a waiting routine
   // takes before it lets go of it. True: the caller has moved it, and calls go_on() after interrupt(),
-  // let_go() after withdraw().
+  // end_wait() after withdraw().
 
   /// The pool drains: a wait for time ends.
   [[nodiscard]] virtual bool interrupt() noexcept = 0;
@@ -31,7 +31,7 @@ public:
   /// After interrupt(): queues it.
   virtual void go_on() noexcept = 0;
   /// After withdraw(): the routine is its owner's again.
-  virtual void let_go() noexcept = 0;
+  virtual void end_wait() noexcept = 0;
 };
 
 } // namespace rubato::detail

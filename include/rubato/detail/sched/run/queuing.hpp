@@ -10,9 +10,9 @@ namespace rubato::detail {
 
 /// Queues a new job on the pool.
 void spawn_state(pool_core& c, future_state& s) noexcept;
-/// Gives a new job that class, and queues it.
+/// Gives a new job that priority, and queues it.
 inline void spawn_state(pool_core& c, future_state& s, priority p) noexcept {
-  s.queued.set_class(p);
+  s.queued.set_priority(p);
   spawn_state(c, s);
 }
 /// The number of a seat. Throws std::out_of_range if there is none.

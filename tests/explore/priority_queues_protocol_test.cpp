@@ -1,10 +1,10 @@
-// The queues of the classes high and low under the explorer, with workers around them: no wake is lost for a
-// task of any class, the word never says too little, and a pool is not idle too early.
+// The queues of the priorities high and low under the explorer, with workers around them: no wake is lost for
+// a task of any priority, the word never says too little, and a pool is not idle too early.
 #include "explore/explore.hpp"
 #include "explore/policy.hpp"
 #include "explore/worker_pool.hpp"
 #include "rubato/priority.hpp"
-#include "sync/class_queues.hpp"
+#include "sync/priority_queues.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,26 +16,26 @@
 namespace {
 
 using namespace rubato_test;
-using class_queues = rubato::detail::basic_class_queues<policy>;
+using priority_queues = rubato::detail::basic_priority_queues<policy>;
 using rubato::priority;
-using rubato::detail::class_lane;
+using rubato::detail::priority_lane;
 
 constexpr auto high = priority::high, low = priority::low;
 
-/// Its tasks are all of the two classes.
-struct pool : worker_pool<pool, class_queues::node, seat, 2> {
-  class_queues queues;
+/// Its tasks are all of the two priorities.
+struct pool : worker_pool<pool, priority_queues::node, seat, 2> {
+  priority_queues queues;
 
   using worker_pool::worker_pool;
 
-  void push(item* i, priority c, class_lane l = class_lane::tasks) {
+  void push(item* i, priority c, priority_lane l = priority_lane::tasks) {
     queues.push(i, c, l);
     notify();
   }
   [[nodiscard]] bool any_queued() const { return queues.has_ready(); }
   [[nodiscard]] bool second_look() const {
-    return leaves_out == fault::looks_at_one_class ? queues.pushed(high) != queues.popped(high)
-                                                   : queues.has_ready();
+    return leaves_out == fault::looks_at_one_priority ? queues.pushed(high) != queues.popped(high)
+                                                      : queues.has_ready();
   }
   item* next(seat& s) { return queues.any() ? find(s) : nullptr; }
   item* find(seat& /*s*/) {
@@ -51,7 +51,7 @@ using item = pool::item;
 using worker = pool::worker;
 
 /// A worker is on its way to sleep, or has long been there, when a task is pushed.
-template<bool Asleep, priority Class, class_lane Lane = class_lane::tasks, fault Fault = fault::none>
+template<bool Asleep, priority Class, priority_lane Lane = priority_lane::tasks, fault Fault = fault::none>
 void one_worker(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 1U);
   Asleep ? p->asleep(0, 0) : p->seated(0, 0);
@@ -60,7 +60,7 @@ void one_worker(execution& e) {
   e.finally([p] { p->check(); });
 }
 
-/// Two producers, one task of either class, and two workers that sleep or are about to; both are needed.
+/// Two producers, one task of either priority, and two workers that sleep or are about to; both are needed.
 template<bool Asleep, fault Fault = fault::none>
 void two_producers(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 2U);
@@ -73,7 +73,7 @@ void two_producers(execution& e) {
   e.finally([p] { p->check(); });
 }
 
-/// A task queues one of the other class and needs it to run beside it.
+/// A task queues one of the other priority and needs it to run beside it.
 template<priority Class>
 void pushed_by_a_task(execution& e) {
   auto const p = std::make_shared<pool>(fault::none, 2U);
@@ -83,13 +83,13 @@ void pushed_by_a_task(execution& e) {
     t.of->push(t.of->make(pool::meets), Class == high ? low : high);
     t.of->meet();
   }),
-                 Class, class_lane::tasks);
+                 Class, priority_lane::tasks);
   add_worker(e, p, 0);
   add_worker(e, p, 1);
   e.finally([p] { p->check(); });
 }
 
-/// Both lanes of a class hold a task: one is called for the first, and the next for the second.
+/// Both lanes of a priority hold a task: one is called for the first, and the next for the second.
 template<fault Fault = fault::none>
 void next_is_called(execution& e) {
   auto const p = std::make_shared<pool>(Fault, 2U);
@@ -98,8 +98,8 @@ void next_is_called(execution& e) {
     add_worker(e, p, w);
   }
   e.thread([p] {
-    p->push(p->make(pool::meets), low, class_lane::tasks);
-    p->push(p->make(pool::meets), low, class_lane::events);
+    p->push(p->make(pool::meets), low, priority_lane::tasks);
+    p->push(p->make(pool::meets), low, priority_lane::events);
   });
   e.finally([p] { p->check(); });
 }
@@ -122,13 +122,13 @@ void idleness(execution& e) {
 
 /// The queues alone. `pushed`: so many tasks are.
 struct alone {
-  class_queues queues;
+  priority_queues queues;
   std::array<item, 2> items;
   policy::atomic<int> pushed{0};
   void push() {
-    queues.push(&items[0], high, class_lane::tasks);
+    queues.push(&items[0], high, priority_lane::tasks);
     pushed.store(1, std::memory_order_release);
-    queues.push(&items[1], low, class_lane::events);
+    queues.push(&items[1], low, priority_lane::events);
     pushed.store(2, std::memory_order_release);
   }
 };
@@ -167,8 +167,8 @@ tests const all{
     {"low", one_worker<false, low>},
     {"high, asleep", one_worker<true, high>},
     {"low, asleep", one_worker<true, low>},
-    {"high event", one_worker<false, high, class_lane::events>},
-    {"low event", one_worker<false, low, class_lane::events>},
+    {"high event", one_worker<false, high, priority_lane::events>},
+    {"low event", one_worker<false, low, priority_lane::events>},
     {"two producers", two_producers<false>},
     {"two producers, asleep", two_producers<true>},
     {"pushed by a high task", pushed_by_a_task<high>},
@@ -180,19 +180,19 @@ tests const all{
     {"word after pops", word_after_pops},
 };
 
-TEST(class_queues_protocol, loses_no_wake_and_never_understates) {
+TEST(priority_queues_protocol, loses_no_wake_and_never_understates) {
   expect_all_pass({.max_executions = 5'000, .random = 4'000}, all);
 }
-TEST(class_queues_protocol, needs_every_look) {
+TEST(priority_queues_protocol, needs_every_look) {
   expect_all_fail(
-      {{"no second look", one_worker<false, low, class_lane::tasks, fault::no_second_look>},
-       {"a look at one class", one_worker<false, low, class_lane::tasks, fault::looks_at_one_class>},
+      {{"no second look", one_worker<false, low, priority_lane::tasks, fault::no_second_look>},
+       {"a look at one priority", one_worker<false, low, priority_lane::tasks, fault::looks_at_one_priority>},
        {"no next call", next_is_called<fault::no_next_call>}},
       verdict::deadlock);
 }
-TEST(class_queues_protocol, needs_every_order) {
+TEST(priority_queues_protocol, needs_every_order) {
   expect_every_weakening_fails(
-      {.max_executions = 2'000, .weaken_in = "class_queues.hpp"}, all,
+      {.max_executions = 2'000, .weaken_in = "priority_queues.hpp"}, all,
       {// The explorer puts all sequentially consistent accesses into one order that agrees with what is read;
        // C++20 promises that to the thread that asks for idleness only by this release.
        "[release -> relaxed] pop"});

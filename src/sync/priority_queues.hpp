@@ -1,9 +1,9 @@
-// The tasks of the classes high and low, and the word that says whether there are any.
+// The tasks of the priorities high and low, and the word that says whether there are any.
 // docs/design/priorities.md
 //
-// `queued_` counts the tasks of each class. A push counts first and then pushes; a pop pops first and then
-// counts. Invariant: while the word says that a class has none, each of its queues is empty, but for a push
-// that has not begun. So a worker that reads zero need not look at the queues.
+// `queued_` counts the tasks of each priority. A push counts first and then pushes; a pop pops first and then
+// counts. Invariant: while the word says that a priority has none, each of its queues is empty, but for a
+// push that has not begun. So a worker that reads zero need not look at the queues.
 #pragma once
 
 #include "rubato/detail/base/assert.hpp"
@@ -16,14 +16,14 @@
 
 namespace rubato::detail {
 
-/// Each class has two queues, read in turn.
-enum class class_lane : unsigned char {
+/// Each priority has two queues, read in turn.
+enum class priority_lane : unsigned char {
   tasks,
   events ///< what an event or a deadline has made ready
 };
 
 template<class Policy>
-class basic_class_queues {
+class basic_priority_queues {
   template<class T>
   using atomic = typename Policy::template atomic<T>;
 
@@ -32,7 +32,7 @@ class basic_class_queues {
     atomic<std::uint64_t> pushed{0}; // relaxed: a count
     atomic<std::uint64_t> popped{0}; // the same, changed under the queue's lock
   };
-  // A task counts one in the half of its class.
+  // A task counts one in the half of its priority.
   static constexpr std::uint64_t one_low = 1, one_high = one_low << 32U, lows = one_high - one_low;
 
   alignas(64) atomic<std::uint64_t> queued_{0};
@@ -43,10 +43,10 @@ class basic_class_queues {
   static constexpr std::size_t count_in(std::uint64_t word, priority c) noexcept {
     return static_cast<std::size_t>(c == priority::high ? word >> 32U : word & lows);
   }
-  [[nodiscard]] lane& at(priority c, class_lane l) noexcept {
+  [[nodiscard]] lane& at(priority c, priority_lane l) noexcept {
     return (c == priority::high ? high_ : low_)[static_cast<std::size_t>(l)];
   }
-  [[nodiscard]] lane const& at(priority c, class_lane l) const noexcept {
+  [[nodiscard]] lane const& at(priority c, priority_lane l) const noexcept {
     return (c == priority::high ? high_ : low_)[static_cast<std::size_t>(l)];
   }
 
@@ -56,7 +56,7 @@ public:
   // `c`: high or low
 
   /// From any thread. An event: the caller notifies.
-  void push(node* n, priority c, class_lane l) noexcept {
+  void push(node* n, priority c, priority_lane l) noexcept {
     lane& to = at(c, l);
     // seq_cst: the event of guarantee W begins here. The pusher reads the sleepers afterwards; a sleeper
     // announces itself, and then reads this word in has_ready().
@@ -67,7 +67,7 @@ public:
   }
 
   /// The oldest of that lane, or null.
-  [[nodiscard]] node* pop(priority c, class_lane l) noexcept {
+  [[nodiscard]] node* pop(priority c, priority_lane l) noexcept {
     lane& from = at(c, l);
     if (from.queue.empty()) return nullptr;
     lock_guard const guard(from.queue);
@@ -84,8 +84,8 @@ public:
   [[nodiscard]] node* pop(priority c) noexcept {
     if (!any(c)) return nullptr;
     bool const events_first = popped(c) % 2 == 0;
-    node* const n = pop(c, events_first ? class_lane::events : class_lane::tasks);
-    return n != nullptr ? n : pop(c, events_first ? class_lane::tasks : class_lane::events);
+    node* const n = pop(c, events_first ? priority_lane::events : priority_lane::tasks);
+    return n != nullptr ? n : pop(c, events_first ? priority_lane::tasks : priority_lane::events);
   }
 
   // At a task boundary. relaxed: what was pushed before the boundary, as the program orders them, is counted.
@@ -97,7 +97,7 @@ public:
   }
 
   /// Of one lane; not exact while threads push and pop.
-  [[nodiscard]] std::size_t size(priority c, class_lane l) const noexcept {
+  [[nodiscard]] std::size_t size(priority c, priority_lane l) const noexcept {
     std::uint64_t const out = popped(c, l), in = pushed(c, l);
     return in > out ? static_cast<std::size_t>(in - out) : 0;
   }
@@ -108,26 +108,26 @@ public:
     if (queued_.load(std::memory_order_seq_cst) == 0) return false;
     // The word is ahead of a push. A thread that took it for a task would look for it until the pusher goes
     // on, which the system may have put aside.
-    for (class_lane const l : {class_lane::tasks, class_lane::events})
+    for (priority_lane const l : {priority_lane::tasks, priority_lane::events})
       if (!at(priority::high, l).queue.empty() || !at(priority::low, l).queue.empty()) return true;
     return false;
   }
 
   // How many were ever pushed to a lane, and popped from it.
-  [[nodiscard]] std::uint64_t pushed(priority c, class_lane l) const noexcept {
+  [[nodiscard]] std::uint64_t pushed(priority c, priority_lane l) const noexcept {
     return at(c, l).pushed.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] std::uint64_t popped(priority c, class_lane l) const noexcept {
+  [[nodiscard]] std::uint64_t popped(priority c, priority_lane l) const noexcept {
     return at(c, l).popped.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t pushed(priority c) const noexcept {
-    return pushed(c, class_lane::tasks) + pushed(c, class_lane::events);
+    return pushed(c, priority_lane::tasks) + pushed(c, priority_lane::events);
   }
   [[nodiscard]] std::uint64_t popped(priority c) const noexcept {
-    return popped(c, class_lane::tasks) + popped(c, class_lane::events);
+    return popped(c, priority_lane::tasks) + popped(c, priority_lane::events);
   }
 };
 
-using class_queues = basic_class_queues<std_policy>;
+using priority_queues = basic_priority_queues<std_policy>;
 
 } // namespace rubato::detail
