@@ -247,7 +247,7 @@ bool call_copies::send(call_copy& c) noexcept {
         c.coroutine.exchange(reinterpret_cast<std::uintptr_t>(&s), std::memory_order_acq_rel);
     if (before == call_copy::stopped) // it has not begun: no callback runs here, where a timer may fire
       s.cancel();
-    static_cast<void>(coroutine.release());
+    static_cast<void>(coroutine.take());
     bool const is_delayed = c.number != 0 && delay_ != at_once;
     spawn_state(*home(), s, is_delayed ? priority::low : priority::normal);
     return true;

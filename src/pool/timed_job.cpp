@@ -60,7 +60,7 @@ bool timed_task::cancel() noexcept {
 namespace rubato {
 
 bool timer_handle::cancel() noexcept {
-  detail::timed_task* const t = task_.release();
+  detail::timed_task* const t = task_.take();
   return t != nullptr && t->cancel();
 }
 
