@@ -338,8 +338,8 @@ def queued(core):
     while int(node) != 0:
         n += int(node) != stub
         node = atomic(node.dereference()["next"])
-    classed = int(atomic(core["queues"]["classes_"]["queued_"]))
-    n += (classed >> 32) + (classed & 0xffffffff)
+    by_priority = int(atomic(core["queues"]["by_priority_"]["queued_"]))
+    n += (by_priority >> 32) + (by_priority & 0xffffffff)
     for seat in elements(core["queues"]["seats_"], int(atomic(core["queues"]["known_"]))):
         if int(seat) == 0:
             continue

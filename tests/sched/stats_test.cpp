@@ -20,7 +20,10 @@ using namespace rubato_test;
 constexpr auto seat_fields = {
     &rubato::seat_stats::executed, &rubato::seat_stats::spawned, &rubato::seat_stats::handed,
     &rubato::seat_stats::taken,    &rubato::seat_stats::stolen,  &rubato::seat_stats::parked,
-    &rubato::seat_stats::woken,    &rubato::seat_stats::vacated, &rubato::seat_stats::relieved};
+    &rubato::seat_stats::woken,    &rubato::seat_stats::vacated, &rubato::seat_stats::relieved,
+    &rubato::seat_stats::io_events};
+static_assert(sizeof(rubato::seat_stats) == (seat_fields.size() + 1) * sizeof(std::uint64_t),
+              "all but `timers`, which no seat has");
 
 std::uint64_t sum_of_seats(rubato::pool_stats const& all, std::uint64_t rubato::seat_stats::* field) {
   std::uint64_t sum = 0;
