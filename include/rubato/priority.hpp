@@ -21,10 +21,10 @@
 
 namespace rubato {
 
-/// The priority of a task. A worker that ends a task next begins the oldest ready *high* task. It begins a
-/// *low* task only if nothing else is ready: no task of another priority, no half of a join, no child of a
-/// scope. Within a priority the order is that of a pool without priorities. Nothing is interrupted: a high
-/// task waits until a worker ends its task.
+/// The priority of a task. A worker that ends a task next begins the oldest ready *high* task. Apart from the
+/// turns below, it begins a *low* task only if nothing else is ready: no task of another priority, no half of
+/// a join, no child of a scope. Within a priority the order is that of a pool without priorities. Nothing is
+/// interrupted: a high task waits until a worker ends its task.
 ///
 /// No priority starves. Every 61st task of a worker is chosen without regard to high priority: in turn a
 /// normal and a low one. A low task that has been ready for 100 ms counts as normal, in one of 20 tasks.

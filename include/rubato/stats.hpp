@@ -29,11 +29,12 @@ namespace rubato {
 /// same moment, but the counts of the seats never add up to more than the total. The total also counts
 /// threads without a seat.
 struct seat_stats {
-  std::uint64_t executed = 0;  ///< tasks begun
-  std::uint64_t spawned = 0;   ///< tasks queued by tasks
-  std::uint64_t handed = 0;    ///< latent jobs and chunks of loops that busy threads handed over on request
-  std::uint64_t taken = 0;     ///< latent jobs and chunks that thieves took without the owner's help
-  std::uint64_t stolen = 0;    ///< tasks from another seat's queue, children from another thread's scope
+  std::uint64_t executed = 0; ///< tasks begun
+  std::uint64_t spawned = 0;  ///< tasks queued by tasks
+  std::uint64_t handed = 0;   ///< latent jobs and chunks of loops that busy threads handed over on request
+  std::uint64_t taken = 0;    ///< latent jobs and chunks that thieves took without the owner's help
+  std::uint64_t stolen =
+      0; ///< tasks from another seat's queue or LIFO slot, children of scopes, by a searcher
   std::uint64_t parked = 0;    ///< sleeps for want of work
   std::uint64_t woken = 0;     ///< wakes of a sleeping worker
   std::uint64_t vacated = 0;   ///< waits that left the seat
@@ -54,7 +55,7 @@ struct pool_stats : seat_stats {
   std::size_t spares = 0;        ///< threads beyond size() that exist now
   std::size_t stragglers = 0;    ///< losing copies that still run although their hedge() has returned
   std::size_t queued = 0;        ///< tasks that have not begun
-  std::uint64_t contended = 0;   ///< steals that failed because another thread was at the chain
+  std::uint64_t contended = 0;   ///< steals of latent jobs that were not tried: another thief was at it
   std::array<priority_stats, 3> priorities{}; ///< parts of `executed` and `queued`; see of()
 
   /// The part of one priority.

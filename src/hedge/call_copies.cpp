@@ -61,8 +61,8 @@ pool_thread* as_worker() noexcept {
   return nullptr;
 }
 
-/// Pins the calling thread, which gets its affinity back: a worker that of the seat on which it sits by then,
-/// because it may have left its seat for a wait.
+/// Pins the calling thread, and gives it its affinity back. A worker may have left its seat for a wait: then
+/// it gets the affinity of the seat on which it sits at the end.
 class pinned_for_a_while {
   enum class undo : unsigned char { nothing, unpin, pin_back } undo_ = undo::nothing;
   bool done_ = false;
@@ -117,7 +117,7 @@ call_copy::~call_copy() {
 void call_copies::run_copy(task& base, thread_context* runner) noexcept {
   auto& c = static_cast<call_copy&>(base);
   state_ref mine(c.call); // the sender's
-  // It was queued: now that its turn has come, a thread without a seat runs it, so that it holds none.
+  // The copy was queued, and its turn has come: a thread without a seat runs it, and this one keeps its seat.
   if (c.queued && runner != nullptr && thread_of(*runner).sits_on() != nullptr &&
       !c.call->protocol_.is_decided() && c.call->home()->send_aside(c, c.cpu)) {
     static_cast<void>(mine.take()); // that thread's
@@ -159,8 +159,8 @@ void call_clock::fire() noexcept {
     hazard_guard const here(core); // alive as long as it counts this timer
     core.quiescence.fired();
     rings_(call);
-    // begin()'s reference. The last one destroys the user's function, and the firer is no place for that: a
-    // thread of the pool does, if one ever comes. The task has nothing to stop, and releases the call.
+    // begin()'s reference. The release of the last one destroys the user's function, and the firer must not
+    // run user code. So the bell releases it, in a thread of the pool, if one ever comes. It stops nothing.
     if (!call.release_unless_last()) is_last = !call.send_bell();
     core.quiescence.disarmed();
   }
@@ -188,7 +188,7 @@ bool call_copies::send_bell() noexcept {
 
 void call_copies::run_bell(task& base, thread_context* /*runner: null, if the pool discards it*/) noexcept {
   call_copies& call = *static_cast<bell&>(base).call;
-  state_ref const mine(&call); // ring()'s
+  state_ref const mine(&call); // ring()'s, or from fire() begin()'s
   call.stop_call();
 }
 
@@ -233,7 +233,7 @@ void call_copies::place(pool_core& core, race_options const& o) {
   for (std::uint32_t i = 0; i != count_; ++i) copies_[i].cpu = chosen[i];
 }
 
-/// False: perhaps no thread ever looks at the pool's queue. A coroutine is awaited there.
+/// False: perhaps no thread ever looks at the pool's queue. An async call need not ask: its waiter drives.
 bool call_copies::has_workers() const noexcept { return home()->size() != 0 && !home()->life.is_closed(); }
 
 /// False: no thread can be had.
@@ -366,7 +366,7 @@ void call_copies::drop_begun(call_copy& c) noexcept {
 void call_copies::run(call_copy& c, thread_context& me) noexcept {
   if (!begin(c)) return;
   pool_thread& t = thread_of(me);
-  // On a seat it runs because no other thread could be had, and a seat has a CPU of its own choice.
+  // A thread on a seat runs a copy only if no other could be had. It stays where the seat is pinned.
   if (t.sits_on() == nullptr && t.worker.load(std::memory_order_relaxed)) {
     c.pinned = pin_to(t, c.cpu) && c.cpu >= 0;
     // Refused: it must not stay where the thread's last copy was pinned.

@@ -18,7 +18,7 @@ namespace {
 using detail::latency_buckets;
 
 /// Durations that are not in the sketch yet.
-struct alignas(64) sample_buffer { // never in a coroutine
+struct alignas(64) sample_buffer { // over-aligned, and so never in a coroutine frame
   static constexpr unsigned capacity = 32;
 
   detail::mutex lock; // tried, never waited for

@@ -2,8 +2,8 @@
 // docs/design/priorities.md
 //
 // `queued_` counts the tasks of each priority. A push counts first and then pushes; a pop pops first and then
-// counts. Invariant: while the word says that a priority has none, each of its queues is empty, but for a
-// push that has not begun. So a worker that reads zero need not look at the queues.
+// counts. Invariant: while the word says that a priority has none, each of its queues is empty.
+// The word may be ahead of a push. So a worker that reads zero need not look at the queues.
 #pragma once
 
 #include "rubato/detail/base/assert.hpp"

@@ -2,8 +2,8 @@
 // that wakes the firer. docs/design/timers.md
 //
 // The *armer* links a timer, lowers its shard's `next_due`, then reads `programmed_`. The *firer* stores
-// never in `programmed_`, then reads every `next_due`. So the firer sees the deadline, or the armer sees
-// never and sets the alarm itself.
+// never_ns in `programmed_`, then reads every `next_due`. So the firer sees the deadline, or the armer sees
+// never_ns and sets the alarm itself.
 #pragma once
 
 #include "rubato/detail/base/mutex.hpp"
@@ -39,12 +39,12 @@ class basic_timer_shards {
   template<class SetAlarm>
   clock_ns program(clock_ns due, SetAlarm& set_alarm) noexcept {
     lock const guard(alarm_guard_);
-    // relaxed: a store of never that comes in between is followed by a look of its own; an armer that reads
+    // relaxed: a firer that stores never_ns in between looks at the deadlines afterwards. An armer that reads
     // this deadline knows that the firer comes by then, and looks.
     clock_ns const programmed = flip(programmed_.load(std::memory_order_relaxed));
     if (due >= programmed) return programmed;
     // seq_cst: pairs with the start of a reactor, because a caller that finds none afterwards (reactor.md)
-    // has stored this before the reactor's first fire() stores never.
+    // has stored this before the reactor's first fire() stores never_ns.
     programmed_.store(flip(due), std::memory_order_seq_cst);
     set_alarm(due);
     return due;
@@ -96,13 +96,14 @@ public:
     {
       lock const guard(s.guard);
       // seq_cst: pairs with disarm(), because a stop request notes itself before it disarms, and the thread
-      // that arms looks for that note afterwards (Dekker, suspension.hpp): one of the two finds the timer. A
-      // timer that was armed in this shard before says so already: that store comes before the look, too.
+      // that arms looks for that note afterwards (Dekker, suspension.hpp): the request finds the timer, or
+      // this thread finds the request. A timer that was armed in this shard before needs no store: the
+      // earlier one comes before the look, too.
       if (t.shard_.load(std::memory_order_relaxed) != in_shard)
         t.shard_.store(static_cast<std::uint16_t>(in_shard), std::memory_order_seq_cst);
       s.wheel.insert(t);
       earlier = due < flip(s.next_due.load(std::memory_order_relaxed)); // relaxed: changes under the lock
-      // seq_cst, both: pair with fire(), because the firer stores never before it reads next_due (Dekker).
+      // seq_cst, both: pair with fire(), because the firer stores never_ns before it reads next_due (Dekker).
       if (earlier) s.next_due.store(flip(due), std::memory_order_seq_cst);
     }
     if (earlier && due < flip(programmed_.load(std::memory_order_seq_cst)))

@@ -48,8 +48,8 @@ void timer_wheel::take_all(unsigned slot, timer_batch& out, std::size_t& steps) 
   }
 }
 
-/// The tick of the slot goes on: takes out those timers that are due. It looks at all: so many that this
-/// takes long are not due within 65 us of each other.
+/// The tick of the slot goes on: takes out those timers that are due. Looks at all of them: a tick is 65 us
+/// long, and so many timers that this takes long are not due within one.
 void timer_wheel::pick(unsigned slot, clock_ns now, timer_batch& out, std::size_t steps) noexcept {
   list& l = slots_[slot];
   timer* const last = l.first->previous_;

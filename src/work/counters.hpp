@@ -1,4 +1,4 @@
-// Event counts. Invariant: each has one writer; any thread may read it.
+// The counters behind stats(). Invariant: each has one writer; any thread may read it.
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
@@ -21,15 +21,15 @@ enum class counted : unsigned char {
   vacated,
   relieved,
   contended,
-  began, // to run after it had searched or rested
+  began, // how often a thread began to run after it had searched; for quiescence, not for stats()
   executed_high,
   executed_low,
   io_events,
   count_
 };
 
-/// Where stats() reports a count of a seat. A new counter stands here, or in `counts_of_the_pool` and in
-/// pool_core::stats(): else the assertions below fail.
+/// Where stats() reports a count of a seat. A new counter stands here, or in `counts_of_the_pool`: else the
+/// assertions below fail. One of those is reported only if pool_core::stats() adds it up.
 struct count_of_seat {
   counted count;
   std::uint64_t seat_stats::* reported;

@@ -30,7 +30,7 @@ void future_state::run_entry(task& base, thread_context* runner) noexcept {
 
 bool future_state::has_moved_from(thread_context const* popper) const noexcept {
   if (popper != nullptr) return popper->core != home();
-  return has_begun() && !is_closed(*home()); // a closed pool drops its queues, and this is not its
+  return has_begun() && !is_closed(*home()); // a pool that drops its queues is closed: so it is not this one
 }
 
 bool future_state::begins_after_caller() noexcept {
@@ -94,7 +94,7 @@ void future_state::give_up() noexcept {
 }
 
 void future_state::drop() noexcept {
-  was_cut = !is_promised(); // that is broken by the program itself
+  was_cut = !is_promised(); // a promise is broken by the program itself
   fail(is_child ? cancelled_error() : broken_promise());
   complete();
 }

@@ -20,7 +20,7 @@ public:
   ~hazard_guard() { own_hazards.unguard(); }
 };
 
-/// For a thread of that pool or another: the pool does not end before its own threads.
+/// The same, for any thread. Does nothing in a thread of the pool, which does not end before its own threads.
 class outside_guard {
   std::optional<hazard_guard> guard_;
 

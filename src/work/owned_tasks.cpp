@@ -29,7 +29,7 @@ void owned_tasks::unlink(stripe& s, owned_task& r) noexcept {
   r.listed_ = false;
 }
 
-/// The next one that has not had that request; null: there is none. Afterwards it has had it.
+/// The next task that has not had that request, and notes that it has it now. Null: there is none.
 owned_task* owned_tasks::next_to_ask(stripe& s, stop_level level) noexcept {
   for (std::size_t before = 0; before != static_cast<std::size_t>(level); ++before)
     if (owned_task* const r = s.tasks[before].pop_front()) {
@@ -40,8 +40,8 @@ owned_task* owned_tasks::next_to_ask(stripe& s, stop_level level) noexcept {
   return nullptr;
 }
 
-/// Asks each task that lives here for that, until there are none. Not under the lock: a task that resumes may
-/// end, and takes the lock then.
+/// Makes the request to each task whose home this pool is. Not under the lock: a task that resumes may end,
+/// and takes the lock then.
 void owned_tasks::request(stop_level level) noexcept {
   // The request goes to the work's own stop scope: a scope around it may be left at this moment, and be gone.
   // Work that lives in another pool is about to leave this list.
@@ -75,8 +75,8 @@ void owned_tasks::request(stop_level level) noexcept {
     }
 }
 
-/// All that can be withdrawn before the first is dropped: a walk passes the tasks that it cannot withdraw
-/// yet, however many, once for all that it withdraws, not once for each.
+/// Withdraws all that it can, before the first is dropped. A walk for each task would pass all those again
+/// that cannot be withdrawn yet.
 void owned_tasks::withdraw_stuck(intrusive_list<owned_task>& to) noexcept {
   for (stripe& s : stripes_) {
     lock_guard const guard(s.guard);

@@ -13,7 +13,7 @@ namespace rubato::detail {
 
 class owned_tasks {
   pool_core const* core_;
-  /// Holds the tasks that its threads have added: a thread that adds and removes meets few others.
+  /// Holds the tasks that some threads have added: a thread shares the lock with few others.
   struct alignas(64) stripe {
     mutable mutex guard;
     /// By the request that they have had: a walk that asks all of them passes none twice.

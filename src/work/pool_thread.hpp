@@ -1,4 +1,4 @@
-// A thread that belongs to a pool: worker, spare or guest. docs/design/parking.md
+// The record of a thread in a pool: of a worker, a spare or a guest. docs/design/parking.md
 //
 // Rules: a plain field is touched by the thread itself, or while it does not run; exceptions say so. Atomics
 // are read by any thread.
@@ -27,8 +27,9 @@ class record_table;
 struct pool_thread;
 struct task;
 
-/// What a thread that is called for relief runs: ready tasks, in place of a blocked thread; else, as the one
-/// extra thread of its pool, beside threads that compute; else, while that one computes too, events alone.
+/// What a thread that is sent for relief runs. With `blocked`: ready tasks, in place of that thread. Without
+/// it: ready tasks, as the extra thread of a pool whose threads all compute. With `events_alone`: only
+/// events, because the extra thread computes, too.
 struct relief_order {
   pool_thread* blocked = nullptr;
   bool events_alone = false;
@@ -37,7 +38,7 @@ struct relief_order {
 struct pool_thread final : thread_context, idle_set_thread {
   // Requests for work.
   steal_request box;
-  unsigned next_victim = 0;  ///< where the next search begins
+  unsigned next_victim = 0;  ///< where its next search of chains or children begins
   os::ticks steal_after = 0; ///< see learn()
   os::ticks pause = 0;
   // How often it has begun or ended a task: odd while it runs one. Written by itself.
@@ -47,15 +48,15 @@ struct pool_thread final : thread_context, idle_set_thread {
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
   os::ticks event_at = 0;     ///< when an event was last due
   unsigned early_tick = 0;    ///< the turn in which an event or a task of the injector was last due
-  bool ran_event = false;     ///< what it took last from the event lane or the injector: an event
+  bool ran_event = false;     ///< it took an event last, and not a task of the injector
   os::ticks local_since = 0;  ///< when the time slice of the seat's own tasks began; zero: none is queued
 
   // Claims of work that is queued.
   static constexpr std::size_t stale_at_least = 256;
   unsigned claims = 0;                       ///< nested in each other now
-  std::size_t stale = 0;                     ///< since the last sweep
+  std::size_t stale = 0;                     ///< entries that it has left stale since its last sweep
   std::size_t stale_low = 0;                 ///< of those in the queues of low priority
-  std::size_t stale_enough = stale_at_least; ///< for the next
+  std::size_t stale_enough = stale_at_least; ///< for the next sweep
 
   // Scopes that were opened here and have a child that has not begun; see scopes.md.
   mutable mutex scopes_mutex;                                          // taken before a scope's own
@@ -70,13 +71,13 @@ struct pool_thread final : thread_context, idle_set_thread {
   bool resting = true;             ///< went idle and has not noticed a call since; its own note
   std::atomic<bool> worker{false}; ///< made by the pool; else a guest
   flag exiting;                    ///< to end when idle
-  flag relief;                     ///< called for relief: runs ready tasks without a seat
+  flag relief;                     ///< sent for relief: runs ready tasks without a seat
   /// A task that it is to run without a seat. The sender puts it there before it wakes the thread or makes
   /// it.
   single_slot<task> aside;
   bool spins_first = false;         ///< it has run such a task: it waits awake for the next one, for a while
-  relief_order relieves;            ///< what it was called for
-  unsigned boundaries_then = 0;     ///< of that thread, or of all others, when it was called
+  relief_order relieves;            ///< what it was sent for
+  unsigned boundaries_then = 0;     ///< of the blocked thread, or of all others, when it was sent
   record_table* table = nullptr;    ///< where it is listed
   thread_context* outer = &outside; ///< its context, perhaps in another pool, before it joined this one
 
@@ -91,7 +92,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   unsigned waits_elsewhere = 0; ///< nested in each other
   seat* left = nullptr;         ///< the seat that it had here; null: none
 
-  seat* own_seat = nullptr;              ///< temporary, made when it first drives an empty pool
+  seat* own_seat = nullptr;              ///< made when it first drives a pool without workers
   counters counts;                       ///< exact; a seat's are those of its occupants
   struct {                               // the monitor's notes
     os::thread_id tid = 0;               ///< which thread they are of
@@ -105,8 +106,8 @@ struct pool_thread final : thread_context, idle_set_thread {
   void* memory = nullptr; ///< of the chain
   std::size_t memory_bytes = 0;
 
-  /// A job that was taken from another thread ran for so long. Taking disturbs the owner: as long as jobs run
-  /// for less than that costs, this thread takes less and less often.
+  /// A stolen job ran for `ran` ticks. A steal disturbs the owner: as long as jobs run for less than `worth`,
+  /// this thread steals less and less often.
   void learn(os::ticks ran, os::ticks worth) noexcept {
     pause = ran >= worth ? 0 : std::clamp(2 * pause, worth / 2, 16 * worth);
     steal_after = os::now() + pause;
@@ -118,7 +119,8 @@ struct pool_thread final : thread_context, idle_set_thread {
   /// The thread begins or ends a task that is not nested in another. relaxed, both: a count with one writer.
   void pass_boundary() noexcept { boundaries.set(boundaries.get() + 1); }
   [[nodiscard]] static bool is_in_task(unsigned at_boundaries) noexcept { return at_boundaries % 2 != 0; }
-  /// By the thread itself. Its own count before the seat's: see pool_core::stats().
+  /// By the thread itself, for a count of seats; one of the pool alone is bumped in `counts`. Its own count
+  /// before the seat's: see pool_core::stats().
   void bump(counted c) noexcept {
     counts.bump(c);
     seat* const s = sits_on();

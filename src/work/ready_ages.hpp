@@ -14,7 +14,7 @@
 namespace rubato::detail {
 
 class ready_ages {
-  static constexpr std::int64_t notes_per_age = 4; // a task is found old by a quarter of the age late
+  static constexpr std::int64_t notes_per_age = 4; // an old task is found at most a quarter late
   struct note {
     std::int64_t at = 0;
     std::uint64_t pushed = 0;
@@ -25,8 +25,8 @@ class ready_ages {
   std::size_t count_ RUBATO_GUARDED_BY(mutex_) = 0;                     // of them
 
 public:
-  /// `pushed` tasks had entered the queue at the time `now`. `age`: the one that is asked for; always the
-  /// same.
+  /// `pushed` tasks had entered the queue at the time `now`. `age`: the one that older_than() gets, the same
+  /// in all calls.
   void take_note(std::int64_t now, std::uint64_t pushed, std::int64_t age) noexcept {
     if (!mutex_.try_lock()) return; // another thread takes one
     lock_guard const guard(mutex_, std::adopt_lock);

@@ -66,15 +66,16 @@ public:
   /// How often all threads but `t` have passed a task boundary. It never goes back.
   [[nodiscard]] unsigned boundaries_of_all_but(pool_thread const* t) const noexcept;
 
-  /// Calls f(record) for each record that is in use, from number `first` on and around, until f returns true.
-  /// Returns that record, or null.
+  /// Calls f(record) for each record that is in use, until f returns true: from number `first` to the last,
+  /// then from 0. The record of number `first` need not be in use. Returns the record that ended it, or null.
   template<class F>
   pool_thread* find(unsigned first, F f) const {
     auto const n = static_cast<unsigned>(groups_for(known()));
     if (n == 0) return nullptr;
     std::uint64_t const from_first = ~std::uint64_t{0} << (first % width);
     unsigned g = first / width % n;
-    unsigned const last = first % width == 0 ? n - 1 : n; // n: the first group again, now its beginning
+    unsigned const last =
+        first % width == 0 ? n - 1 : n; // n: the group of `first` comes twice, its beginning last
     for (unsigned k = 0; k <= last; ++k) {
       // seq_cst: pairs with list(), because a thread that announces its sleep looks here afterwards, and a
       // thread that makes work ready enters here before it looks for sleepers.

@@ -57,7 +57,7 @@ struct seat : idle_set_seat {
   counters counts;                  ///< written by the occupant: pool_thread::bump()
   relaxed<std::uint64_t> injected;  ///< pushed to the injector by the occupants; written by them
   relaxed<std::uint64_t> batch_end; ///< the position in `queue` behind the last batch from the injector
-  relaxed<std::uint64_t> taken;     ///< popped from the backlog by them, without the lock
+  relaxed<std::uint64_t> taken;     ///< popped from the backlog by the occupants; written by them
 };
 
 } // namespace rubato::detail

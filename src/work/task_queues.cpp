@@ -68,8 +68,8 @@ void task_queues::push(task* t, priority c, priority_lane l, os::ticks now) noex
   }
 }
 
-/// True: the oldest low task of the lane is aged. A note, because a push takes none if another came shortly
-/// before.
+/// True: the oldest low task of the lane is aged. Takes a note first, because a push takes none if another
+/// push took one shortly before.
 bool task_queues::note_age(priority_lane l, os::ticks now) noexcept {
   ready_ages& ages = low_ages_[static_cast<std::size_t>(l)];
   os::ticks const age = aged_us * ticks_per_us();

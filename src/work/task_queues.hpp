@@ -1,6 +1,6 @@
-// The queues of a pool: one through which work enters from outside, one for what the kernel's events have
-// made ready, those of the priorities high and low, and those of the seats. docs/design/queues.md,
-// docs/design/priorities.md
+// The queues of a pool: one through which work enters from outside, one for what an event of the kernel or a
+// deadline has made ready, those of the priorities high and low, and those of the seats.
+// docs/design/queues.md, docs/design/priorities.md
 //
 // Rules: any thread pushes to the injector and to an inbox; a seat's own queue and its LIFO slot are pushed
 // by the thread that sits there. Any thread pops. No function here wakes a thread: the caller does, after the
@@ -51,7 +51,7 @@ public:
   /// The oldest for the caller, and up to `most` - 1 more for the seat's queue, if that is empty. On their
   /// way they are in neither queue.
   [[nodiscard]] batch pop_batch(seat* s, std::size_t most = usual_batch) noexcept;
-  /// Up to half of the tasks of another seat's run queue; the occupant's own one is empty.
+  /// Up to half of the tasks in the run queue of `from`. That of `to`, where the caller sits, is empty.
   [[nodiscard]] static batch steal_batch(seat& from, seat& to) noexcept {
     task* const k = from.queue.steal_into(to.queue);
     return {.first = k, .more = k != nullptr && !to.queue.empty()};
@@ -80,9 +80,9 @@ public:
   /// How many events are ready in the lanes of all priorities.
   [[nodiscard]] std::size_t ready_events() const noexcept;
 
-  // Both
+  // The injector and the event lane together
   [[nodiscard]] std::size_t size_of_both() const noexcept;
-  /// Counts for the progress monitor: how many were ever pushed and popped.
+  /// Counts for the monitor: how many tasks were ever pushed and popped.
   [[nodiscard]] std::uint64_t pushed() const noexcept;
   [[nodiscard]] std::uint64_t popped() const noexcept;
   /// Of them, those of the event lane.
@@ -125,7 +125,7 @@ public:
     std::uint64_t executed = 0;
     bool operator==(lifo_slot_seen const&) const = default;
   };
-  /// From that seat on, the first whose slot is not empty.
+  /// The first seat, from number `from` on and around, whose slot is not empty.
   [[nodiscard]] lifo_slot_seen any_lifo_slot(unsigned from = 0) const noexcept;
 
   /// The occupant leaves the seat: its LIFO slot goes into its queue.
@@ -146,7 +146,7 @@ private:
   void count_pushed(std::uint64_t n) noexcept;
 
   injector injector_;
-  backlog backlog_; // guarded by the injector's lock, or its owner's
+  backlog backlog_; // accessed by its owner, or under the injector's lock
   injector events_;
   struct alignas(64) stripe {
     relaxed<std::uint64_t> pushed;

@@ -1,5 +1,5 @@
-// The routines that wait in a pool. At its end the pool wakes those that wait for time, and lets go of those
-// that no thread wakes. docs/design/routines.md
+// The routines that wait in a pool. At its end the pool wakes those that wait for time, and ends the waits of
+// those that no thread wakes. docs/design/routines.md
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
@@ -29,7 +29,7 @@ class waiting_routines {
 public:
   /// For the thread that has the routine. Until left() the pool does not close.
   void add(waiting_routine& r) noexcept;
-  /// For the thread that has moved it on, before it lets go of it.
+  /// For the thread that has moved the routine on, before that thread pushes it.
   void remove(waiting_routine& r) noexcept;
   /// After that. The routine may be gone: `r` is only its address.
   void left(void const* r) noexcept {

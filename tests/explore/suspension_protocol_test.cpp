@@ -133,7 +133,7 @@ struct world {
   policy::plain<int> gone_on{0};
   policy::plain<bool> stopped{false};
   policy::plain<bool> withdrawn{false};
-  std::unique_ptr<frame<wait>> frame;
+  std::unique_ptr<rubato_test::frame<wait>> frame;
   bool may_retry = false; ///< the operation can be called without a result
   bool stops = false;     ///< a thread requests a stop
 

@@ -17,11 +17,11 @@ namespace {
 
 using namespace rubato_test;
 
-constexpr auto seat_fields = {
-    &rubato::seat_stats::executed, &rubato::seat_stats::spawned, &rubato::seat_stats::handed,
-    &rubato::seat_stats::taken,    &rubato::seat_stats::stolen,  &rubato::seat_stats::parked,
-    &rubato::seat_stats::woken,    &rubato::seat_stats::vacated, &rubato::seat_stats::relieved,
-    &rubato::seat_stats::io_events};
+constexpr auto seat_fields = {&rubato::seat_stats::executed, &rubato::seat_stats::spawned,
+                              &rubato::seat_stats::handed,   &rubato::seat_stats::taken,
+                              &rubato::seat_stats::stolen,   &rubato::seat_stats::parked,
+                              &rubato::seat_stats::woken,    &rubato::seat_stats::vacated,
+                              &rubato::seat_stats::relieved, &rubato::seat_stats::io_events};
 static_assert(sizeof(rubato::seat_stats) == (seat_fields.size() + 1) * sizeof(std::uint64_t),
               "all but `timers`, which no seat has");
 

@@ -7,7 +7,7 @@ namespace rubato::detail {
 
 namespace {
 
-/// A flood from outside must not keep a drain from ending.
+/// How many tasks outside threads may still queue while the pool ends: a drain must come to its end.
 constexpr int most_late = 1024;
 
 } // namespace

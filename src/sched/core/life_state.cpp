@@ -20,7 +20,7 @@ std::stop_token life_state::stop_token() const noexcept {
 
 bool life_state::stays_closed() noexcept {
   if (entrance_.get() == entrance::open) return false;
-  // Not mutex_: a thread that wants to close the pool leaves that to the one that holds it.
+  // Not mutex_: end_if_quiet() does not close the pool while another thread holds that mutex.
   lock_guard const decided(deciding_);
   return is_closed();
 }

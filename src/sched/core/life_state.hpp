@@ -2,9 +2,9 @@
 // sched/life/lifecycle.hpp changes it. docs/design/lifecycle.md
 //
 // States: open, draining, discarding, closed. A shutdown leads from each to one further on, resize() back to
-// open. ending_ says whether the pool drains or discards, entrance_ whether it is closed; both change under
-// mutex_, and any thread reads them. Under deciding_ a thread keeps new work out for as long as it decides
-// what to do when nothing runs: to drop what is stuck, to close the pool.
+// open. ending_ says whether the pool drains or discards, and changes under mutex_. entrance_ says whether
+// the pool is closed, and changes under deciding_. Any thread reads both. A thread that holds deciding_ keeps
+// new work out while it decides what to do when nothing runs: to drop what is stuck, or to close the pool.
 #pragma once
 
 #include "rubato/detail/base/atomics.hpp"
@@ -30,8 +30,9 @@ class life_state {
   announced<bool> destroyed_;
   // Written while the pool runs.
   alignas(64) mutex mutex_; // resize and shutdown take turns; never held while user code runs
-  mutex deciding_;          // held while the entrance is `deciding`; within mutex_
-  // Since the pool began to end. Guarded by mutex_, as a std::unique_lock, which is not analysed.
+  mutex deciding_;          // held while the entrance is `deciding`; taken after mutex_, if both are
+  // A discard was requested since the pool began to end. Guarded by mutex_, without an annotation: the
+  // analysis does not see a std::unique_lock.
   bool was_discarded_ = false;
   relaxed<bool> abandoned_;
   relaxed<bool> program_ends_;
@@ -72,7 +73,7 @@ public:
   /// before it wakes the waiters and walks the owned tasks.
   [[nodiscard]] bool is_discarding() const noexcept { return ending_.get() == ending::discard; }
   [[nodiscard]] bool is_closed() const noexcept { return entrance_.get() == entrance::closed; }
-  /// For new work: the same, after the decision if a thread is about to decide.
+  /// For new work: is the pool closed? If a thread is about to decide that, waits for the decision.
   [[nodiscard]] bool stays_closed() noexcept;
   /// The pool is closed, and refuses new work. After the program's end the global pool takes it, to drop it.
   [[nodiscard]] bool refuses_work() noexcept {

@@ -7,8 +7,9 @@
 
 namespace rubato::detail {
 
-/// While it lives, tasks may be in no queue: the pool does not pass for idle. At its end the threads that may
-/// have looked in between are told of what is queued, and the waiters that nothing is.
+/// While it lives, tasks may be in no queue, and the pool does not count as quiescent. Threads may have
+/// looked in between: so at its end it wakes some for what is queued, or the waiters if nothing is left to
+/// do.
 class moving_tasks {
   struct told_at_the_end {
     pool_core& core;
@@ -18,7 +19,7 @@ class moving_tasks {
       quiescence_of(core).notify_if_quiet();
     }
   };
-  told_at_the_end const told_; // first: it ends after the transit
+  told_at_the_end const told_; // first, and so destroyed last: after the transit
   quiet::in_transit const moving_;
 
 public:

@@ -62,7 +62,7 @@ std::vector<int> cpu_order(std::vector<int> const& cpus, placement place) {
 /// Dropping a task may make another ready, which is dropped here too: a list in place of a recursion.
 void drop_late(pool_core& core, task* t) noexcept {
   static constinit queue_node end;
-  // Null: this thread drops none. Thread-local memory is scarce.
+  // Null: this thread drops none. One pointer, because memory for initial-exec variables is scarce.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit queue_node* waiting = nullptr;
   bool const is_outermost = waiting == nullptr;
   t->next.store(is_outermost ? &end : waiting, std::memory_order_relaxed); // only this thread has it
@@ -118,7 +118,7 @@ seat* pool_core::vacate(pool_thread& t, leaving how, bool searching) noexcept {
 
 pool_stats pool_core::stats() const {
   pool_stats all;
-  // The seats before the threads, which count first: so the seats never add up to more than the total.
+  // The seats are read first. bump() counts in the thread first. So the seats' sum never exceeds the total.
   unsigned const n = size();
   for (unsigned i = 0; i != n && i != queues.seats(); ++i) {
     seat_stats s;
@@ -158,8 +158,8 @@ bool pool_core::push_near(task* t) noexcept {
 
 /// By the occupant. False: that is no event, because the backlog was not empty.
 bool pool_core::push_own(pool_thread& me, seat& s, task* t) noexcept {
-  // With one worker everything runs in the order in which it was queued. With more, the injector is shared
-  // and the seat's own queue is not; guarantee F keeps either from starving.
+  // With one worker everything runs in the order in which it was queued. With more, all threads push to the
+  // injector, and only this one to the seat's own queue. Guarantee F keeps both queues from starving.
   if (size() == 1 && task_queues::is_owner(s) && queues.push_to_backlog(s, t)) return false;
   if ((size() <= 1 && !queues.injector_empty()) || !s.queue.push(t))
     queues.push_from(s, t);
@@ -192,9 +192,9 @@ void pool_core::enqueue_as(priority c, task* t, priority_lane l) noexcept {
 void pool_core::enqueue_for(seat& s, task* t) noexcept {
   s.inbox.push(t);
   unpark_worker(&s, true);
-  // The idle set's lock, which unpark_worker() takes, comes before or after close() takes it. Before: the
-  // thread that closes the seat empties it afterwards, and finds the task. After: the seat is seen closed
-  // here. A seat below the size is about to be opened: open_seats() then calls a thread for its inbox.
+  // unpark_worker() takes the idle set's lock before or after close() does. Before: the thread that closes
+  // the seat empties it afterwards, and finds the task. After: the seat is seen closed here. If it is below
+  // the size, it is about to be opened: open_seats() then unparks a thread for its inbox.
   if (s.closed.load(std::memory_order_relaxed) && s.index >= size()) retire_seat(s);
   nudge_monitor();
 }
@@ -211,7 +211,8 @@ void pool_core::enqueue_on(unsigned seat_index, task* t) noexcept {
 void pool_core::enqueue_next(task* t) noexcept {
   seat* const s = current->core == this ? thread_of(*current).sits_on() : nullptr;
   if (s == nullptr || s->personal) {
-    // What an event makes ready in turn is as urgent: relief has no slot, and the queue may be long.
+    // Relief may run an event, and what that makes ready is as urgent. A thread without a seat has no LIFO
+    // slot, and the injector may be long.
     if (current->core == this && thread_of(*current).relief.is_raised())
       enqueue_event(t);
     else
@@ -250,8 +251,8 @@ void pool_core::notify() noexcept {
   case idle_set::want::monitor:
     nudge_monitor();
   }
-  // Without workers, a thread that waits for idleness runs the tasks. seq_cst: pairs with quiescence::wait(),
-  // because it looks at the queues after it has announced itself.
+  // Without workers, a thread that waits for idleness runs the tasks. seq_cst: pairs with `announcement`,
+  // because that thread looks at the queues after it has announced itself.
   if (size() == 0 && quiescence.is_awaited()) quiescence.notify_all();
   if (size() == 0) unpark_outside_drivers(*this);
 }

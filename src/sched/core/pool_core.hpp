@@ -47,7 +47,7 @@ public:
   ~pool_core();
   /// Throws what the constructor would throw because of the options.
   static void check(pool_options const& options);
-  /// Up to that number, closed. One caller at a time.
+  /// Adds closed seats until there are `n`. By one caller at a time.
   void add_seats(unsigned n);
 
   // The parts. The life first: it ends last, since the others' destructors ask it whether fork() has left
@@ -77,14 +77,14 @@ public:
   void enqueue_event(task* t) noexcept { enqueue_as(priority::normal, t, priority_lane::events); }
   /// On the seat of that number, modulo the pool's size.
   void enqueue_on(unsigned seat_index, task* t) noexcept;
-  /// A task that the caller's own task has made ready: runs next on the caller's seat, while it is hot.
+  /// A task that the caller's own task has made ready. Runs next on the caller's seat, its data in cache.
   void enqueue_next(task* t) noexcept;
   /// At once on a thread without a seat: an idle one, preferably one that ran last on that CPU, else a spare.
   /// False: no thread is idle, and none can be made.
   [[nodiscard]] bool send_aside(task& t, int cpu = -1) noexcept;
   /// Call after every event that leaves work queued.
   void notify() noexcept;
-  /// Wakes a thread for a vacant seat, or makes one. `always`: even if a worker searches already.
+  /// Wakes or makes a thread for a vacant seat: `wanted`, or any. `always`: even while a worker searches.
   void unpark_worker(seat* wanted = nullptr, bool always = false) noexcept;
   /// Wakes a thread for every seat with a task in its inbox.
   void unpark_for_inboxes() noexcept;
@@ -104,8 +104,8 @@ public:
   [[nodiscard]] pool_stats stats() const;
 };
 
-/// A thread that gives up its seat, or goes idle. At the guard's end nothing that is queued depends on that
-/// thread: others are called for it. And the waiters are told, if it was the last thread that ran.
+/// A thread gives up its seat, or goes idle. From the guard's end on nothing that is queued depends on that
+/// thread: others are woken for it. If no thread runs any more, those that wait for quiescence are woken.
 class left_seat {
   pool_core& core_;
   seat* seat_ = nullptr;

@@ -34,8 +34,8 @@ public:
 
   /// False: a thread will call notify_if_quiet() later.
   [[nodiscard]] bool now() const noexcept;
-  /// By a thread that has become active: a guest, or one that was called for relief. A thread that ends a
-  /// search counts that on its seat.
+  /// By a thread that has become active without a search: a guest, or a thread that was taken for relief or
+  /// for a task aside. The end of a search is counted on the seat.
   void thread_began() noexcept { state_.began(); }
   /// While the result lives, the caller takes tasks out of queues without running them.
   [[nodiscard]] quiet::in_transit begin_transit() noexcept { return quiet::in_transit(state_); }
@@ -45,7 +45,7 @@ public:
   void notify_all() noexcept { state_.notify_all(); }
   [[nodiscard]] bool is_awaited() const noexcept { return state_.is_awaited(); }
 
-  /// For a wait: changes() is read before the last look, sleep() after it.
+  /// For a wait: the thread calls changes(), looks for the last time, then calls sleep().
   using announcement = quiet::announcement;
   [[nodiscard]] announcement announce() noexcept { return announcement(state_); }
   [[nodiscard]] std::uint32_t changes() const noexcept { return state_.changes(); }
@@ -65,8 +65,8 @@ public:
   // Timers
   /// A timer is running whose end makes work ready; until disarmed() the pool is not idle.
   void armed() noexcept { state_.arm(thread_number()); }
-  /// After the work that the timer's end made ready was queued. By a thread of the pool, or the one that
-  /// ended it.
+  /// The timer has ended, and the work that its end made ready is queued. By a thread of the pool, or by the
+  /// thread that has ended the timer.
   void disarmed() noexcept;
   /// A timer is due. By the thread that fires it.
   void fired() noexcept { timers_fired_.add(1); }

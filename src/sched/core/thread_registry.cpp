@@ -45,7 +45,7 @@ std::string thread_name(std::string const& pool, unsigned number) {
   return pool.substr(0, most - tail.size() - 1) + "~" + tail;
 }
 
-/// Around a change of what join_all() waits for: at its end, after the lock's, that thread looks again.
+/// Around a change that join_all() waits for. Ends after the lock, and then wakes the thread in join_all().
 struct told_joiner {
   pool_core& core;
   explicit told_joiner(pool_core& c) noexcept
@@ -121,8 +121,8 @@ pool_thread* thread_registry::add_record() {
   return storage_.back().get();
 }
 
-/// Under the lock. May another thread be made? For a seat that was reserved when no thread was idle: since
-/// then a thread may have been made for another seat, and be idle now.
+/// Under the lock. May another thread be made? `for_seat`: a seat was reserved for it while no thread was
+/// idle. Since then a thread may have been made for another seat, and be idle now.
 bool thread_registry::may_make(bool for_seat) noexcept {
   if (winding_up_ || made_.get() >= size_of(core_) + options_of(core_).spares_) return false;
   return !for_seat || made_.get() < size_of(core_) || !idle_threads_of(core_).has_idle();
@@ -186,8 +186,8 @@ void thread_registry::throw_refusal() const {
                           "rubato: not a single thread could be started");
 }
 
-/// Makes a thread for a call, or without a seat one for the task `aside`, or else for relief. It is active
-/// from now on. False: none can be made.
+/// Makes a thread: for the seat of the call, if there is one; else for the task `aside`, if that is not null;
+/// else for relief. The thread is active from now on. False: none can be made.
 bool thread_registry::launch(idle_set::call const& c, relief_order const& order, task* aside) noexcept {
   pool_thread* t = nullptr;
   try {
@@ -214,7 +214,7 @@ bool thread_registry::launch(idle_set::call const& c, relief_order const& order,
 bool thread_registry::create(pool_thread& t) noexcept {
   try {
     auto const name = thread_name(options_of(core_).name_, t.index);
-    // Under the lock, which the thread takes at its end: the thread that joins it finds the handle.
+    // Under the lock. The new thread takes it at its end, before it is joined: so the handle is there.
     lock_guard const guard(mutex_);
     os::thread_options const wanted{
         .name = name, .stack_size = options_of(core_).stack_size_, .like = &scheduling_, .cpus = &cpus_};
@@ -270,7 +270,7 @@ void thread_registry::not_launched(idle_set::call const& c) noexcept {
   nudge_monitor(monitor_rest::light); // it looks after latent work, for which no thread was made
   waits_of(core_).nudge_if_stuck();
   quiescence_of(core_).notify_if_quiet();
-  // No thread is left to sit down: one that waits in broadcast() makes the seat's call itself.
+  // No thread is left to sit down: a thread that waits in broadcast() runs the function for that seat itself.
   records.for_each([](pool_thread& w) {
     if (w.waits_in.get() != nullptr) w.parker.unpark();
   });
@@ -370,8 +370,8 @@ bool thread_registry::no_thread_to_call() noexcept {
   return none_made && !idle_threads_of(core_).has_idle();
 }
 
-/// Threads end until `workers` are left: sleeping threads now, busy ones when they have nothing to do, as a
-/// thread whose seat is closed has after its task. See worker.cpp's sleep().
+/// Threads end until `workers` are left: sleeping threads now, busy ones when they go idle. A thread whose
+/// seat is closed goes idle after its task. See worker.cpp's sleep().
 void thread_registry::end_surplus(unsigned workers) noexcept {
   unsigned surplus = 0;
   {

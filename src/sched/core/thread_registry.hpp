@@ -1,4 +1,4 @@
-// The threads of a pool: workers, spares and guests; how they are made, numbered and let go.
+// The threads of a pool: workers, spares and guests; how they are made, numbered and joined.
 // docs/design/lifecycle.md
 //
 // A record is free, in use by a worker or a guest, or exited: its thread has ended and is to be joined.
@@ -21,12 +21,12 @@ namespace rubato::detail {
 
 class thread_registry {
   pool_core& core_;
-  os::cpu_mask const cpus_{os::affinity_cpus()}; // of the thread that makes the pool: its threads' as well
+  os::cpu_mask const cpus_{os::affinity_cpus()}; // of the pool's maker, and so of its threads
   unsigned const cpu_count_ = static_cast<unsigned>(cpus_.cpus().size());
   std::once_flag places_made_;
   std::vector<os::cpu> places_[2]; // written once
 
-  mutex mutex_; // guards all changes of the others, too
+  mutex mutex_; // also guards all changes of made_ and surplus_
   os::scheduling scheduling_ RUBATO_GUARDED_BY(mutex_) = os::scheduling::of_this_thread(); // of new threads
   std::vector<std::unique_ptr<pool_thread>> storage_ RUBATO_GUARDED_BY(mutex_);
   std::vector<pool_thread*> free_ RUBATO_GUARDED_BY(mutex_);
@@ -93,7 +93,7 @@ public:
   /// Threads may be made, and none ends: the pool grows. `starts`: it had no workers, and new threads are
   /// scheduled as the caller is, with its signal mask.
   void open(bool starts) noexcept;
-  /// Threads end until `workers` are left: sleeping threads now, busy ones at their next task boundary.
+  /// Threads end until `workers` are left: sleeping threads now, busy ones when they go idle.
   void end_surplus(unsigned workers) noexcept;
   /// All end, and none is made.
   void wind_up() noexcept;
@@ -108,7 +108,7 @@ public:
   bool join_all() noexcept;
 };
 
-/// Pins the calling thread where its seat is, if it is a worker.
+/// Pins the calling thread to its seat's CPU, if the thread is a worker.
 void pin(pool_thread& t, seat& s) noexcept;
 /// Pins the calling worker to that CPU; negative: takes its pin back. False: the system refuses.
 bool pin_to(pool_thread& t, int cpu) noexcept;

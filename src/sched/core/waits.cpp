@@ -9,13 +9,13 @@
 namespace rubato::detail {
 
 bool waits::all_wait() const noexcept {
-  // Both announced: see nudge_monitor().
+  // Both reads are seq_cst: see basic_monitor_sleep::nudge().
   std::size_t const active = idle_threads_of(core_).active();
   return active != 0 && waiting_.get() >= active;
 }
 
 bool waits::is_stuck() const noexcept {
-  return size_of(core_) != 0 && all_wait() && outside_waits_.get() == 0; // changed before waiting_
+  return size_of(core_) != 0 && all_wait() && outside_waits_.get() == 0; // this changes before waiting_
 }
 
 void waits::nudge_if_stuck() noexcept {
@@ -24,7 +24,7 @@ void waits::nudge_if_stuck() noexcept {
 
 void waits::nudge_of_latent(bool on_blocked_seat) noexcept {
   if (!sleep_of_monitor.rests_after_poll()) return;
-  if (on_blocked_seat) nudge_monitor(); // its seat hides the job
+  if (on_blocked_seat) nudge_monitor(); // the caller's seat hides the job
   // If no seat is vacant, the thread that vacates one tells the monitor: after_vacating().
   if (!idle_threads_of(core_).has_vacant()) return;
   // A worker, not the monitor: a wake costs the same, and the worker takes the latent jobs. It tells the

@@ -11,8 +11,8 @@ namespace rubato::detail {
 class waits {
   pool_core& core_;
   announced<bool> owed_; // the monitor was not told of latent work: a searcher that finds work tells it
-  alignas(64) announced<unsigned> waiting_; // active threads parked in a wait that the pool can end
-  relaxed<unsigned> outside_waits_;         // of them, waits that a thread outside the pool might end
+  alignas(64) announced<unsigned> waiting_; // active threads that are parked in a wait
+  relaxed<unsigned> outside_waits_;         // those of them that the pool does not end alone
   relaxed<unsigned> strange_waits_; // of these, waits for the clock or for work that is not the pool's
   relaxed<std::uint64_t> returns_;  // waits that have ended; a stall has none
   flag report_asked_;               // a waiting thread is to report
@@ -38,9 +38,9 @@ public:
     if (e == ended_by::strangers) strange_waits_.add(static_cast<unsigned>(n));
   }
 
-  /// Every active thread waits for something that only the pool can complete.
+  /// Every active thread is parked in a wait.
   [[nodiscard]] bool all_wait() const noexcept;
-  /// The same, and no thread outside can end a wait. nudge_if_stuck() follows each event that makes it true:
+  /// The same, and only the pool can end these waits. nudge_if_stuck() follows each event that makes it true:
   /// a wait begins, or an active thread goes idle or leaves.
   [[nodiscard]] bool is_stuck() const noexcept;
   /// No wait is for the clock, or for work that is not the pool's.
@@ -59,7 +59,7 @@ public:
   void nudge_if_owed() noexcept;
 };
 
-/// While it lives, the calling thread waits for something that may end so.
+/// While it lives, the calling thread is in a wait that `e` may end.
 class counted_wait {
   waits& waits_;
   waits::ended_by const by_;
@@ -76,8 +76,8 @@ public:
   }
 };
 
-/// Does work wait that no other thread is called for while the thread keeps its seat: bound to the seat; or,
-/// in a blocking region, latent in the thread's chain, or a child of a scope?
+/// Does the thread hide work from the others by keeping its seat? It hides what is bound to the seat. In a
+/// blocking region it also hides the latent jobs of its chain and the children of scopes.
 [[nodiscard]] bool hides_work(pool_core const& core, pool_thread const& t) noexcept;
 
 } // namespace rubato::detail

@@ -18,7 +18,7 @@ struct watch_notes {
   os::ticks queues_noted = 0; ///< when pushed_then was taken; 0: never
   std::vector<std::uint64_t>
       pushed_then; ///< by queue: injector, event lane, high, its events, low, the seats
-  // Stalls
+  // Stalls. A jam: tasks are ready, but every thread waits, and no thread is left for the tasks.
   unsigned stalled_looks = 0;
   std::uint64_t stall_epoch = 0;
   os::ticks jammed_since = 0; ///< 0: it is not

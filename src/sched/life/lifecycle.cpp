@@ -27,8 +27,8 @@ namespace rubato::detail {
 
 namespace {
 
-/// Around a change in the life of the pool: at its end the threads look again that wait for capacity, for the
-/// pool to be idle or for its threads.
+/// Around a change in the life of the pool. Its end wakes the threads that wait for capacity, for quiescence
+/// or for the end of the pool's threads.
 class life_change {
   pool_core& core_;
 
@@ -114,7 +114,7 @@ unsigned lifecycle::resize(unsigned workers) {
   unsigned const before = state_.target_.peek();
   if (restarts) {
     {
-      lock_guard const deciding(state_.deciding_); // no thread takes for stuck what comes from here on
+      lock_guard const deciding(state_.deciding_); // from here on no thread drops new work as stuck
       state_.ending_.set(ending::none);
       state_.entrance_.set(entrance::open);
     }
@@ -136,7 +136,7 @@ unsigned lifecycle::resize(unsigned workers) {
   return before;
 }
 
-/// Those from number `first` on. An occupant retires its seat once more when it leaves, which may take long.
+/// The seats from `first` to before `last`. An occupant retires its seat again when it leaves, perhaps late.
 void lifecycle::close_seats(unsigned first, unsigned last) noexcept {
   for (unsigned i = first; i != last; ++i) core_.idle_threads.close(&core_.queues.seat_at(i));
   for (unsigned i = first; i != last; ++i) core_.retire_seat(core_.queues.seat_at(i));
@@ -230,7 +230,7 @@ void lifecycle::request_shutdown(ending how) {
 
 /// Step 1. False: the pool is closed.
 bool lifecycle::begin_to_end(ending how) {
-  life_change const change(core_); // callers are refused from now on
+  life_change const change(core_); // callers from outside count as late from now on
   {
     lock_guard const guard(state_.mutex_);
     if (state_.is_closed()) return false;
@@ -257,8 +257,9 @@ bool lifecycle::begin_to_end(ending how) {
   return true;
 }
 
-/// The pool is not quiescent before the last owned task has been asked to end its wait: another thread could
-/// take a task for stuck that this one is about to ask, or close the pool for what the first ones do.
+/// The pool is not quiescent before the last owned task has been asked to end its wait. Otherwise another
+/// thread could drop a task as stuck that this one is about to ask, or close the pool to what the tasks do
+/// that were asked first.
 void lifecycle::ask_owned_tasks() noexcept {
   auto const asking = core_.quiescence.begin_transit();
   if (state_.is_discarding()) {
@@ -302,10 +303,10 @@ void lifecycle::drop(withdrawn_work& work) noexcept {
   owned_tasks::drop(work.tasks);
 }
 
-/// Call it when the pool was quiescent, and ends. True: at least one task was dropped. The requester may not
-/// have asked the tasks yet, and a task that can go on is not dropped: it is asked first, and if one goes on
-/// the pool is not quiescent any more. Of two threads that do this at the same time, the one that asks last
-/// finds the pool quiescent.
+/// To be called when the pool ends and was quiescent. True: at least one task was dropped. A task that can go
+/// on must not be dropped, and the requester may not have asked it yet: so this asks all tasks first. If one
+/// goes on, the pool is not quiescent any more. Of two threads that do this at the same time, the one that
+/// asks last finds the pool quiescent.
 bool lifecycle::drop_stuck() noexcept {
   ask_owned_tasks();
   // A dropped task may release one that could not be withdrawn before, and its destructors may queue work.
@@ -315,7 +316,7 @@ bool lifecycle::drop_stuck() noexcept {
     if (stuck.empty()) return any;
     drop(stuck);
     state_.dropping_.subtract(1);
-    core_.quiescence.notify_if_quiet(); // that a thread waits for the end of the drops
+    core_.quiescence.notify_if_quiet(); // a thread may wait for the end of the drops
   }
 }
 
@@ -347,8 +348,8 @@ bool lifecycle::close_pool() noexcept {
   return true;
 }
 
-/// Under mutex_, which it unlocks, because a task that was queued at the last moment may take it. False: work
-/// has arrived.
+/// Under mutex_. Unlocks it, because a task that was queued at the last moment may lock it. False: work has
+/// arrived.
 bool lifecycle::close_or_await_arrivals(std::unique_lock<mutex>& life,
                                         std::chrono::steady_clock::time_point& discard_at,
                                         shutdown_report& slow) {
@@ -384,8 +385,8 @@ bool lifecycle::shutdown(ending how, bool destroying, std::chrono::steady_clock:
     bool const closed = state_.is_closed();
     if (restarted()) return drained;
     life.unlock();
-    // What is queued in a closed pool is left for its next life, or dropped below. In a pool
-    // that is not closed, the tasks that end here may have queued more.
+    // What is queued in a closed pool is left until resize(), or dropped below. In a pool that is not closed,
+    // the tasks that end here may have queued more.
     if (!closed && (drop_stuck() || await_owned_tasks(discard_at, slow))) continue;
     life.lock();
     if (restarted()) return drained;
@@ -426,8 +427,8 @@ bool lifecycle::drop_owned() noexcept {
   }
 }
 
-/// A member would wait for itself, and so would a thread that is about to queue work, in the copy of a
-/// callable.
+/// A member would wait for itself. So would a thread that is about to queue work here, and calls this in the
+/// copy constructor of the callable.
 void lifecycle::refuse_members(bool destroying) const {
   if (!is_member(core_) && !own_hazards.arrivals.is_at(&core_)) return;
   if (destroying)

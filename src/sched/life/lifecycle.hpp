@@ -13,7 +13,7 @@ namespace rubato::detail {
 class pool_core;
 class shutdown_report;
 
-/// What a pool that ends has taken out of the objects that it waited for.
+/// Tasks and routines that a pool that ends has taken out of the objects for which they waited.
 struct withdrawn_work {
   intrusive_list<owned_task> tasks;
   intrusive_list<waiting_routine> routines;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned most_claims = 64; // nested in each other on one stack
 
-/// Its work was claimed: the entry is freed.
+/// True: the entry's work was claimed, and the entry is freed.
 bool is_stale(task& k, pool_core& core) noexcept {
   if (!may_have_begun(k)) return false;
   auto& s = static_cast<future_state&>(k);
@@ -55,7 +55,7 @@ void sweep(pool_core& core, pool_thread& t) noexcept {
           });
     sweep_queue(core.queues.size_of_both(), [&core] { return core.queues.pop(); }, push);
     for (priority const c : {priority::high, priority::low}) {
-      // What stays is as old as a new task afterwards: low tasks of others must not pay for that.
+      // What stays counts as new afterwards, and ages later: so many have to be stale before a sweep.
       if (c == priority::low && std::exchange(t.stale_low, 0) < pool_thread::stale_at_least) continue;
       for (priority_lane const l : {priority_lane::tasks, priority_lane::events})
         sweep_queue(
@@ -75,7 +75,7 @@ bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state 
 
 namespace {
 
-/// The caller is to run it. False: it is not ready, or has moved.
+/// True: the caller has claimed the work, and is to run it. False: the work is not ready, or has moved.
 bool claim_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
   if (!may_run_in_place(core, t, s)) return false;
   switch (s.queued.claim()) {

@@ -12,10 +12,11 @@ struct pool_thread;
 /// May the thread run the work in place, and is it ready?
 [[nodiscard]] bool may_run_in_place(pool_core const& core, pool_thread const& t,
                                     future_state const& s) noexcept;
-/// Runs it in place. False: it is not ready, or may not be.
+/// Runs the work in place. False: it is not ready, or this thread may not run it in place.
 bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept;
 /// The work is ready, and its entry is in the queue of a lower priority, or of a pool that it has left:
-/// queues another entry in its own queue, which claims the work as a waiter does. The caller holds the work.
+/// queues a second entry where the work belongs now. That entry claims the work as a waiter does. The caller
+/// holds the work.
 void queue_second_entry(future_state& s) noexcept;
 
 } // namespace rubato::detail

@@ -10,7 +10,7 @@ namespace rubato::detail {
 
 namespace {
 
-// Guarantee F: of so many turns, one each in which a source of normal tasks is looked at before all others.
+// Guarantee F: the turn of fair_every turns in which each source of normal tasks is looked at first.
 constexpr unsigned event_turn = 0, inbox_turn = 10, queue_turn = 20, slot_turn = 40, injector_turn = 50;
 constexpr std::uint64_t first_turns = std::uint64_t{1} << event_turn | std::uint64_t{1} << inbox_turn |
                                       std::uint64_t{1} << queue_turn | std::uint64_t{1} << slot_turn |
@@ -46,13 +46,13 @@ task* take_event(pool_core& core, pool_thread& t) noexcept {
   return k != nullptr ? k : core.queues.pop_own(s);
 }
 
-/// After 200 us, but not in two turns in a row: tasks that run for longer would leave the others one turn of
-/// 61 each.
+/// 200 us have passed since `since`, and the last turn was no early one. Otherwise, if tasks run for longer
+/// than 200 us, every turn would be an early one, and the other sources would have one turn of 61 each.
 [[gnu::always_inline]] inline bool is_due(pool_thread const& t, os::ticks since, os::ticks now) noexcept {
   return now - since > fair_us * ticks_per_us() && t.schedule_tick - t.early_tick != 1;
 }
 
-/// An event begins before the tasks that are queued, but not before all of them.
+/// An event, once in 200 us: so events begin soon, and do not keep the other tasks from beginning.
 task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   os::ticks const now = os::now();
   if (!is_due(t, t.event_at, now)) return nullptr;
@@ -61,7 +61,7 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   return take_event(core, t);
 }
 
-/// The next task behind the seat's own queue, if no other worker needs to find it.
+/// For the only worker of a pool, when its seat's own queue is empty.
 [[gnu::always_inline]] inline task* next_for_only_worker(pool_core& core, pool_thread& t, seat& s) noexcept {
   bool const events_first = t.schedule_tick % event_before_backlog == 0;
   for (bool const event : {events_first, !events_first}) {
@@ -73,12 +73,13 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   return s.lifo_slot.take();
 }
 
-/// Before the seat's own tasks, while the injector is not empty. Null: they go on, or a batch from there
-/// comes. `batch`: how many tasks that may have.
+/// While the injector is not empty: one of its tasks, if one is due before the seat's own tasks. Null: the
+/// seat's own tasks go on, or have been moved behind the injector. After a move the caller takes a batch from
+/// there, of at most `batch` tasks.
 [[gnu::always_inline]] inline task* injected_when_due(pool_core& core, pool_thread& t, seat& s,
                                                       std::size_t& batch) noexcept {
   os::ticks const now = os::now();
-  // What is left of a batch goes first: it is older than what is in the injector, or events.
+  // What is left of a batch goes first: it is older than what is in the injector, or it consists of events.
   if (!is_due(t, t.local_since, now) || task_queues::holds_batch(s)) return nullptr;
   t.local_since = now;
   if (core.queues.size_of_both() > run_queue::capacity) {
@@ -89,7 +90,7 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   return core.queues.pop();
 }
 
-/// The next task of a pool without priorities.
+/// The next normal task.
 [[gnu::always_inline]] inline task* next_normal(pool_core& core, pool_thread& t, seat& s) noexcept {
   unsigned const turn = ++t.schedule_tick % fair_every;
   if ((first_turns >> turn & 1U) != 0) [[unlikely]]
@@ -122,15 +123,15 @@ task* event_when_due(pool_core& core, pool_thread& t) noexcept {
   return s.lifo_slot.take();
 }
 
-/// Something other than normal is queued. Normal tasks are counted on their own, so that what is fair among
-/// them stays so, however rarely their turn comes.
+/// A high or low task is queued. The turns of normal tasks have a count of their own, schedule_tick: so the
+/// sources of normal tasks share those turns fairly, however rare they are.
 [[gnu::noinline, gnu::cold]] task* next_by_priority(pool_core& core, pool_thread& t, seat& s) noexcept {
   if (task* k = take_before_normal(core, t)) return k;
   bool const fair = t.priority_tick % fair_every == 0;
   if (fair) look_for_events(); // the normal tasks' turn for that may be far
   if (task* k = next_normal(core, t, s)) return k;
   if (!fair) return nullptr;
-  // No normal task is queued, so the count of those stands still: the next such turn is a child's.
+  // No normal task is queued, so the count of their turns skips to a child's turn, which comes next.
   t.schedule_tick += (fair_every + child_turn - t.schedule_tick % fair_every) % fair_every;
   return take(core, t, priority::high);
 }

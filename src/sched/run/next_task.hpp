@@ -1,4 +1,5 @@
-// Which task a worker runs next (guarantee F), and how it runs it. docs/design/parking.md
+// Which task a worker runs next (guarantee F), and how it runs it: docs/design/README.md#fairness,
+// docs/design/priorities.md. When nothing else is ready, search.cpp takes a low one.
 #pragma once
 
 #include "rubato/detail/work/pool_port.hpp"
@@ -8,12 +9,12 @@
 
 namespace rubato::detail {
 
-// Guarantee F: of so many turns, one each in which a source of normal tasks is looked at before all others.
+// Guarantee F: each source of normal tasks is looked at before all others in one of so many turns.
 inline constexpr unsigned fair_every = 61;
 inline constexpr unsigned child_turn = 30; ///< by the worker's loop; the others are in next_task.cpp
 
-/// The caller's task of a batch. While the rest moved to the seat's queue it was in no queue: a thread that
-/// looked then may have gone to sleep.
+/// The caller's task of a batch. Wakes a thread if there are more: while those moved to the seat's queue they
+/// were in no queue, and a thread that looked then may have gone to sleep.
 [[gnu::always_inline]] inline task* begin_batch(pool_core& core, task_queues::batch const& b) noexcept {
   if (b.more) notify(core);
   return b.first;

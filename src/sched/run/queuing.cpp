@@ -18,8 +18,8 @@ void offer(future_state& s, made_ready_by cause) noexcept {
   bool const was_claimed = s.queued.is_queued(); // its old entry is still there, or was at this moment
   if (was_claimed) s.hold();
   state_ref const held(was_claimed ? &s
-                                   : nullptr); // let go after the guard: it may destroy objects of the user
-  // From the offer on another thread may claim it: it may move or end, and so may its pool.
+                                   : nullptr); // released after the guard: may destroy objects of the user
+  // From the offer on another thread may claim the work. The work may then move or end, and its pool end.
   pool_core& core = *s.home();
   std::uint16_t const seat = s.seat.get();
   outside_guard const here(core);

@@ -18,7 +18,7 @@ struct relief_test {
   std::chrono::nanoseconds cpu{}; ///< what it had used at the first one
 };
 
-/// At a task boundary of a thread that was called for relief: does it go on? Never beside `size()` threads
+/// At a task boundary of a thread that was sent for relief: does it go on? Never beside `size()` threads
 /// that make progress.
 bool is_relief_wanted(pool_thread const& t, relief_test& last) noexcept {
   if (t.relieves.blocked == nullptr) return t.table->boundaries_of_all_but(&t) == t.boundaries_then;
@@ -43,10 +43,10 @@ task* take_event_for_relief(pool_core& core, pool_thread& t) noexcept {
   return k;
 }
 
-/// A ready task. In every third turn, the first one too, an event is looked for first, so that a deadline is
-/// not behind what computes; in every third what is bound to the seat, so that a flood in neither starves
-/// the other tasks. The substitute of a thread that keeps its seat in a blocking region also takes the other
-/// work that it hides, as the next thread on the seat would if it had been left.
+/// A ready task. In one of three turns, from the first on, events come first: so a deadline does not wait for
+/// tasks that compute. In another one what is bound to the seat comes first. So neither starves the other
+/// tasks. If the blocked thread is in a blocking region, it also hides children and latent jobs, and its
+/// substitute runs those, too.
 found_work find_for_relief(pool_core& core, pool_thread& t, unsigned turn) noexcept {
   if (t.relieves.events_alone) return {.queued = take_event_for_relief(core, t)};
   pool_thread const* const blocked = t.relieves.blocked;
@@ -71,7 +71,7 @@ found_work find_for_relief(pool_core& core, pool_thread& t, unsigned turn) noexc
     if (steal_result const l = find_latent(core, t)) return {.latent = l};
   }
   if (task* const k = take(core, t, priority::high)) return {.queued = k};
-  // The extra thread stands beside size() threads that compute: nothing is idle.
+  // Beside size() threads that compute no CPU is idle: the extra thread takes a low task only if it is aged.
   return {.queued = blocked != nullptr ? take(core, t, priority::low) : take_aged(core, t)};
 }
 

@@ -1,4 +1,4 @@
-// What a thread runs that the monitor has called for relief. docs/design/monitor.md
+// What an additional thread runs, which the monitor has sent for relief. docs/design/monitor.md
 #pragma once
 
 namespace rubato::detail {

@@ -78,7 +78,7 @@ steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w)
     l = obtain(core, t, victim, w);
     return static_cast<bool>(l);
   });
-  if (from != nullptr) t.next_victim = from->index; // where there was work, there is likely more
+  if (from != nullptr) t.next_victim = from->index; // more is likely there; take_child() begins there too
   return l;
 }
 
@@ -120,7 +120,7 @@ bool any_ready(pool_core const& core, seat const& s) noexcept { return has_ready
 found_work find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
   if (task* k = next_task(core, t, s)) return {.queued = k};
   unsigned const n = core.queues.seats();
-  for (unsigned i = 1; i < n; ++i) {
+  for (unsigned i = 1; i < n; ++i) { // neighbours do not begin at the same seat
     seat& other = core.queues.seat_at((s.index + i) % n);
     if (other.queue.empty()) continue;
     if (task* k = begin_batch(core, task_queues::steal_batch(other, s))) {
@@ -160,8 +160,9 @@ class searcher {
   bool& counted_;
   bool was_last_ = false; // of the searchers
 
-  /// Before anything leaves a queue or a chain: a pool is idle when all are empty and every active thread
-  /// searches. The owner of a latent job may be suspended, or on its way to another pool.
+  /// The thread is no searcher any more. To be called before it takes work out of a queue or a chain: when
+  /// these are empty and every active thread searches, the pool is quiescent. The coroutine that forked a job
+  /// may be suspended, or move to another pool, and then does not keep this pool busy.
   void end() noexcept {
     if (!std::exchange(counted_, false)) return;
     was_last_ = core_.idle_threads.end_search();
@@ -175,7 +176,7 @@ class searcher {
       core_.notify();
     else if (core_.idle_threads.has_vacant() &&
              (core_.idle_threads.active() > 1 ? any_latent(core_) : any_child(core_)))
-      core_.unpark_worker(); // beside a single active thread the chains and slots of other threads are cold
+      core_.unpark_worker(); // a single active thread: the chains and slots of all others are empty
   }
 
 public:
@@ -194,7 +195,8 @@ public:
       end();
       f.latent = find_latent(core_, t_);
     }
-    if (!f && core_.queues.any(priority::low)) { // nothing else is ready
+    if (!f &&
+        core_.queues.any(priority::low)) { // a task in the LIFO slot of another seat is left to its occupant
       end();
       f.queued = take(core_, t_, priority::low);
     }
@@ -252,8 +254,8 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
     if (os::ticks const now = os::now(); now >= next_look) {
       look_for_events();
       next_look = now + event_us * ticks_per_us();
-      // It sleeps where the next event arrives, so the sleep costs an event nothing; and no other thread has
-      // work that it could take.
+      // This thread has run an event, and sleeps where the next one arrives: so it need not stay awake for
+      // that. No other thread has work that it could take.
       if (t.ran_event && core.idle_threads.active() == 1 && !any_ready(core, s)) return false;
     }
     for (unsigned i = 0; i != 16 && core.queues.injector_empty() && core.queues.events_empty() &&

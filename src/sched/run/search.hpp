@@ -34,6 +34,7 @@ void run_found(pool_core& core, pool_thread& t, found_work const& f) noexcept;
 void run_latent(pool_thread& t, steal_result const& l) noexcept;
 
 /// Steals a job that fits the filter from the victim's chain: asks, waits 2 us, takes.
+/// Empty: the chain seemed empty, the owner had nothing that fits, or another thief was first.
 [[nodiscard]] steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim,
                                   steal_filter const& w) noexcept;
 /// Runs what `steal` gets, until `done`. When it has got nothing for the time of a search: calls `sleep`.
@@ -42,7 +43,8 @@ void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_r
 /// A child of any scope; null: there is none.
 [[nodiscard]] scope_child* take_child(pool_core& core, pool_thread& t) noexcept;
 
-/// A latent job of any other thread that fits the filter; none: there is none.
+/// A latent job that fits the filter, of any thread but `t`. Empty: there is none. Also for the owner of a
+/// loop that waits, and for relief.
 [[nodiscard]] steal_result find_latent(pool_core& core, pool_thread& t, steal_filter const& w = {}) noexcept;
 
 } // namespace rubato::detail

@@ -1,3 +1,5 @@
+// The loop of a worker: tasks, then a search, then sleep. Declared in detail/work/pool_port.hpp.
+// docs/design/parking.md
 #include "sched/run/next_task.hpp"
 
 #include "os/thread.hpp"
@@ -14,8 +16,7 @@ namespace rubato::detail {
 namespace {
 
 /// Runs a child of a scope, so that queues that never run empty do not keep it waiting. False: there is none,
-/// or it is not its turn, because a high task is queued: then children have a part of the turns of the normal
-/// tasks.
+/// or it is not the turn of a child. While a high task is queued, children share the turns of normal tasks.
 bool run_child_in_turn(pool_core& core, pool_thread& t) noexcept {
   bool const high = core.queues.any(priority::high);
   if (high && (t.priority_tick + 1) % (2 * fair_every) != fair_every)
@@ -38,7 +39,7 @@ void rest(pool_core& core, pool_thread& t, bool searching) noexcept {
 
 /// Runs a task that was sent to this thread, without a seat. False: there is none.
 bool run_aside(pool_core& core, pool_thread& t) noexcept {
-  task* const k = t.aside.take(); // looked at once more if it comes too late for this look
+  task* const k = t.aside.take(); // a task that comes later is seen in sleep()
   if (k == nullptr) return false;
   t.resting = false; // the sender has counted it as active
   core.quiescence.thread_began();
@@ -114,7 +115,7 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept {
       searching = true; // idle_set::unpark_for_seat() has counted it so
       t.bump(counted::woken);
       pin(t, *s);
-      if (core.threads.any_surplus()) core.idle_threads.unpark_spare(); // in whose stead this one was called
+      if (core.threads.any_surplus()) core.idle_threads.unpark_spare(); // another idle one may end now
     }
     if (s->closed.load(std::memory_order_relaxed)) {
       rest(core, t, std::exchange(searching, false));

@@ -31,8 +31,8 @@ admission wait_inside(pool_core& core, pool_thread& t) noexcept {
   queue_limit::waiter self(t.parker);
   core.capacity.enter(self);
   admission a = admission::full;
-  // Never a stall: there is capacity, or a task to run. A caller outside may have been woken for the
-  // capacity.
+  // No stall: there is capacity, or a task to run. It counts as a wait that outsiders may end, because a
+  // caller outside may have been woken for the capacity.
   counted_wait const counted(core.waits, waits::ended_by::outsiders);
   park_until(t, "enqueue", nullptr,
              [&] { return a != admission::full || (a = acquire_or_exceed(core)) != admission::full; });

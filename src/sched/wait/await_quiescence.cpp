@@ -23,8 +23,8 @@ bool await_quiescence(pool_core& core, std::chrono::steady_clock::time_point dea
   };
   if (core.quiescence.now()) return true;
   seats_left const left; // of other pools
-  // What is queued in a closed pool is for its next life. A timer may be firing there: that of a call that
-  // began when the pool was closed.
+  // What is queued in a closed pool stays there until resize(). A timer may still be armed: one of a call
+  // that began when the pool was closed.
   auto const closed = [&] { return or_closed && core.life.is_closed(); };
   auto const is_over = [&] { return closed() && !core.quiescence.any_armed(); };
   auto const to_drive = [&] { return core.life.size() == 0 && !closed() && has_ready(core) && has_time(); };

@@ -16,7 +16,7 @@ namespace rubato::detail {
 
 namespace {
 
-/// For a wait, and counts that. Null: the thread has no seat.
+/// Leaves the seat for a wait, and counts that it was vacated. Null: the thread has no seat.
 seat* leave_to_wait(left_seat& left, pool_thread& t) noexcept {
   if (t.sits_on() != nullptr) t.bump(counted::vacated); // before: the next occupant counts there as well
   return left.vacate(t, leaving::to_wait);
@@ -82,8 +82,8 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
     }
     // Vacant, with this thread idle beside it: a push calls it as it calls any worker.
     left.vacate(t, leaving::to_drive);
-    // A latent job may stay out of reach: another thief has asked for it, and was put aside. After the time
-    // of a search it is left to the monitor, which calls this thread every half a millisecond.
+    // A latent job may stay out of reach: another thief has asked for it, and was preempted. After the time
+    // of a search the job is left to the monitor, which wakes this thread every half a millisecond.
     bool const latent = any_latent(core, &t);
     if (has_ready(core) || (latent && os::now() < search_until))
       core.unpark_worker(temporary, true);

@@ -38,7 +38,7 @@ void backlog_watch::look(os::ticks now) noexcept {
     send_extra(relief, late, now);
 }
 
-/// Every thread on a seat computes. The extra thread may do so as well, but an event does not wait for that.
+/// Every thread on a seat computes. If the extra thread computes, too, a second one runs events alone.
 void backlog_watch::send_extra(relief_seen const& seen, lateness const& late, os::ticks now) noexcept {
   if (!seen.extra && (late.but_low || core_.queues.any_aged(now)))
     send_relief({});
@@ -151,7 +151,8 @@ backlog_watch::doing backlog_watch::judge(pool_thread& t, os::ticks now) noexcep
   if (passed || !pool_thread::is_in_task(boundaries)) return doing::something;
   if (used * mostly_blocked <= since) {
     os::thread_state const state = os::state_of(id);
-    // Where the kernel does not say: it has not run for 10 ms. On a starved machine it may be ready to.
+    // If the kernel does not tell the state: the thread has not run for 10 ms. On an overloaded machine it
+    // may be runnable all the same.
     bool const stands = state == os::thread_state::unknown && cpu.count() != 0 && used.count() == 0;
     if (state == os::thread_state::sleeps || stands) return doing::blocked;
   }

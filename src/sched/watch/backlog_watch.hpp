@@ -17,9 +17,9 @@ class backlog_watch {
   enum class doing : unsigned char { something, computes, blocked };
   [[nodiscard]] static doing judge(pool_thread& t, os::ticks now) noexcept;
   struct relief_seen {
-    bool computes = true;        ///< what substitutes do
+    bool computes = true;        ///< every substitute computes
     bool extra = false;          ///< the extra thread runs
-    bool extra_computes = false; ///< and does nothing else
+    bool extra_computes = false; ///< and passes no task boundary
     bool for_events = false;     ///< the one for events alone runs
   };
   [[nodiscard]] relief_seen look_at_relief(os::ticks now) noexcept;

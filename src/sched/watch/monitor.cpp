@@ -46,8 +46,8 @@ attention look_at_all(os::ticks now) noexcept {
 /// Fires the timers if there is no reactor. Returns when to come back.
 std::chrono::steady_clock::time_point
 fire_without_reactor(std::chrono::steady_clock::time_point latest) noexcept {
-  // Pairs with the reactor's start, which installs it and then fires: it sees what fire_timers_until() has
-  // left for later, or this thread sees the reactor.
+  // Pairs with the start of the reactor, which is installed and then fires: the reactor sees the timers that
+  // fire_timers_until() has left, or this thread sees the reactor.
   if (installed_events.get() != nullptr) return latest;
   auto const until = fire_timers_until(latest);
   if (installed_events.get() != nullptr) fire_timers(); // and sets its alarm

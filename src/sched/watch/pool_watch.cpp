@@ -37,7 +37,7 @@ attention inspect(pool_core& core, os::ticks now) noexcept {
   stall_watch stalls(core);
   if (core.queues.any_queued() || core.queues.any_lifo_slot().where != nullptr || queued.any_hidden()) {
     result.queued = true;
-    stalls.look_for_jam(now); // before the waiters are woken in vain: see not_launched()
+    stalls.look_for_jam(now); // first: look() may wake the waiters in vain, in not_launched()
     if (core.size() != 0) queued.look(now);
   } else {
     core.notes.queues_noted = 0;

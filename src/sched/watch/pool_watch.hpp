@@ -18,7 +18,7 @@ struct attention {
 /// Is there anything to look for: latent work beside sleepers; or, with `later`, queued tasks or threads that
 /// all wait?
 [[nodiscard]] bool wants_attention(pool_core& core, bool later) noexcept;
-/// At its next fork every thread tells the monitor, which is about to sleep.
+/// Arms the poll of every chain: its owner asks at the next fork whether the monitor sleeps.
 void arm_poll_all(pool_core& core) noexcept;
 
 } // namespace rubato::detail

@@ -16,7 +16,7 @@ namespace rubato::detail {
 namespace {
 
 constexpr unsigned stalled_looks_enough = 3; // in a row, at least 10 ms apart but for the first
-constexpr std::int64_t jam_us = 1'000'000;   // what may go on by itself is told of later
+constexpr std::int64_t jam_us = 1'000'000;   // longer than for a stall: a jam may end by itself
 
 } // namespace
 
@@ -31,16 +31,16 @@ bool stall_watch::any_woken() const noexcept {
 }
 
 /// Tasks are ready, no thread is left to run them, and every thread waits for the pool's own work. No timer
-/// and no descriptor will end a wait: those that have fired are counted until their coroutine runs. A thread
-/// outside might still end one: it is no stall yet.
+/// and no descriptor will end a wait: all that are counted as armed have fired, and their coroutines are
+/// queued. A thread outside might still end a wait, so this is no stall yet.
 bool stall_watch::is_jammed() const noexcept {
   return core_.size() != 0 && core_.waits.all_wait() && core_.waits.none_for_strangers() &&
          core_.quiescence.how_many_armed() <= core_.queues.ready_events() &&
          core_.threads.no_thread_to_call();
 }
 
-/// Tasks are queued. Asks a thread to report if that has been so for a second, in which none has begun or
-/// ended anything.
+/// Called while tasks are queued. Asks a thread to report a jam that has lasted for a second, in which no
+/// thread has passed a task boundary or ended a wait.
 void stall_watch::look_for_jam(os::ticks now) noexcept {
   std::uint64_t const epoch = core_.waits.epoch() + core_.threads.records.boundaries_of_all_but(nullptr);
   if (!is_jammed()) {
@@ -65,8 +65,8 @@ void stall_watch::ask_for_report() noexcept {
   t->parker.unpark();
 }
 
-/// Asks a thread to report, if every active thread waits for something that only the pool can complete, and
-/// nothing is ready. True: look again.
+/// Asks a thread to report, if only the pool can end the waits of all active threads, and nothing is ready or
+/// no thread can be made for what is. True: look again.
 bool stall_watch::look_for_stall() noexcept {
   std::uint64_t const epoch = core_.waits.epoch();
   if (!core_.waits.is_stuck() || any_woken() || any_latent(core_) ||

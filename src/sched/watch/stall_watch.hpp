@@ -20,11 +20,11 @@ class stall_watch {
 
 public:
   explicit stall_watch(pool_core& core) noexcept;
-  /// Tasks are queued. Asks a thread to report if that has been so for a second, in which none has begun or
-  /// ended anything.
+  /// Called while tasks are queued. Asks a thread to report a jam (see watch_notes.hpp) that has lasted for a
+  /// second, in which no thread has passed a task boundary or ended a wait.
   void look_for_jam(os::ticks now) noexcept;
-  /// Asks a thread to report, if every active thread waits for something that only the pool can complete, and
-  /// nothing is ready. True: look again.
+  /// Asks a thread to report, if only the pool can end the waits of all active threads, and nothing is ready
+  /// or no thread can be made for what is. True: look again.
   [[nodiscard]] bool look_for_stall() noexcept;
   /// By the thread that was asked: calls on_stall, which is user code, or prints.
   void report() const noexcept;

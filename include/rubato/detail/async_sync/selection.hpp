@@ -37,10 +37,10 @@ template<class Result, class... As, class... Fs>
 rubato::task<Result> select_one(selected<As, Fs>... of) {
   co_await ready_wait(); // before one of them takes effect
   racers<As...> all(std::move(of.step)...);
-  std::size_t const first = next_turn() % all.count;
+  std::size_t const first = next_turn() % all.number;
   std::size_t winner = all.find_ready(first);
   if (winner == all.none) {
-    race_wait wait(all.waiters(), all.count, first);
+    race_wait wait(all.waiters(), all.number, first);
     winner = co_await wait;
   }
   std::tuple<Fs&...> const called(of.called...);

@@ -194,10 +194,10 @@ rubato::task<any_result<std::variant<value_in_std<awaited_t<As>>...>>> any_step(
   using value = std::variant<value_in_std<awaited_t<As>>...>;
   co_await ready_wait(); // before one of them takes effect
   racers<As...> all(std::move(steps)...);
-  std::size_t const first = first_step<As...>(all.count);
+  std::size_t const first = first_step<As...>(all.number);
   std::size_t winner = all.find_ready(first);
   while (winner == all.none) {
-    race_wait wait(all.waiters(), all.count, first);
+    race_wait wait(all.waiters(), all.number, first);
     winner = co_await wait;
   }
   std::optional<value> made;

@@ -69,8 +69,8 @@ struct call_copy final : task {
 /// Fires at a point in time, for the call of which it is a part.
 class call_clock final : timer {
   enum class state : unsigned char { idle, armed, over };
-  /// While it is held the timer is armed or disarmed: those must not meet, because the firer arms it again on
-  /// another shard of the timers than the thread that armed it first.
+  /// Held while the timer is armed or disarmed, so that these two exclude each other: the firer may arm it
+  /// again, in another shard of the timers than the thread that armed it first.
   mutex changes_;
   state state_ RUBATO_GUARDED_BY(changes_) = state::idle;
   call_copies& call_;
@@ -81,8 +81,8 @@ public:
   call_clock(call_copies& c, void (*rings)(call_copies&) noexcept) noexcept
       : call_(c)
       , rings_(rings) {}
-  /// Until it has rung or was stopped, the call's pool is not idle, and the call has a reference. Again only
-  /// in rings(). After stop() it does nothing.
+  /// Until the clock has rung or was stopped, the call's pool is not idle, and the clock has a reference to
+  /// the call. Only rings() may begin it again. After stop() this does nothing.
   void begin(std::chrono::steady_clock::time_point t) noexcept;
   /// By the thread that has decided the call, perhaps while another one begins it.
   void stop() noexcept;
@@ -109,7 +109,7 @@ private:
   std::unique_ptr<call_copy[]> const copies_;
   std::uint32_t next_ = 1; ///< the next delayed copy; by the thread that fires
   call_clock delays_, limit_;
-  std::atomic<bool> half_ended_{false}; ///< of a race: its decider has left it, or else its last copy
+  std::atomic<bool> half_ended_{false}; ///< of a race: the decider or the last copy is done
   struct bell final : task {
     call_copies* call;
     explicit bell(call_copies& c) noexcept;
@@ -155,8 +155,8 @@ public:
   [[nodiscard]] bool runs_to_end() const noexcept override { return true; }
 
   // By the caller
-  /// Sends the copies that begin at once; in a race, but the first. False: the caller of this hedge is to run
-  /// the first copy, because no other thread can be had.
+  /// Sends the copies that begin at once, except the first one of a race. False: the caller of this hedge is
+  /// to run the first copy, because no other thread can be had.
   [[nodiscard]] bool start() noexcept;
   /// After the call has completed.
   void fill_report(race_options const& o) const;
@@ -184,9 +184,8 @@ public:
   void end(call_copy& c, bool has_value) noexcept;
 };
 
-/// While it lives, a stop of the scope around, or of the token in the options, stops the call. In the
-/// caller's frame, which has a reference to the call. The call has completed when it is destroyed, or is
-/// stopped then.
+/// While it lives, a stop of the scope around, or of the token in the options, stops the call. Stands in the
+/// caller's frame, which has a reference to the call. The destructor stops a call that has not completed.
 class call_stops final : stop_listener {
   struct relay {
     call_copies* call;
@@ -208,7 +207,7 @@ public:
 /// `around`, if there is one, stops the call.
 void conduct(call_copies& c, stop_scope* around, race_options const& o);
 
-/// The function of a call: a copy, which can be destroyed before the call is, or a reference.
+/// The function of a call: kept by value, and then destroyed before the call if need be, or by reference.
 template<class F>
 class function_of_call : public until_called<F> {
 public:

@@ -1,5 +1,5 @@
-// How race() and hedge() run the copies of their call, and the copies that are coroutines, of async_race()
-// and async_hedge(): they hold no thread while they wait. docs/design/hedging.md
+// How race(), hedge(), async_race() and async_hedge() make their call and run its copies. The copies of the
+// last two may be coroutines, which hold no thread while they wait. docs/design/hedging.md
 #pragma once
 
 #include "rubato/detail/hedge/call_copies.hpp"

@@ -1,5 +1,5 @@
 // Rules for calling callables: whether a callable fits where it was passed, how it is kept until the call,
-// what it gets, and its result, which, if it returns a future or a task, is that one's result.
+// what arguments it gets, and what its result is: for a returned future or task, the result of that one.
 //
 // A static_assert explains in one sentence why a callable does not fit. Nothing is deduced from a refused
 // callable: the called function causes no further errors, and returns a `refused`.
@@ -97,8 +97,8 @@ struct held<F, false> {
   [[gnu::always_inline]] std::remove_reference_t<F>& get() noexcept { return *f; }
 };
 
-/// Calls `f(thread_context&)` on the calling thread as a thread of a pool, null: of the global one, and
-/// returns its result.
+/// Calls `f(thread_context&)` on the calling thread as a thread of that pool, and returns its result. Null:
+/// of the current pool, else of the global one.
 template<class F>
 auto on_pool(pool* p, F&& f) -> value_of<std::invoke_result_t<F&, thread_context&>> {
   if (p == nullptr && current->core != nullptr) return invoke_value(f, *current);

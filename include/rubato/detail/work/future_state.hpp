@@ -129,7 +129,7 @@ public:
   bool was_cut = false; ///< the end of a pool, or a stop, has reached what it is made from: see is_cut()
   bool silent = false;  ///< a failure is not reported if the future is dropped
   relaxed<bool>
-      unwanted; ///< the future of its result was dropped: a source's failure that it hides is reported
+      unwanted; ///< its future was dropped: if it hides a failure of its source, that failure is reported
 
   /// `around`: the link to the scope that it stops with; null: there is none.
   explicit future_state(std::uint32_t holders, stop_link* around = nullptr) noexcept
@@ -232,7 +232,7 @@ class owned_task : list_node<owned_task> {
   std::uint32_t const offset_; ///< of this part in the work
   std::uint8_t stripe_ = 0;    ///< of the list; written before the work is listed
   bool listed_ = false;        ///< guarded by the lock of the stripe
-  /// By the pool, while it is listed: the list of the stripe that it is in. Guarded by the same lock.
+  /// What the pool has asked it for: this selects the list in the stripe. Guarded by the same lock.
   stop_level asked_ = stop_level::none;
 
 public:

@@ -39,15 +39,15 @@ struct seat;
 struct task;
 struct waiting_routine;
 
-// Queuing (sched/core/pool_core.cpp, sched/run/offer.cpp)
+// Queuing (sched/core/pool_core.cpp, sched/run/queuing.cpp)
 
 /// Queues a task and wakes a worker if needed. Takes ownership. New work makes an `arrival` first.
 void queue(pool_core& c, task* t, priority p = priority::normal) noexcept;
-/// event: one of the kernel's, or a deadline: it goes to the event lane. call: it begins no sooner than
-/// others that were queued before.
+/// What has made work ready. task: the one that the caller runs. event: one of the kernel's, or a deadline;
+/// the work goes to the event lane. call: the work goes behind what was queued before.
 enum class made_ready_by : unsigned char { task, event, call };
-/// Queues an entry in that pool: on the seat if one is given, else in its priority, if normal and made ready
-/// by a task behind the task that runs now.
+/// Queues an entry in that pool: on the seat, if one is given; else by its priority and `cause`. A normal
+/// entry that a task has made ready runs next on the caller's seat.
 void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry,
                 made_ready_by cause = made_ready_by::task) noexcept;
 /// The work is ready: queues it in its pool, unless an entry is already queued.
@@ -58,12 +58,12 @@ void notify(pool_core& core) noexcept;
 void unpark_for_inboxes(pool_core& core) noexcept;
 /// Moves the tasks of a closed seat to the injector, and wakes a thread for them.
 void retire_seat(pool_core& core, seat& s) noexcept;
-/// The thread leaves its seat, if it has one, and the pool or its seats for good or until it is called. What
-/// is queued does not depend on it any more; the waiters are told if it was the last one that ran.
+/// The thread leaves its seat, if it has one, as `how` says. What is queued does not depend on the thread any
+/// more: others are woken. If no thread runs any more, those that wait for quiescence are woken.
 void give_up_seat(pool_core& core, pool_thread& t, leaving how, bool searching = false) noexcept;
 /// Wakes a thread for a vacant seat, or makes one, unless a worker searches already.
 void unpark_worker(pool_core& core) noexcept;
-/// Is a worker asleep, or looking for work?
+/// Is a seat vacant, or does a worker search? True in a pool without workers.
 [[nodiscard]] bool has_free_worker(pool_core const& c) noexcept;
 /// Of a task that was taken out of a queue.
 void release_capacity(pool_core& c) noexcept;
@@ -75,7 +75,7 @@ void release_capacity(pool_core& c) noexcept;
 
 /// Reports the exception of a task without a future; called in its handler.
 void unhandled(thread_context& runner) noexcept;
-/// The same for the exception of work that has gone on after its task.
+/// The same for the exception of work whose future was detached or dropped.
 void unhandled(pool_core& c, std::exception_ptr e) noexcept;
 /// False: unhandled() ends the program.
 [[nodiscard]] bool handles_failures(pool_core const& c) noexcept;
@@ -114,14 +114,14 @@ void count_fired(pool_core& c) noexcept;
 
 /// The current pool, else the global one, for work that may run on any pool.
 [[nodiscard]] pool_core* some_core();
-/// The pool that free functions use: the caller's own, else the global one.
+/// `p`; null: the pool that free functions use, which is the caller's own, else the global one.
 [[nodiscard]] pool& pool_or_current(pool* p);
 /// In the child after fork(): the pool has lost its threads, and starts again with `workers` at its next use.
 void lose_core(pool& p, unsigned workers) noexcept;
 /// The started pool.
 [[nodiscard]] pool_core* core_of(pool& p);
 [[nodiscard]] pool& handle_of(pool_core& c) noexcept;
-/// Runs `body(arg, thread context)` on the calling thread as a thread of the pool (null: of the global one).
+/// Runs `body(arg, thread context)` on the calling thread as a thread of pool_or_current(p).
 void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg);
 
 // The parts of a pool, for code that needs one of them (sched/core/pool_core.cpp)

@@ -20,13 +20,13 @@ protected:
   ~waiting_routine() = default;
 
 public:
-  // The first two are called under the lock of its stripe, which the thread that moves a waiting routine
-  // takes before it lets go of it. True: the caller has moved it, and calls go_on() after interrupt(),
-  // end_wait() after withdraw().
+  // The first two are called under the lock of its stripe. A thread that moves a waiting routine takes this
+  // lock, too, before it pushes the routine. True: the caller has moved the routine, and calls go_on() after
+  // interrupt(), or end_wait() after withdraw().
 
   /// The pool drains: a wait for time ends.
   [[nodiscard]] virtual bool interrupt() noexcept = 0;
-  /// The pool lets go of what waits.
+  /// The pool ends all waits, for time or not.
   [[nodiscard]] virtual bool withdraw() noexcept = 0;
   /// After interrupt(): queues it.
   virtual void go_on() noexcept = 0;

@@ -1,4 +1,4 @@
-// How new work gets into a pool. docs/design/futures.md
+// How work that is ready gets into a queue of its pool. docs/design/futures.md
 #pragma once
 
 #include "rubato/detail/work/future_state.hpp"

@@ -8,16 +8,16 @@
 
 namespace rubato::detail {
 
-/// Waits on the calling thread, which may run work that has not begun itself. False: the task that the
-/// thread runs was stopped before the end.
+/// Waits on the calling thread, which may run the work in place if that is queued. False: the task that the
+/// thread runs was stopped before the work ended.
 [[nodiscard]] bool await(future_state& s, char const* why) noexcept;
 /// The same, but a stop does not end the wait: the work borrows the caller's objects.
 void await_end(future_state& s, char const* why) noexcept;
 /// Waits until `deadline` and runs nothing meanwhile. False: the deadline came, or the task that the thread
 /// runs was stopped.
 [[nodiscard]] bool await_until(future_state& s, std::chrono::steady_clock::time_point deadline) noexcept;
-/// The same for a program's loop, which would never end if its task was stopped: throws cancelled if that
-/// was so before the wait, and the result is not ready.
+/// The same for a wait in a loop of the program. Throws cancelled if the result is not ready and the task was
+/// stopped before the wait: otherwise the loop would never end.
 [[nodiscard]] bool await_in_task_until(future_state& s, std::chrono::steady_clock::time_point deadline);
 /// True if it had not ended when fork() made this process: then it never will, and only the parent's copy
 /// goes on.

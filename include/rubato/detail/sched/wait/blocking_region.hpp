@@ -20,7 +20,7 @@ void leave_kernel(thread_context& me) noexcept;
 /// The history of the blocking() calls with one callable: a guess.
 class blocking_history {
   static constexpr unsigned enough = 4;
-  static constexpr std::int64_t brief_us = 200; // as long as many tasks
+  static constexpr std::int64_t brief_us = 200; // many tasks take as long
   relaxed<unsigned> brief_calls_;               // consecutive
 
 public:
@@ -35,7 +35,7 @@ public:
 template<class F>
 inline constinit blocking_history history_of{};
 
-/// The thread leaves its seat to another thread, unless that is expected to take longer than the call.
+/// The thread leaves its seat to another thread, unless the call is expected to be brief.
 class blocking_region {
   thread_context& me_;
   blocking_history& history_;

@@ -1,12 +1,11 @@
-// What a fork costs beside its call: jobs that another thread has stolen, and requests for more. All cold.
-// docs/design/take.md
+// The rare parts of a fork: requests for work, and jobs that another thread has stolen. docs/design/take.md
 #pragma once
 
 #include "rubato/detail/work/thread_context.hpp"
 
 namespace rubato::detail {
 
-/// Serves a request for work after a push.
+/// After a push: serves a request for work. If the monitor rests, wakes a worker or the monitor for the job.
 void poll_requests(thread_context& me) noexcept;
 /// Waits until the job's runner has ended it, and meanwhile steals jobs that descend from it.
 void wait_for(thread_context& me, stolen_job& d) noexcept;
