@@ -85,7 +85,7 @@ struct pool {
     if (Mutant == mutant::disarms_early) first.fetch_add(1, seq_cst);
     if (Mutant != mutant::silent_timer) tell_of_timer();
   }
-  /// As quiescence::wait() does.
+  /// As await_quiescence() does.
   template<mutant Mutant>
   void wait() {
     std::uint32_t changes = idle.changes();
