@@ -31,13 +31,13 @@ class record_table;
 class task_queues;
 class thread_context;
 class thread_registry;
+class waiting_routine;
 class waiting_routines;
 class waits;
 enum class leaving : unsigned char;
 struct pool_thread;
 struct seat;
 struct task;
-struct waiting_routine;
 
 // Queuing (sched/core/pool_core.cpp, sched/run/queuing.cpp)
 
