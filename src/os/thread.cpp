@@ -61,7 +61,8 @@ struct start {
   std::optional<scheduling> like;
 };
 
-extern "C" void* rubato_thread_start(void* memory) {
+extern "C" {
+static void* rubato_thread_start(void* memory) {
   auto begin = std::unique_ptr<start>(static_cast<start*>(memory));
   if (begin->name[0] != '\0') ::pthread_setname_np(::pthread_self(), begin->name.data());
   if (!begin->cpus.empty())
@@ -72,6 +73,7 @@ extern "C" void* rubato_thread_start(void* memory) {
   begin.reset();
   entry(arg);
   return nullptr;
+}
 }
 
 /// The thread-local memory of the program and its libraries, which the C library puts into each thread's
