@@ -62,7 +62,8 @@ public:
       if (!is_raced(r)) [[likely]] {
         if (closed_) return outcome::closed;
         if (r != nullptr) {
-          RUBATO_ASSERT(buffer_.size() == 0, "a receiver waits beside values", buffer_.size(), capacity_);
+          RUBATO_ASSERT_STEP(buffer_.size() == 0, "a receiver waits beside values", buffer_.size(),
+                             capacity_);
           r->value.emplace(std::move(value));
           one.push(*receivers_.pop());
           return outcome::done;
@@ -92,7 +93,7 @@ public:
       auto* const s = static_cast<sender*>(senders_.front()); // non-null only if the capacity is 0
       if (!is_raced(s)) [[likely]] {
         if (s != nullptr) {
-          RUBATO_ASSERT(capacity_ == 0 && !closed_, "a sender waits beside room", capacity_, closed_);
+          RUBATO_ASSERT_STEP(capacity_ == 0 && !closed_, "a sender waits beside room", capacity_, closed_);
           value.emplace(std::move(*s->value));
           s->accepted = true;
           all.push(*senders_.pop());

@@ -3,6 +3,9 @@
 //
 // On without NDEBUG, under a sanitizer, and in release builds with RUBATO_ASSERTIONS=1 (the CMake option of
 // that name defines it for the library and its users). Off, it evaluates nothing.
+//
+// RUBATO_ASSERT_STEP is the same for a step of a protocol, which a program may pass at each fork: it is off
+// in an optimised program without NDEBUG, unless one of the other two turns it on.
 #pragma once
 
 #include <array>
@@ -10,7 +13,7 @@
 #include <type_traits>
 
 #if !defined(RUBATO_ASSERTIONS)
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RUBATO_ASSERTIONS 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                                   \
@@ -19,8 +22,18 @@
 #endif
 #endif
 #endif
-#if !defined(RUBATO_ASSERTIONS)
+#if defined(RUBATO_ASSERTIONS)
+#define RUBATO_ASSERTIONS_OF_STEPS RUBATO_ASSERTIONS
+#elif defined(NDEBUG)
 #define RUBATO_ASSERTIONS 0
+#define RUBATO_ASSERTIONS_OF_STEPS 0
+#else
+#define RUBATO_ASSERTIONS 1
+#if defined(__OPTIMIZE__)
+#define RUBATO_ASSERTIONS_OF_STEPS 0
+#else
+#define RUBATO_ASSERTIONS_OF_STEPS 1
+#endif
 #endif
 
 namespace rubato::detail {
@@ -71,11 +84,19 @@ template<class... Values>
 
 } // namespace rubato::detail
 
-#if RUBATO_ASSERTIONS
-#define RUBATO_ASSERT(condition, message, ...)                                                               \
+#define RUBATO_ASSERTED(condition, message, ...)                                                             \
   ((condition) ? static_cast<void>(0)                                                                        \
                : ::rubato::detail::fail_assertion(::rubato::detail::assertion{                               \
                      message, #condition, #__VA_ARGS__, __FILE__, __LINE__} __VA_OPT__(, ) __VA_ARGS__))
+#define RUBATO_NOT_ASSERTED(condition) static_cast<void>(sizeof((condition) ? 1 : 0))
+
+#if RUBATO_ASSERTIONS
+#define RUBATO_ASSERT(...) RUBATO_ASSERTED(__VA_ARGS__)
 #else
-#define RUBATO_ASSERT(condition, message, ...) static_cast<void>(sizeof((condition) ? 1 : 0))
+#define RUBATO_ASSERT(condition, ...) RUBATO_NOT_ASSERTED(condition)
+#endif
+#if RUBATO_ASSERTIONS_OF_STEPS
+#define RUBATO_ASSERT_STEP(...) RUBATO_ASSERTED(__VA_ARGS__)
+#else
+#define RUBATO_ASSERT_STEP(condition, ...) RUBATO_NOT_ASSERTED(condition)
 #endif

@@ -61,7 +61,7 @@ public:
   [[nodiscard]] bool arrive(N parts = 1) noexcept {
     // acq_rel: pairs with itself, because the last one goes on with what the others have written.
     N const before = value_.fetch_sub(parts, std::memory_order_acq_rel);
-    RUBATO_ASSERT(before >= parts, "more parts have ended than there are", before, parts);
+    RUBATO_ASSERT_STEP(before >= parts, "more parts have ended than there are", before, parts);
     return before == parts;
   }
   /// Returns how many were left before; nothing changes if those were fewer.
@@ -84,7 +84,7 @@ class basic_references {
   typename Policy::template atomic<std::uint32_t> value_;
 
   static std::uint32_t at_least(std::uint32_t n, std::uint32_t before) noexcept {
-    RUBATO_ASSERT(before >= n, "more references are released than there are", before, n);
+    RUBATO_ASSERT_STEP(before >= n, "more references are released than there are", before, n);
     return before;
   }
 
@@ -95,7 +95,7 @@ public:
   /// relaxed: the caller has a reference already.
   void hold() noexcept {
     std::uint32_t const before = value_.fetch_add(1, std::memory_order_relaxed);
-    RUBATO_ASSERT(before != 0, "an object is held that is gone", before);
+    RUBATO_ASSERT_STEP(before != 0, "an object is held that is gone", before);
   }
   /// The caller has n. True: they were the last, and it destroys the object. No read-modify-write in that
   /// case.

@@ -19,7 +19,7 @@ public:
   [[nodiscard]] bool try_begin() noexcept { return !value_.exchange(true, std::memory_order_acquire); }
   void end() noexcept {
     // relaxed: only the party that uses it lowers the mark.
-    RUBATO_ASSERT(value_.load(std::memory_order_relaxed), "a use ends that has not begun", this);
+    RUBATO_ASSERT_STEP(value_.load(std::memory_order_relaxed), "a use ends that has not begun", this);
     value_.store(false, std::memory_order_release);
   }
 };

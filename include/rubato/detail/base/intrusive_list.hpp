@@ -65,9 +65,9 @@ public:
   constexpr void erase(T& t) noexcept {
     T* const next = links(t).next_;
     T* const previous = links(t).previous_;
-    RUBATO_ASSERT((previous != nullptr ? links(*previous).next_ : first_) == &t &&
-                      (next != nullptr ? links(*next).previous_ : last_) == &t,
-                  "an object leaves a list that it is not in", &t, previous, next);
+    RUBATO_ASSERT_STEP((previous != nullptr ? links(*previous).next_ : first_) == &t &&
+                           (next != nullptr ? links(*next).previous_ : last_) == &t,
+                       "an object leaves a list that it is not in", &t, previous, next);
     (previous != nullptr ? links(*previous).next_ : first_) = next;
     (next != nullptr ? links(*next).previous_ : last_) = previous;
   }

@@ -48,7 +48,7 @@ public:
     // release: pairs with the acquires in lock() and try_lock(), because the next owner reads the guarded
     // data.
     std::uint32_t const before = word_.exchange(unlocked, std::memory_order_release);
-    RUBATO_ASSERT(before != unlocked, "a lock is unlocked that no thread holds", before);
+    RUBATO_ASSERT_STEP(before != unlocked, "a lock is unlocked that no thread holds", before);
     if (before == contended) Policy::futex_wake(word_, 1);
   }
 };

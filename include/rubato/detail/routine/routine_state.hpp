@@ -98,7 +98,7 @@ public:
   /// begin_post() and is_idle().
   void finish() noexcept {
     word const before = word_.fetch_and(woken | signalled, std::memory_order_release);
-    RUBATO_ASSERT((before & phases) == busy, "a routine's run ends that has not begun", before);
+    RUBATO_ASSERT_STEP((before & phases) == busy, "a routine's run ends that has not begun", before);
   }
 
   /// waiting -> busy. False: it does not wait.

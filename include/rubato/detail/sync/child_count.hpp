@@ -33,8 +33,8 @@ public:
                                         std::memory_order_relaxed)) {
     }
     // Before the drop a child may end that is counted later.
-    RUBATO_ASSERT((now & to_be_dropped) == 0 || (now & ~dropped) != 0,
-                  "a child of a dropped task ends that was not counted", now);
+    RUBATO_ASSERT_STEP((now & to_be_dropped) == 0 || (now & ~dropped) != 0,
+                       "a child of a dropped task ends that was not counted", now);
     return now == last;
   }
   /// The task is to be destroyed, once. True: by the caller; false: by the last child.
@@ -44,7 +44,7 @@ public:
     while (!word_.compare_exchange_weak(now, now == 0 ? dropped : now | to_be_dropped,
                                         std::memory_order_acq_rel, std::memory_order_relaxed)) {
     }
-    RUBATO_ASSERT((now & to_be_dropped) == 0, "a task is dropped twice", now);
+    RUBATO_ASSERT_STEP((now & to_be_dropped) == 0, "a task is dropped twice", now);
     return now == 0;
   }
   /// acquire: pairs with end(), because the caller goes on with what the children have done.

@@ -55,10 +55,10 @@ public:
 
   /// False: the result is ready. True: close() will deliver the waiter, unless remove() takes it out.
   [[nodiscard]] bool add(waiter& w) noexcept {
-    RUBATO_ASSERT(w.previous == nullptr, "a waiter is added that is in a list", &w, w.previous);
+    RUBATO_ASSERT_STEP(w.previous == nullptr, "a waiter is added that is in a list", &w, w.previous);
     for (std::uintptr_t word = read();; word = read()) {
       if (word == done) return false;
-      RUBATO_ASSERT(first(word) != &w, "a waiter is added twice", word);
+      RUBATO_ASSERT_STEP(first(word) != &w, "a waiter is added twice", word);
       w.next = first(word);
       // release: pairs with close() and remove(), because they read the waiter's link. acquire: pairs with
       // remove(), because a stop request that did not find the waiter comes before (suspension.hpp).
@@ -75,7 +75,7 @@ public:
     // pairs with add(), because the links are read next.
     while (!word_.compare_exchange_weak(word, done, std::memory_order_acq_rel, std::memory_order_relaxed))
       word = read();
-    RUBATO_ASSERT(word != done && (word & locked) == 0, "a result has become ready twice", word);
+    RUBATO_ASSERT_STEP(word != done && (word & locked) == 0, "a result has become ready twice", word);
     waiter* oldest = nullptr;
     for (waiter* w = first(word); w != nullptr;) {
       waiter* const next = w->next;
@@ -101,8 +101,8 @@ public:
     bool const newest = first(word) == &w;
     bool const found = newest || w.previous != nullptr;
     if (found) {
-      RUBATO_ASSERT((newest || w.previous->next == &w) && (w.next == nullptr || w.next->previous == &w),
-                    "a waiter is removed that its neighbours do not know", &w, w.previous, w.next);
+      RUBATO_ASSERT_STEP((newest || w.previous->next == &w) && (w.next == nullptr || w.next->previous == &w),
+                         "a waiter is removed that its neighbours do not know", &w, w.previous, w.next);
       if (w.next != nullptr) w.next->previous = w.previous;
       if (newest)
         word = reinterpret_cast<std::uintptr_t>(w.next);

@@ -54,7 +54,7 @@ public:
     std::uint64_t w = word_.load(std::memory_order_relaxed);
     do {
       if (decision_of(w) != open) return false;
-      RUBATO_ASSERT(inside_of(w) != 0, "a call is open without a copy", w);
+      RUBATO_ASSERT_STEP(inside_of(w) != 0, "a call is open without a copy", w);
       // relaxed: it only counts. What the new copy uses was written before the state was shared.
     } while (!word_.compare_exchange_weak(w, w + 1, std::memory_order_relaxed, std::memory_order_relaxed));
     return true;
@@ -71,8 +71,8 @@ public:
     // relaxed: the right to run the copy is all that passes.
     if (!p.compare_exchange_strong(expected, copy_phase::running, std::memory_order_relaxed,
                                    std::memory_order_relaxed)) {
-      RUBATO_ASSERT(expected == copy_phase::withdrawn, "a copy begins that was not sent, or begins twice",
-                    expected);
+      RUBATO_ASSERT_STEP(expected == copy_phase::withdrawn,
+                         "a copy begins that was not sent, or begins twice", expected);
       return start::none;
     }
     return is_decided() ? start::decided : start::run;
@@ -99,7 +99,7 @@ public:
     std::uint64_t w = word_.load(std::memory_order_relaxed);
     do {
       if (decision_of(w) != open) return {};
-      RUBATO_ASSERT(inside_of(w) != 0, "a call is open without a copy", w);
+      RUBATO_ASSERT_STEP(inside_of(w) != 0, "a call is open without a copy", w);
       // relaxed: a stop has nothing to show. The copies are told by their token.
     } while (!word_.compare_exchange_weak(w, word(stopped, inside_of(w)), std::memory_order_relaxed,
                                           std::memory_order_relaxed));

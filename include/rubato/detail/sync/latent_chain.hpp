@@ -75,8 +75,8 @@ public:
     if (state_.compare_exchange_strong(expected, awaited, std::memory_order_acquire,
                                        std::memory_order_acquire))
       return true;
-    RUBATO_ASSERT(expected == awaited || expected == finished, "a job is awaited that has not left its chain",
-                  expected);
+    RUBATO_ASSERT_STEP(expected == awaited || expected == finished,
+                       "a job is awaited that has not left its chain", expected);
     return expected == awaited;
   }
 
@@ -86,8 +86,8 @@ public:
     // release: pairs with done() and await(), because the runner wrote the result before. An exchange,
     // because the owner may call await() at any time.
     std::uint32_t const before = state_.exchange(finished, std::memory_order_release);
-    RUBATO_ASSERT(before == running || before == awaited, "a stolen job was finished that does not run",
-                  before);
+    RUBATO_ASSERT_STEP(before == running || before == awaited, "a stolen job was finished that does not run",
+                       before);
     return before == awaited;
   }
 };
@@ -197,7 +197,7 @@ public:
 
   /// `cells` holds `count + 2` null words: two more than jobs, so that head_ may stand past the newest.
   void attach(cell* cells, std::size_t number, bool asymmetric) noexcept {
-    RUBATO_ASSERT(top_ == base_ && tokens_ == nullptr, "a chain in use was given other cells", mark());
+    RUBATO_ASSERT_STEP(top_ == base_ && tokens_ == nullptr, "a chain in use was given other cells", mark());
     base_ = top_ = cells;
     end_ = cells + number;
     asymmetric_ = asymmetric;
@@ -220,7 +220,7 @@ public:
 
   /// Unlinks the newest job. True: it had not left, and the owner has it. False: the caller calls pop_slow().
   [[gnu::always_inline]] bool pop() noexcept {
-    RUBATO_ASSERT(top_ > base_, "a job was popped from an empty chain", mark());
+    RUBATO_ASSERT_STEP(top_ > base_, "a job was popped from an empty chain", mark());
     cell* const s = top_ - 1;
     // The order is fixed: first clear the cell, then load head_. The light barrier pairs with heavy_barrier()
     // in take(): if the thief still sees the job after its barrier, this store comes after the barrier, and
@@ -238,7 +238,7 @@ public:
   bool pop_slow() noexcept {
     lock_guard const guard(mutex_);
     cell* const head = head_.load(std::memory_order_relaxed);
-    RUBATO_ASSERT(head <= top_ + 1, "a job has left that was never pushed", head - base_, mark());
+    RUBATO_ASSERT_STEP(head <= top_ + 1, "a job has left that was never pushed", head - base_, mark());
     bool const mine = head <= top_;
     // relaxed: every thief that acts on it holds the lock.
     if (!mine) head_.store(top_, std::memory_order_relaxed);
@@ -247,7 +247,7 @@ public:
 
   /// pop() for a chain without an asymmetric barrier.
   bool pop_fenced() noexcept {
-    RUBATO_ASSERT(top_ > base_, "a job was popped from an empty chain", mark());
+    RUBATO_ASSERT_STEP(top_ > base_, "a job was popped from an empty chain", mark());
     cell* const s = top_ - 1;
     // seq_cst, both: pair with the store to head_ and the load of the cell in take(), as in Dekker's
     // algorithm.
@@ -272,15 +272,15 @@ public:
   void enter(token_frame& frame) noexcept {
     frame.mark = mark();
     lock_guard const guard(mutex_);
-    RUBATO_ASSERT(tokens_ == nullptr || tokens_->mark <= frame.mark, "tokens are not nested in each other",
-                  frame.mark);
+    RUBATO_ASSERT_STEP(tokens_ == nullptr || tokens_->mark <= frame.mark,
+                       "tokens are not nested in each other", frame.mark);
     frame.outer = tokens_;
     tokens_ = &frame;
   }
   void leave() noexcept {
     lock_guard const guard(mutex_);
-    RUBATO_ASSERT(tokens_ != nullptr && tokens_->mark == mark(),
-                  "jobs are left that were forked under the token that ends", mark());
+    RUBATO_ASSERT_STEP(tokens_ != nullptr && tokens_->mark == mark(),
+                       "jobs are left that were forked under the token that ends", mark());
     tokens_ = tokens_->outer;
   }
   /// The same without a lock, for a task that runs on an empty stack. False: a token is in force or the chain
@@ -294,7 +294,8 @@ public:
     return true;
   }
   void leave_base() noexcept {
-    RUBATO_ASSERT(top_ == base_ && tokens_ == nullptr, "a task has ended and left jobs in the chain", mark());
+    RUBATO_ASSERT_STEP(top_ == base_ && tokens_ == nullptr, "a task has ended and left jobs in the chain",
+                       mark());
     base_token_.store(nullptr, std::memory_order_relaxed);
   }
   /// Replaces the token in force, which must exist. Jobs pushed under the old token that are still latent get
@@ -326,8 +327,8 @@ public:
     steal_request* const box = asker_.exchange(nullptr, std::memory_order_acq_rel);
     if (box == nullptr) return false;
     // relaxed: only the owner answers it.
-    RUBATO_ASSERT(box->state_.load(std::memory_order_relaxed) == steal_request::none,
-                  "a request is served that was answered", box);
+    RUBATO_ASSERT_STEP(box->state_.load(std::memory_order_relaxed) == steal_request::none,
+                       "a request is served that was answered", box);
     {
       lock_guard const guard(mutex_);
       box->result_ = {};
@@ -363,7 +364,7 @@ public:
     // acq_rel: pairs with the exchange in serve_request(), see there.
     if (!asker_.compare_exchange_strong(expected, &box, std::memory_order_acq_rel,
                                         std::memory_order_relaxed)) {
-      RUBATO_ASSERT(expected != &box, "a request was left with the owner twice", expected);
+      RUBATO_ASSERT_STEP(expected != &box, "a request was left with the owner twice", expected);
       return false;
     }
     limit_.store(nullptr, std::memory_order_relaxed);
@@ -417,7 +418,7 @@ public:
 private:
   [[gnu::always_inline]] void push_word(std::uintptr_t word) noexcept {
     cell* const s = top_;
-    RUBATO_ASSERT(s < end_, "a job was pushed to a full chain", mark());
+    RUBATO_ASSERT_STEP(s < end_, "a job was pushed to a full chain", mark());
     // release: pairs with the load of the cell in take(), because the thief reads the job.
     s->store(word, std::memory_order_release);
     top_ = s + 1;
@@ -435,8 +436,8 @@ private:
   /// Under the lock. False: a loop without a part left, and head_ is now past it.
   [[nodiscard]] bool move_out(cell* h, std::uintptr_t word, thread_context* owner, thread_context* runner,
                               std::size_t mark, steal_result& out) noexcept {
-    RUBATO_ASSERT(h >= base_ && h < end_ && !out, "a job leaves that is not in the chain", h - base_,
-                  end_ - base_, word);
+    RUBATO_ASSERT_STEP(h >= base_ && h < end_ && !out, "a job leaves that is not in the chain", h - base_,
+                       end_ - base_, word);
     if ((word & loop_tag) != 0) {
       loop* const l = as_loop(word);
       out.piece.token = token_at(h);

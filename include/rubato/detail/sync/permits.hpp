@@ -89,8 +89,8 @@ public:
 
   /// Adds n to the list. False: it has taken free permits instead, or n has lost its race.
   [[nodiscard]] bool add(Node& n) noexcept {
-    RUBATO_ASSERT(n.missing() == n.needed(), "a waiter holds permits before it is listed", n.missing(),
-                  n.needed());
+    RUBATO_ASSERT_STEP(n.missing() == n.needed(), "a waiter holds permits before it is listed", n.missing(),
+                       n.needed());
     lock_guard const guard(mutex_);
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
@@ -104,7 +104,7 @@ public:
       } else if (now < one || (now & called) != 0) {
         if (change(now, now | listed)) break;
       } else if (std::uint64_t const some = now / one; take_from(now, listed)) {
-        RUBATO_ASSERT(waiting_.empty(), "permits are free beside a waiter, and none is called", now);
+        RUBATO_ASSERT_STEP(waiting_.empty(), "permits are free beside a waiter, and none is called", now);
         n.hold(some); // the list is empty: it is the first
         break;
       }
@@ -118,7 +118,7 @@ public:
   [[nodiscard]] bool retry(Node& n, wait_chain& next) noexcept {
     lock_guard const guard(mutex_);
     std::uint64_t now = word_.load(std::memory_order_relaxed);
-    RUBATO_ASSERT(n.was_called() && (now & called) != 0, "a waiter retries that was not called", now);
+    RUBATO_ASSERT_STEP(n.was_called() && (now & called) != 0, "a waiter retries that was not called", now);
     for (;;) {
       if (now < one) {
         if (!change(now, (now | listed) & ~called)) continue;
@@ -145,7 +145,7 @@ public:
     {
       lock_guard const guard(mutex_);
       if (!waiting_.remove(n)) return false;
-      RUBATO_ASSERT(n.missing() != 0, "a waiter is listed that has its permits", n.needed());
+      RUBATO_ASSERT_STEP(n.missing() != 0, "a waiter is listed that has its permits", n.needed());
       settle_list();
       held = n.drop();
     }
@@ -182,8 +182,8 @@ private:
   }
   /// Under the lock; the list is not empty.
   [[nodiscard]] Node& first() noexcept {
-    RUBATO_ASSERT(!waiting_.empty(), "the word tells of a waiter, and none is listed",
-                  word_.load(std::memory_order_relaxed));
+    RUBATO_ASSERT_STEP(!waiting_.empty(), "the word tells of a waiter, and none is listed",
+                       word_.load(std::memory_order_relaxed));
     return static_cast<Node&>(*waiting_.front());
   }
   /// Gives permits to waiters, which keep this object alive. Returns the number left over.
@@ -210,7 +210,7 @@ private:
   [[nodiscard]] std::uint64_t hand_over(claim& c, std::uint64_t n, wait_chain& taken) noexcept {
     Node& to = first();
     std::uint64_t const given = std::min(n, to.missing());
-    RUBATO_ASSERT(given != 0, "a waiter is listed that has its permits", n, to.needed());
+    RUBATO_ASSERT_STEP(given != 0, "a waiter is listed that has its permits", n, to.needed());
     to.hold(given);
     if (to.missing() != 0) return given;
     c.decide();
@@ -231,7 +231,7 @@ private:
   void pass_on(wait_chain& next) noexcept {
     std::uint64_t now = word_.load(std::memory_order_relaxed);
     for (;;) {
-      RUBATO_ASSERT((now & called) != 0, "a call is passed on that was not made", now);
+      RUBATO_ASSERT_STEP((now & called) != 0, "a call is passed on that was not made", now);
       if (now < one || waiting_.empty()) {
         if (change(now, now & ~called)) return;
         continue;

@@ -29,7 +29,7 @@ class basic_pinned_ptr {
 public:
   /// For the owner, when it is null.
   void set(T& t) noexcept {
-    RUBATO_ASSERT(get() == nullptr, "a pointer is set that was not cleared", get(), &t);
+    RUBATO_ASSERT_STEP(get() == nullptr, "a pointer is set that was not cleared", get(), &t);
     // release: pairs with use(), because the reader reads the object next.
     word_.store(reinterpret_cast<std::uintptr_t>(&t), std::memory_order_release);
   }
@@ -37,7 +37,7 @@ public:
   /// find this pointer. seq_cst: pairs with use() by a thread that has made such a change (seq_cst) before.
   /// One of the two sees the other.
   void link(T& t) noexcept {
-    RUBATO_ASSERT(get() == nullptr, "a pointer is set that was not cleared", get(), &t);
+    RUBATO_ASSERT_STEP(get() == nullptr, "a pointer is set that was not cleared", get(), &t);
     word_.store(reinterpret_cast<std::uintptr_t>(&t), std::memory_order_seq_cst);
   }
   /// For the owner.

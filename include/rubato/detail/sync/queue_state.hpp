@@ -66,8 +66,8 @@ public:
     // release: pairs with take() and claim(), because the thread that runs the work reads it. acquire: pairs
     // with take(), because the thread that took the entry out of the queue has finished with it.
     std::uint8_t const before = bits_.fetch_or(queued | ready, std::memory_order_acq_rel);
-    RUBATO_ASSERT(entry_in(before) == 0 || entry_in(before) == (queued | stale),
-                  "work is offered that was offered and not begun", before);
+    RUBATO_ASSERT_STEP(entry_in(before) == 0 || entry_in(before) == (queued | stale),
+                       "work is offered that was offered and not begun", before);
     return {(before & queued) == 0, priority_in(before), (before & behind) != 0};
   }
 
@@ -75,7 +75,7 @@ public:
   /// it in a queue. No thread raises it.
   priority offer_first() noexcept {
     std::uint8_t const before = bits_.load(std::memory_order_relaxed);
-    RUBATO_ASSERT(entry_in(before) == 0, "the first offer of work is not the first", before);
+    RUBATO_ASSERT_STEP(entry_in(before) == 0, "the first offer of work is not the first", before);
     bits_.store(before | queued | ready, std::memory_order_release); // pairs with claim()
     return priority_in(before);
   }
@@ -131,7 +131,7 @@ public:
       // acquire: pairs with offer(). release: pairs with take(), which sees what the claimer did.
       if (bits_.compare_exchange_weak(bits, queued | stale | (bits & (priorities | behind)),
                                       std::memory_order_acq_rel, std::memory_order_relaxed)) {
-        RUBATO_ASSERT((bits & queued) != 0, "work is claimed that is ready and in no queue", bits);
+        RUBATO_ASSERT_STEP((bits & queued) != 0, "work is claimed that is ready and in no queue", bits);
         return (bits & stale) != 0 ? claimed::again : claimed::first;
       }
     }
@@ -160,8 +160,8 @@ public:
     while (!bits_.compare_exchange_weak(bits, bits & priorities, std::memory_order_acq_rel, // as in offer()
                                         std::memory_order_relaxed)) {
     }
-    RUBATO_ASSERT((bits & queued) != 0 && (bits & (ready | stale)) != 0,
-                  "an entry was taken that stands for nothing", bits);
+    RUBATO_ASSERT_STEP((bits & queued) != 0 && (bits & (ready | stale)) != 0,
+                       "an entry was taken that stands for nothing", bits);
     return {(bits & ready) != 0, (bits & stale) != 0};
   }
 
@@ -172,8 +172,8 @@ public:
     while (!bits_.compare_exchange_weak(bits, bits & priorities, std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
       if (entry_in(bits) != (queued | stale)) {
-        RUBATO_ASSERT((bits & (queued | ready)) == (queued | ready),
-                      "an entry was taken that stands for nothing", bits);
+        RUBATO_ASSERT_STEP((bits & (queued | ready)) == (queued | ready),
+                           "an entry was taken that stands for nothing", bits);
         return false;
       }
     return true;

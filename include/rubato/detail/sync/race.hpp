@@ -32,7 +32,7 @@ public:
 
   /// True for one caller: the race was open. That caller ends the wait, if it has begun.
   [[nodiscard]] bool claim(std::uint32_t index) noexcept {
-    RUBATO_ASSERT(index != none, "a race is claimed for no operation", index);
+    RUBATO_ASSERT_STEP(index != none, "a race is claimed for no operation", index);
     lock_guard const guard(mutex_);
     if (winner_.get() != none) return false;
     winner_.set(index);
@@ -110,8 +110,8 @@ public:
   [[nodiscard]] bool is_open() const noexcept { return found_ == found::open; }
   /// The claim is open, and the values have been handed over: decides both races.
   void decide() noexcept {
-    RUBATO_ASSERT(is_open(), "an operation takes effect whose race is decided", found_, own_.index,
-                  other_.index);
+    RUBATO_ASSERT_STEP(is_open(), "an operation takes effect whose race is decided", found_, own_.index,
+                       other_.index);
     if (own_.race != nullptr) own_.race->winner_.set(own_.index);
     if (other_.race != nullptr) other_.race->winner_.set(other_.index);
   }

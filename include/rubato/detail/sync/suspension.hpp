@@ -49,7 +49,7 @@ public:
     if (phase_.compare_exchange_strong(expected, phase::suspended, std::memory_order_release,
                                        std::memory_order_acquire))
       return true;
-    RUBATO_ASSERT(expected == phase::over, "a coroutine is suspended twice", expected);
+    RUBATO_ASSERT_STEP(expected == phase::over, "a coroutine is suspended twice", expected);
     return false;
   }
 
@@ -57,7 +57,7 @@ public:
   [[nodiscard]] bool end() noexcept {
     // acq_rel: pairs with settle().
     phase const before = phase_.exchange(phase::over, std::memory_order_acq_rel);
-    RUBATO_ASSERT(before != phase::over, "a wait has ended twice", before);
+    RUBATO_ASSERT_STEP(before != phase::over, "a wait has ended twice", before);
     return before == phase::suspended;
   }
 
@@ -81,8 +81,8 @@ public:
   /// By the thread that resumes the coroutine, before it inserts the operation again.
   void start_again() noexcept {
     // relaxed: it is in no list, so no other thread changes the phase.
-    RUBATO_ASSERT(phase_.load(std::memory_order_relaxed) == phase::over,
-                  "a wait begins again that is not over", phase_.load(std::memory_order_relaxed));
+    RUBATO_ASSERT_STEP(phase_.load(std::memory_order_relaxed) == phase::over,
+                       "a wait begins again that is not over", phase_.load(std::memory_order_relaxed));
     phase_.store(phase::setting_up, std::memory_order_relaxed); // relaxed: it is in no list
   }
   /// By the suspending thread: a stop was requested before the wait.

@@ -49,12 +49,12 @@ public:
   [[nodiscard]] bool is_urgent() const noexcept { return place_ == place::urgent; }
   /// It has got what it waited for.
   void take() noexcept {
-    RUBATO_ASSERT(!is_linked(), "a waiter takes what it waits for and stays in its list", place_);
+    RUBATO_ASSERT_STEP(!is_linked(), "a waiter takes what it waits for and stays in its list", place_);
     place_ = place::taken;
   }
   /// It has handled its taking or its call.
   void settle() noexcept {
-    RUBATO_ASSERT(!is_linked(), "a waiter goes on and stays in its list", place_);
+    RUBATO_ASSERT_STEP(!is_linked(), "a waiter goes on and stays in its list", place_);
     place_ = place::nowhere;
   }
 
@@ -70,7 +70,7 @@ class basic_wait_list {
   intrusive_list<node> nodes_;
 
   void unlink(node& n, place to) noexcept {
-    RUBATO_ASSERT(n.is_linked(), "a waiter leaves a list that it is not in", n.place_, to);
+    RUBATO_ASSERT_STEP(n.is_linked(), "a waiter leaves a list that it is not in", n.place_, to);
     nodes_.erase(n);
     n.place_ = to;
   }
@@ -86,15 +86,15 @@ public:
   [[nodiscard]] node* front() const noexcept { return nodes_.front(); }
   [[nodiscard]] static node* after(node& n) noexcept { return intrusive_list<node>::after(n); }
   void push(node& n) noexcept {
-    RUBATO_ASSERT(n.place_ == place::nowhere, "a waiter enters a list and has not left the last one",
-                  n.place_);
+    RUBATO_ASSERT_STEP(n.place_ == place::nowhere, "a waiter enters a list and has not left the last one",
+                       n.place_);
     nodes_.push_back(n);
     n.place_ = place::listed;
   }
   /// Puts a node that found nothing when called at the head of the list.
   void push_urgent(node& n) noexcept {
-    RUBATO_ASSERT(n.place_ == place::called, "a waiter goes to the head of its list and was not called",
-                  n.place_);
+    RUBATO_ASSERT_STEP(n.place_ == place::called, "a waiter goes to the head of its list and was not called",
+                       n.place_);
     nodes_.push_front(n);
     n.place_ = place::urgent;
   }
@@ -114,7 +114,7 @@ public:
   }
   /// Takes out the longest waiter, which exists, to try again.
   node& call() noexcept {
-    RUBATO_ASSERT(!nodes_.empty(), "a waiter is called and none is listed");
+    RUBATO_ASSERT_STEP(!nodes_.empty(), "a waiter is called and none is listed");
     node& n = *nodes_.front();
     unlink(n, place::called);
     return n;
@@ -141,8 +141,8 @@ public:
   constexpr basic_wait_chain() noexcept = default;
 
   void push(node& n) noexcept {
-    RUBATO_ASSERT(n.was_taken() || n.was_called(), "a waiter is woken that was not taken out of its list",
-                  &n);
+    RUBATO_ASSERT_STEP(n.was_taken() || n.was_called(),
+                       "a waiter is woken that was not taken out of its list", &n);
     nodes_.push_back(n);
   }
   [[nodiscard]] node* pop() noexcept { return nodes_.pop_front(); }
