@@ -143,6 +143,25 @@ void batch(execution& e) {
   e.finally([p] { p->check(); });
 }
 
+/// A thread moves what is left in the queue of a closed seat, as a `moving_tasks` guard allows, while the
+/// worker of the other seat gives up its search.
+template<fault Fault = fault::none>
+void moved(execution& e) {
+  auto const p = std::make_shared<pool>(Fault, 1U);
+  p->seated(0, 0);
+  EXPLORE_ASSERT(p->seats[1].queue.push(p->make(pool::nothing)));
+  add_worker(e, p, 0);
+  e.thread([p] {
+    {
+      rubato_test::quiet::in_transit const moving(p->idleness);
+      if (item* const i = p->seats[1].queue.pop()) p->entry.push(i);
+    }
+    if (Fault == fault::no_word_of_a_move) return;
+    if (p->any_queued()) p->notify();
+  });
+  e.finally([p] { p->check(); });
+}
+
 /// A task waits for one that stands behind it: its seat goes to a sleeper, and it comes back to that seat, or
 /// without one until the other steps down. A third item is pushed when all that goes on.
 template<fault Fault = fault::none, bool Third = false>
@@ -253,6 +272,7 @@ tests const all{
     {"two_producers, asleep", two_producers<true>},
     {"pushed_by_a_task", pushed_by_a_task},
     {"batch", batch<>},
+    {"moved", moved<>},
     {"waiting", waiting<>},
     {"waiting, third", waiting<fault::none, true>},
     {"stepping_down", stepping_down<>},
@@ -270,6 +290,7 @@ TEST(idle_set_protocol, needs_every_look) {
   expect_all_fail({{"no second look", one_worker<false, fault::no_second_look>},
                    {"no next call", next_is_called<true, fault::no_next_call>},
                    {"no word of a batch", batch<fault::no_word_of_a_batch>},
+                   {"no word of a move", moved<fault::no_word_of_a_move>},
                    {"no look in a wait", waiting<fault::no_look_in_a_wait>},
                    {"no look when unseated", waiting<fault::no_look_when_unseated, true>},
                    {"no look at stepping down", stepping_down<fault::no_look_at_stepping_down>},

@@ -30,6 +30,7 @@ enum class fault {
   no_look_at_stepping_down, // by a searcher that gives its seat away
   no_word_of_quiet,         // to the threads that wait until it is
   no_word_of_a_batch,       // that was moved from queue to queue
+  no_word_of_a_move,        // of what stood in the queue of a seat that was closed
   no_look_in_a_wait,        // after the seat was left for a wait
   looks_at_one_priority,    // in the second look: high priority
 };
