@@ -52,6 +52,7 @@ bool future_state::drop_unless_begun() noexcept {
   bool again = false;
   if (t.ready) {
     again = has_begun() && queued.offer().to_queue;
+    if (again && t.behind) queued.leave_behind();
     if (!again) drop();
   }
   if (t.stale) release();
@@ -128,14 +129,18 @@ void future_state::cancel() noexcept {
   }
 }
 
-bool may_have_begun(task const& k) noexcept { return k.exec == &future_state::run_entry; }
+bool may_have_begun(task const& k) noexcept { return k.is_second || k.exec == &future_state::run_entry; }
 
 priority priority_of(task const& k) noexcept {
-  return may_have_begun(k) ? static_cast<future_state const&>(k).queued.level() : priority::normal;
+  if (!may_have_begun(k)) return priority::normal;
+  return (k.is_second ? static_cast<second_entry const&>(k).of : static_cast<future_state const&>(k))
+      .queued.level();
 }
 
 task* drop_unless_begun(task& k) noexcept {
-  if (may_have_begun(k)) return static_cast<future_state&>(k).drop_unless_begun() ? &k : nullptr;
+  if (k.is_second && static_cast<second_entry&>(k).of.queued.is_ready()) return &k; // it tests that itself
+  if (!k.is_second && may_have_begun(k))
+    return static_cast<future_state&>(k).drop_unless_begun() ? &k : nullptr;
   k.exec(k, nullptr);
   return nullptr;
 }

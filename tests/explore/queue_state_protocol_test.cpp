@@ -355,6 +355,38 @@ void moved_to_another_pool(execution& e) {
   });
 }
 
+/// Work that was left behind is offered twice, and a second entry is queued only if none is: what the second
+/// offer makes ready runs, whenever the first entry is popped.
+template<bool ClearsFirst>
+void doubled(execution& e) {
+  auto const w = std::make_shared<raised>();
+  static_cast<void>(w->entry.offer());
+  EXPLORE_ASSERT(w->entry.claim() == raised::queue_state::claimed::first);
+  w->entry.leave_behind();
+  auto const offer = [w] {
+    if (w->entry.offer().is_behind && w->entry.try_double())
+      w->entries.fetch_add(1, std::memory_order_release);
+  };
+  auto const pop = [w] {
+    if (!raised::pop(w->entries)) return;
+    if (ClearsFirst) w->entry.undouble();
+    bool const claims = w->entry.claim() != raised::queue_state::claimed::no;
+    if (!ClearsFirst) w->entry.undouble();
+    if (claims) w->run();
+  };
+  offer();
+  e.thread([w, offer] { // a waiter, which claims it in place
+    if (w->entry.claim() == raised::queue_state::claimed::no) return;
+    w->run();
+    offer();
+  });
+  e.thread([pop] { pop(); });
+  e.finally([w, pop] {
+    pop(), pop();
+    EXPLORE_ASSERT(w->ran.load(relaxed) != 0 && w->entries.load(relaxed) == 0 && !w->entry.is_ready());
+  });
+}
+
 /// Two appends to a strand of one low task: the second, of high priority, raises the first before or after
 /// that is linked to the task before it.
 void appended(execution& e) {
@@ -386,27 +418,19 @@ void appended(execution& e) {
 template<int Runs>
 constexpr auto one_of_each = &worker_and_claimer<rubato::detail::basic_queue_state, Runs>;
 
-tests const all{one_of_each<1>,
-                one_of_each<2>,
-                one_of_each<3>,
-                two_of_each<1>,
-                two_of_each<2>,
-                sweeping<1>,
-                sweeping<2>,
-                sweeping<3>,
-                offered_from_elsewhere,
-                offered_and_raised,
-                raised_and_run<false>,
-                raised_and_run<true>,
-                raised_and_offered_again,
-                moved_to_another_pool,
-                appended};
+tests const all{one_of_each<1>,           one_of_each<2>,        one_of_each<3>,        two_of_each<1>,
+                two_of_each<2>,           sweeping<1>,           sweeping<2>,           sweeping<3>,
+                offered_from_elsewhere,   offered_and_raised,    raised_and_run<false>, raised_and_run<true>,
+                raised_and_offered_again, moved_to_another_pool, doubled<true>,         appended};
 
 TEST(queue_state_protocol, runs_each_offer_once_and_is_left_once) {
   expect_all_pass({.max_executions = 100'000, .random = 10'000}, all);
 }
 TEST(queue_state_protocol, would_be_queued_twice_without_its_bit) {
   EXPECT_EQ(run({}, worker_and_claimer<forgets_its_queue, 3>).what, verdict::race);
+}
+TEST(queue_state_protocol, would_lose_work_if_an_entry_claimed_first) {
+  expect_all_fail({{"claims first", doubled<false>}});
 }
 TEST(queue_state_protocol, needs_every_order) {
   expect_every_weakening_fails({.max_executions = 20'000, .weaken_in = "queue_state.hpp"}, all,

@@ -221,6 +221,18 @@ TEST(resize, allows_1024_workers) {
   EXPECT_TRUE(ran);
 }
 
+/// The task that the new worker runs lets the owner destroy the pool, while resize() has not returned.
+TEST(resize, regression_is_over_when_the_pool_can_go) {
+  for (int i = 0; i != 300; ++i) {
+    auto pool = std::make_unique<rubato::pool>(rubato::no_workers);
+    std::atomic<bool> ran = false;
+    pool->enqueue([&] { ran = true; });
+    std::jthread const resizes([&p = *pool] { p.resize(1); });
+    ASSERT_TRUE(rubato_test::eventually([&] { return ran.load(); }));
+    pool.reset();
+  }
+}
+
 TEST(resize, refuses_more_than_1024_workers) {
   rubato::pool pool(1);
   EXPECT_THROW(pool.resize(1'025), std::invalid_argument);

@@ -105,8 +105,8 @@ void lifecycle::open_seats(unsigned n) {
 
 unsigned lifecycle::resize(unsigned workers) {
   check_workers(workers);
-  life_change const change(core_);
   lock_guard const guard(state_.mutex_);
+  life_change const change(core_); // ends under the lock: from the unlock on the pool may go
   bool const restarts = state_.is_closed() || state_.ending_.peek() != ending::none;
   std::stop_source fresh(std::nostopstate);
   if (restarts) fresh = std::stop_source(); // what may find no memory comes before the first change

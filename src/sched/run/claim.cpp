@@ -20,7 +20,7 @@ constexpr unsigned most_claims = 64; // nested in each other on one stack
 
 /// True: the entry's work was claimed, and the entry is freed.
 bool is_stale(task& k, pool_core& core) noexcept {
-  if (!may_have_begun(k)) return false;
+  if (k.is_second || !may_have_begun(k)) return false;
   auto& s = static_cast<future_state&>(k);
   if (!s.queued.drop_if_stale()) return false;
   if (std::exchange(s.holds_capacity, false)) core.capacity.release();
@@ -68,16 +68,23 @@ void sweep(pool_core& core, pool_thread& t) noexcept {
 
 } // namespace
 
+namespace {
+
+/// Is the work ready, and may any thread of the pool run it?
+bool is_to_claim(pool_core const& core, future_state const& s) noexcept {
+  return s.queued.is_ready() && s.home() == &core && s.seat.get() == future_state::any_seat;
+}
+
+} // namespace
+
 bool may_run_in_place(pool_core const& core, pool_thread const& t, future_state const& s) noexcept {
-  return s.queued.is_ready() && s.home() == &core && t.claims < most_claims &&
-         s.seat.get() == future_state::any_seat;
+  return t.claims < most_claims && is_to_claim(core, s);
 }
 
 namespace {
 
 /// True: the caller has claimed the work, and is to run it. False: the work is not ready, or has moved.
-bool claim_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
-  if (!may_run_in_place(core, t, s)) return false;
+bool claim(pool_core& core, future_state& s) noexcept {
   switch (s.queued.claim()) {
   case queue_state::claimed::no:
     return false;
@@ -113,45 +120,40 @@ void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) 
 } // namespace
 
 bool run_in_place(pool_core& core, pool_thread& t, future_state& s) noexcept {
-  if (!claim_in_place(core, t, s)) return false;
+  if (!may_run_in_place(core, t, s) || !claim(core, s)) return false;
   run_claimed(core, t, s, false);
   return true;
 }
 
 namespace {
 
-/// Stands in a queue for work whose own entry is in a queue of a lower priority, or of a pool that it has
-/// left. Claims it as a waiter does; does nothing if it is not ready any more.
-class second_entry final : public task {
-  future_state& of_; // held
-
-  static void run(task& base, thread_context* runner) noexcept {
-    auto& self = static_cast<second_entry&>(base);
-    state_ref const held(&self.of_);
-    free_in_slab(&self);
-    if (runner == nullptr) return;
-    pool_core& core = *runner->core;
-    pool_thread& t = thread_of(*runner);
-    if (claim_in_place(core, t, *held.get())) run_claimed(core, t, *held.get(), true);
-  }
-
-public:
-  explicit second_entry(future_state& s) noexcept
-      : task(&run)
-      , of_(s) {
-    s.hold();
-  }
-};
+void run_second_entry(task& base, thread_context* runner) noexcept {
+  auto& self = static_cast<second_entry&>(base);
+  future_state& s = self.of;
+  state_ref const held(&s);
+  free_in_slab(&self);
+  s.queued.undouble();
+  if (runner == nullptr) return;
+  pool_core& core = *runner->core;
+  if (is_to_claim(core, s) && claim(core, s)) run_claimed(core, thread_of(*runner), s, true);
+}
 
 } // namespace
 
-void queue_second_entry(future_state& s) noexcept {
+void queue_second_entry(future_state& s, made_ready_by cause) noexcept {
   pool_core* const home = s.home();
   std::optional<hazard_guard> there;
   if (!guard_if_there(home, there)) return;
+  bool const is_only = s.queued.try_double();
+  if (!is_only && cause != made_ready_by::event) { // an event does not wait behind what is queued
+    notify(*home);
+    return;
+  }
   try {
-    queue_task(*home, future_state::any_seat, s.queued.level(), *make_in_slab<second_entry>(s));
-  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): it stays where it is queued
+    queue_task(*home, future_state::any_seat, s.queued.level(),
+               *make_in_slab<second_entry>(&run_second_entry, s), cause);
+  } catch (std::bad_alloc const&) { // it stays where it is queued
+    if (is_only) s.queued.undouble();
   }
 }
 

@@ -26,8 +26,8 @@ void offer(future_state& s, made_ready_by cause) noexcept {
   auto const offered = s.queued.offer();
   if (offered.to_queue)
     queue_task(core, seat, offered.level, s, cause);
-  else if (offered.is_behind)
-    queue_second_entry(s);
+  else if (offered.is_behind || cause == made_ready_by::event)
+    queue_second_entry(s, cause);
   else
     notify(core); // every thread may wait, and have seen only claimed work in the queue
 }

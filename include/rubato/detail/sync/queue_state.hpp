@@ -15,6 +15,10 @@
 // the entry is in a queue where the work would wait too long, of a lower priority or of a pool that the work
 // has left; it goes with `queued`.
 //
+// `doubled`: a second entry stands where the work belongs. It claims the work, and clears the bit before it
+// tries: so an offer that finds the bit set precedes that claim, which finds the work ready. A raise or a
+// move clears the bit, because that entry is then in the wrong place, too.
+//
 // Ordering: offer() releases what the offering thread wrote; the thread that runs the work acquires it in
 // take() or claim().
 #pragma once
@@ -34,7 +38,7 @@ template<class Policy>
 class basic_queue_state {
   static constexpr std::uint8_t queued = 1, ready = 2, stale = 4;
   static constexpr std::uint8_t low = 8, raised = 16, high = 32, priorities = low | raised | high;
-  static constexpr std::uint8_t behind = 64;
+  static constexpr std::uint8_t behind = 64, doubled = 128;
   typename Policy::template atomic<std::uint8_t> bits_{0};
 
   /// Without the priority, and wherever the entry is.
@@ -51,7 +55,7 @@ class basic_queue_state {
   }
 
   static constexpr std::uint8_t raised_to(priority c, std::uint8_t bits) noexcept {
-    return static_cast<std::uint8_t>(bits | bit_of(c) | ((bits & queued) != 0 ? behind : 0));
+    return static_cast<std::uint8_t>((bits | bit_of(c) | ((bits & queued) != 0 ? behind : 0)) & ~doubled);
   }
 
 public:
@@ -117,8 +121,20 @@ public:
     std::uint8_t bits = bits_.load(std::memory_order_relaxed);
     // relaxed: only the runner itself, in offer(), and later runners need to see it.
     while ((bits & queued) != 0 &&
-           !bits_.compare_exchange_weak(bits, bits | behind, std::memory_order_relaxed)) {
+           !bits_.compare_exchange_weak(bits, static_cast<std::uint8_t>((bits | behind) & ~doubled),
+                                        std::memory_order_relaxed)) {
     }
+  }
+
+  /// After an offer that is behind. True: the caller queues a second entry. False: one is queued.
+  [[nodiscard]] bool try_double() noexcept {
+    // relaxed, here and in undouble(): offer, try_double, undouble and claim all change this word, in one
+    // order.
+    return (bits_.fetch_or(doubled, std::memory_order_relaxed) & doubled) == 0;
+  }
+  /// By the second entry, before it claims; or if it could not be made.
+  void undouble() noexcept {
+    bits_.fetch_and(static_cast<std::uint8_t>(~doubled), std::memory_order_relaxed);
   }
 
   using claimed = queue_claimed;
@@ -129,7 +145,7 @@ public:
     for (;;) {
       if ((bits & ready) == 0) return claimed::no;
       // acquire: pairs with offer(). release: pairs with take(), which sees what the claimer did.
-      if (bits_.compare_exchange_weak(bits, queued | stale | (bits & (priorities | behind)),
+      if (bits_.compare_exchange_weak(bits, queued | stale | (bits & (priorities | behind | doubled)),
                                       std::memory_order_acq_rel, std::memory_order_relaxed)) {
         RUBATO_ASSERT_STEP((bits & queued) != 0, "work is claimed that is ready and in no queue", bits);
         return (bits & stale) != 0 ? claimed::again : claimed::first;
@@ -147,8 +163,9 @@ public:
   }
 
   struct taken {
-    bool ready; ///< the caller runs it
-    bool stale; ///< it was claimed while it was queued: the caller releases the queue's reference
+    bool ready;          ///< the caller runs it
+    bool stale;          ///< it was claimed while it was queued: the caller releases the queue's reference
+    bool behind = false; ///< it was in the wrong queue: if it goes back there, see leave_behind()
   };
   /// The caller has taken the entry out of its queue.
   [[nodiscard]] taken take() noexcept {
@@ -157,19 +174,20 @@ public:
     // before this, and the next offer comes from the caller. Constants spare instructions.
     if (bits_.compare_exchange_strong(bits, 0, std::memory_order_relaxed)) [[likely]]
       return {.ready = true, .stale = false};
-    while (!bits_.compare_exchange_weak(bits, bits & priorities, std::memory_order_acq_rel, // as in offer()
+    while (!bits_.compare_exchange_weak(bits, bits & (priorities | doubled),
+                                        std::memory_order_acq_rel, // as in offer()
                                         std::memory_order_relaxed)) {
     }
     RUBATO_ASSERT_STEP((bits & queued) != 0 && (bits & (ready | stale)) != 0,
                        "an entry was taken that stands for nothing", bits);
-    return {(bits & ready) != 0, (bits & stale) != 0};
+    return {(bits & ready) != 0, (bits & stale) != 0, (bits & behind) != 0};
   }
 
   /// For the thread that has taken the entry out of a queue. True: the work was claimed and is not ready
   /// again; the entry is gone.
   [[nodiscard]] bool drop_if_stale() noexcept {
     std::uint8_t bits = queued | stale;
-    while (!bits_.compare_exchange_weak(bits, bits & priorities, std::memory_order_acq_rel,
+    while (!bits_.compare_exchange_weak(bits, bits & (priorities | doubled), std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
       if (entry_in(bits) != (queued | stale)) {
         RUBATO_ASSERT_STEP((bits & (queued | ready)) == (queued | ready),

@@ -252,10 +252,22 @@ public:
 /// queues it again.
 [[nodiscard]] task* drop_unless_begun(task& k) noexcept;
 
+/// A second entry for work whose own entry is in the wrong queue: see queue_second_entry(). Claims the work
+/// as a waiter does; does nothing if it is not ready any more.
+struct second_entry : task {
+  future_state& of; ///< held
+  second_entry(exec_type run, future_state& s) noexcept
+      : task(run)
+      , of(s) {
+    is_second = true;
+    s.hold();
+  }
+};
+
 /// The priority of an entry that drop_unless_begun() has returned.
 [[nodiscard]] priority priority_of(task const& k) noexcept;
 
-/// False: it was queued to begin.
+/// False: it was queued to begin. True: it tests itself whether its work has begun.
 [[nodiscard]] bool may_have_begun(task const& k) noexcept;
 
 /// The stop scope of the task that the calling thread runs; null: its pool's, or none.

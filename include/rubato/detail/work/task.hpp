@@ -15,6 +15,7 @@ struct task : queue_node {
   using exec_type = void (*)(task&, thread_context* runner) noexcept;
   exec_type exec;
   bool holds_capacity = false; ///< counts towards max_queued
+  bool is_second = false;      ///< a second_entry, see future_state.hpp
 
   explicit task(exec_type e) noexcept
       : exec(e) {}
