@@ -429,7 +429,7 @@ TEST(queue_state_protocol, runs_each_offer_once_and_is_left_once) {
 TEST(queue_state_protocol, would_be_queued_twice_without_its_bit) {
   EXPECT_EQ(run({}, worker_and_claimer<forgets_its_queue, 3>).what, verdict::race);
 }
-TEST(queue_state_protocol, would_lose_work_if_an_entry_claimed_first) {
+TEST(queue_state_protocol, would_lose_work_if_it_claimed_first) {
   expect_all_fail({{"claims first", doubled<false>}});
 }
 TEST(queue_state_protocol, needs_every_order) {
