@@ -69,7 +69,7 @@ TEST(second_entry, regression_a_yield_lets_queued_tasks_run) {
     co_return yields;
   };
   int const yields = first.spawn([&] { return first.spawn([&] { return body(second); }).get(); }).get();
-  EXPECT_LE(yields, 2);
+  EXPECT_LE(yields, 3); // one, but for a turn of guarantee F; it was four
 }
 
 /// A scope's waiter claims a coroutine again and again whose old entry counts as left behind.
