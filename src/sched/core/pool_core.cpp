@@ -148,14 +148,6 @@ pool_stats pool_core::stats() const {
   return all;
 }
 
-/// On the caller's seat, if it has one in this pool. False: that is no event.
-bool pool_core::push_near(task* t) noexcept {
-  seat* const s = current->core == this ? thread_of(*current).sits_on() : nullptr;
-  if (s != nullptr && !s->personal) return push_own(thread_of(*current), *s, t);
-  queues.push(t);
-  return true;
-}
-
 /// By the occupant. False: that is no event, because the backlog was not empty.
 bool pool_core::push_own(pool_thread& me, seat& s, task* t) noexcept {
   // With one worker everything runs in the order in which it was queued. With more, all threads push to the
@@ -173,9 +165,20 @@ void pool_core::enqueue(task* t) noexcept {
     drop_late(*this, t);
     return;
   }
-  outside_guard const here(*this); // the task may run, and the pool end, at any moment from now on
-  if (current->core == this) thread_of(*current).bump(counted::spawned);
-  if (push_near(t)) notify();
+  if (current->core != this) {
+    hazard_guard const here(*this); // the task may run, and the pool end, at any moment from now on
+    queues.push(t);
+    notify();
+    return;
+  }
+  pool_thread& me = thread_of(*current);
+  me.bump(counted::spawned);
+  seat* const s = me.sits_on();
+  if (s == nullptr || s->personal)
+    queues.push(t);
+  else if (!push_own(me, *s, t))
+    return;
+  notify();
 }
 
 void pool_core::enqueue_as(priority c, task* t, priority_lane l) noexcept {

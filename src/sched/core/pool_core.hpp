@@ -37,7 +37,6 @@ class pool_core {
   seat* vacate(pool_thread& t, leaving how, bool searching) noexcept;
   void after_vacating(seat* s) noexcept;
 
-  [[nodiscard]] bool push_near(task* t) noexcept;
   [[nodiscard]] bool push_own(pool_thread& me, seat& s, task* t) noexcept;
 
 public:
