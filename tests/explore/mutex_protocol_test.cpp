@@ -42,8 +42,8 @@ void trying(execution& e) {
   e.thread([s] { count_up(*s); });
   for (int t = 0; t != 2; ++t)
     e.thread([s] {
-      if (!s->lock.try_lock()) return;
-      std::lock_guard const guard(s->lock, std::adopt_lock);
+      std::unique_lock const guard(s->lock, std::try_to_lock); // the analysis loses an adopted lock
+      if (!guard) return;
       s->count.set(s->count.get() + 1);
       ++s->tried;
     });
