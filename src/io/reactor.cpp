@@ -1,6 +1,6 @@
 #include "io/reactor.hpp"
 
-#include "base/undying.hpp"
+#include "base/never_destroyed.hpp"
 #include "io/io_wait.hpp"
 #include "os/clock.hpp"
 #include "os/cpus/affinity.hpp"
@@ -50,7 +50,7 @@ struct reactor_state {
   relaxed<unsigned> process;    // the number of forks that lie before this process
   std::array<published<chunk*>, most_chunks> chunks{};
 };
-constinit undying<reactor_state> storage; // the standby runs until the process ends
+constinit never_destroyed<reactor_state> storage; // the standby runs until the process ends
 reactor_state& reactor() noexcept { return storage.object; }
 
 constexpr std::uint64_t of_signals = ~std::uint64_t{0}, of_poke = of_signals - 1, of_alarm = of_signals - 2;

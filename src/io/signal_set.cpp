@@ -1,7 +1,7 @@
 // docs/design/reactor.md
 #include "rubato/signal_set.hpp"
 
-#include "base/undying.hpp"
+#include "base/never_destroyed.hpp"
 #include "coro/own_race.hpp"
 #include "io/reactor.hpp"
 #include "os/io/epoll.hpp"
@@ -62,7 +62,7 @@ struct all_signals {
   std::array<unsigned, os::most_signals + 1> users RUBATO_GUARDED_BY(guard){};
   unsigned process RUBATO_GUARDED_BY(guard) = 0; ///< the number of forks that lie before this process
 };
-constinit undying<all_signals> storage; // sets may be static objects
+constinit never_destroyed<all_signals> storage; // sets may be static objects
 
 /// The child receives signals by sets of its own only: it shares the eventfds of the others with its parent.
 /// So its signals have their earlier actions again.

@@ -108,13 +108,13 @@ detail::pool_core* pool::start_with(std::shared_ptr<pool_options const> const& c
 }
 
 pool& pool::global() {
-  union undying {
+  union never_destroyed {
     pool p;
-    constexpr undying() noexcept
+    constexpr never_destroyed() noexcept
         : p(immortal()) {}
-    ~undying() {} // NOLINT(modernize-use-equals-default): the pool outlives every static object
+    ~never_destroyed() {} // NOLINT(modernize-use-equals-default): the pool outlives every static object
   };
-  static constinit undying storage;
+  static constinit never_destroyed storage;
   return storage.p;
 }
 

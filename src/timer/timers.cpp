@@ -1,7 +1,7 @@
 #include "timer/timers.hpp"
 
+#include "base/never_destroyed.hpp"
 #include "base/thread_number.hpp"
-#include "base/undying.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "timer/event_source.hpp"
 #include "timer/nudge_monitor.hpp"
@@ -19,7 +19,8 @@ using time_point = std::chrono::steady_clock::time_point;
 
 constexpr unsigned most_shards = 64;
 
-constinit undying<basic_timer_shards<std_policy, most_shards>> storage; // the monitor outlives static objects
+constinit never_destroyed<basic_timer_shards<std_policy, most_shards>>
+    storage; // the monitor outlives static objects
 
 /// One per CPU that the machine has, rounded up to a power of two.
 unsigned shards_in_use() noexcept {

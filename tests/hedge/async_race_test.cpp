@@ -29,7 +29,7 @@ using rubato::cancelled;
 using rubato::race_options;
 using rubato::race_report;
 using rubato::task;
-using fate = race_report::outcome;
+using outcome = race_report::outcome;
 
 namespace {
 
@@ -210,7 +210,7 @@ TEST_P(hedged_coroutines, do_not_begin_after_a_stop_or_a_deadline) {
       EXPECT_THROW(static_cast<void>(pool.block_on(call(options, as_coroutine))), cancelled);
       EXPECT_THROW(static_cast<void>(pool.block_on(call(options, on_thread))), cancelled);
       ASSERT_EQ(report.copies.size(), 2U);
-      for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
+      for (auto const& c : report.copies) EXPECT_EQ(c.what, outcome::withdrawn);
     }
     EXPECT_EQ(*calls, 0);
     EXPECT_TRUE(pool.wait_idle(20s)); // no timer is armed
@@ -349,7 +349,7 @@ TEST(async_hedge_ends, regression_a_copy_dropped_early_has_not_run) {
   try { // another thread may have run the copy in the meantime
     EXPECT_EQ(call.get(), 1);
   } catch (cancelled const&) {
-    for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
+    for (auto const& c : report.copies) EXPECT_EQ(c.what, outcome::withdrawn);
     EXPECT_EQ(policy.stats().calls, calls_before);
   }
 }

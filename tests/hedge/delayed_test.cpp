@@ -23,7 +23,7 @@ using namespace rubato_test;
 using namespace std::chrono_literals;
 using rubato::race_options;
 using rubato::race_report;
-using fate = race_report::outcome;
+using outcome = race_report::outcome;
 
 namespace {
 
@@ -38,7 +38,7 @@ TEST_P(delayed_copies, do_not_begin_if_the_first_is_quick) {
       EXPECT_EQ(call(pool, unpinned(3).hedge_after(1h).report(&report), [calls] { return ++*calls; }), i + 1);
     EXPECT_EQ(report.copies.size(), 3U);
     EXPECT_EQ(report.winner, 0U);
-    EXPECT_EQ(report.copies[1].what, fate::withdrawn);
+    EXPECT_EQ(report.copies[1].what, outcome::withdrawn);
     EXPECT_TRUE(pool.wait_idle(20s)); // no timer is armed
   });
 }
@@ -111,7 +111,7 @@ TEST_P(delayed_copies, regression_of_the_longest_delay_never_begin) {
     call(pool, unpinned(2).hedge_after(std::chrono::nanoseconds::max()).report(&report),
          [] { std::this_thread::sleep_for(5ms); });
     ASSERT_EQ(report.copies.size(), 2U);
-    EXPECT_EQ(report.copies[1].what, fate::withdrawn);
+    EXPECT_EQ(report.copies[1].what, outcome::withdrawn);
     EXPECT_TRUE(pool.wait_idle(20s)); // no timer is armed
   });
 }

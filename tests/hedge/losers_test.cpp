@@ -23,7 +23,7 @@
 using namespace rubato_test;
 using rubato::race_options;
 using rubato::race_report;
-using fate = race_report::outcome;
+using outcome = race_report::outcome;
 
 namespace {
 
@@ -55,7 +55,7 @@ TEST_P(losers, that_stall_do_not_hold_up_the_hedge) {
   EXPECT_EQ(rubato::hedge(pool, unpinned(3).report(&report), f), 1);
   EXPECT_EQ(pool.stats().stragglers, 2U);
   unsigned running = 0;
-  for (auto const& c : report.copies) running += c.what == fate::running ? 1U : 0U;
+  for (auto const& c : report.copies) running += c.what == outcome::running ? 1U : 0U;
   EXPECT_EQ(running, 2U);
   f.released->reach();
   EXPECT_TRUE(eventually([&] { return pool.stats().stragglers == 0; }));

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using rubato::cancelled;
 using rubato::race_options;
 using rubato::race_report;
-using fate = race_report::outcome;
+using outcome = race_report::outcome;
 using std::chrono::steady_clock;
 
 namespace {
@@ -52,7 +52,7 @@ TEST_P(hedged_ends, a_stop_comes_before) {
                  cancelled);
     EXPECT_EQ(*calls, 0);
     EXPECT_FALSE(report.winner.has_value());
-    for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::withdrawn);
+    for (auto const& c : report.copies) EXPECT_EQ(c.what, outcome::withdrawn);
   });
 }
 TEST_P(hedged_ends, a_stop_comes_while_copies_run) {
@@ -287,7 +287,7 @@ TEST(hedged_pools, a_closed_pool_runs_a_race_on_its_caller) {
     EXPECT_EQ(call(pool, unpinned(2).report(&report), [] { return 1; }), 1);
     EXPECT_EQ(report.winner, 0U);
     EXPECT_TRUE(report.copies.at(0).on_caller);
-    EXPECT_EQ(report.copies.at(1).what, fate::withdrawn);
+    EXPECT_EQ(report.copies.at(1).what, outcome::withdrawn);
   });
   pool.resize(2);
   EXPECT_EQ(rubato::hedge(pool, unpinned(2), [] { return 2; }), 2);
@@ -318,8 +318,8 @@ TEST(hedged_pools, regression_a_throw_ends_a_call_without_threads) {
       EXPECT_THROW(
           call(pool, unpinned(2).report(&report).deadline(steady_clock::now() + 1h), [] { throw 1; }), int);
       ASSERT_EQ(report.copies.size(), 2U);
-      EXPECT_EQ(report.copies[0].what, fate::threw);
-      EXPECT_EQ(report.copies[1].what, fate::withdrawn);
+      EXPECT_EQ(report.copies[0].what, outcome::threw);
+      EXPECT_EQ(report.copies[1].what, outcome::withdrawn);
     });
   });
 }

@@ -28,7 +28,7 @@ using namespace rubato_test;
 using namespace std::chrono_literals;
 using rubato::race_options;
 using rubato::race_report;
-using fate = race_report::outcome;
+using outcome = race_report::outcome;
 
 namespace {
 
@@ -103,7 +103,7 @@ TEST_P(hedged_calls, let_a_copy_win_while_another_one_throws) {
                    }),
               1);
     ASSERT_TRUE(report.winner.has_value());
-    EXPECT_EQ(report.copies.at(*report.winner).what, fate::returned);
+    EXPECT_EQ(report.copies.at(*report.winner).what, outcome::returned);
   });
 }
 TEST_P(hedged_calls, throw_what_the_first_copy_threw_if_all_threw) {
@@ -126,7 +126,7 @@ TEST_P(hedged_calls, throw_what_the_first_copy_threw_if_all_threw) {
     }
     EXPECT_FALSE(report.winner.has_value());
     ASSERT_EQ(report.copies.size(), 4U);
-    for (auto const& c : report.copies) EXPECT_EQ(c.what, fate::threw);
+    for (auto const& c : report.copies) EXPECT_EQ(c.what, outcome::threw);
   });
 }
 TEST_P(hedged_calls, run_within_each_other_and_within_joins) {
@@ -174,7 +174,7 @@ TEST_P(hedged_calls, report_one_copy) {
     EXPECT_EQ(report.asked, 1U);
     ASSERT_EQ(report.copies.size(), 1U);
     EXPECT_EQ(report.winner, 0U);
-    EXPECT_EQ(report.copies[0].what, fate::returned);
+    EXPECT_EQ(report.copies[0].what, outcome::returned);
     EXPECT_LE(report.copies[0].began, report.copies[0].ended);
     EXPECT_GE(report.copies[0].cpu, 0);
     EXPECT_FALSE(report.copies[0].pinned);

@@ -6,7 +6,6 @@
 
 namespace rubato::detail {
 
-/// In the chain of another thread than `but`.
 bool any_chain(pool_core const& core, pool_thread const* but) noexcept {
   // In a pool without workers no other thread can be called for the jobs that a sleeping driver has forked.
   bool const all = size_of(core) != 0;

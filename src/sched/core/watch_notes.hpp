@@ -11,13 +11,13 @@
 namespace rubato::detail {
 
 struct watch_notes {
-  static constexpr std::size_t first_seat = 5; ///< in pushed_then
+  /// The queues, in pushed_then. The seats follow.
+  enum queue_index : std::size_t { injector, event_lane, high, high_events, low, first_seat };
 
   bool latent_seen = false;
   // The backlog
-  os::ticks queues_noted = 0; ///< when pushed_then was taken; 0: never
-  std::vector<std::uint64_t>
-      pushed_then; ///< by queue: injector, event lane, high, its events, low, the seats
+  os::ticks queues_noted = 0;             ///< when pushed_then was taken; 0: never
+  std::vector<std::uint64_t> pushed_then; ///< by queue
   // Stalls. A jam: tasks are ready, but every thread waits, and no thread is left for the tasks.
   unsigned stalled_looks = 0;
   std::uint64_t stall_epoch = 0;

@@ -145,16 +145,16 @@ void queue_second_entry(future_state& s, made_ready_by cause) noexcept {
   std::optional<hazard_guard> there;
   if (!guard_if_there(home, there)) return;
   bool const is_only = s.queued.try_double();
-  if (!is_only && cause != made_ready_by::event) { // an event does not wait behind what is queued
-    notify(*home);
-    return;
+  if (is_only || cause == made_ready_by::event) { // an event does not wait behind what is queued
+    try {
+      queue_task(*home, future_state::any_seat, s.queued.level(),
+                 *make_in_slab<second_entry>(&run_second_entry, s), cause);
+      return;
+    } catch (std::bad_alloc const&) { // it stays where it is queued
+      if (is_only) s.queued.undouble();
+    }
   }
-  try {
-    queue_task(*home, future_state::any_seat, s.queued.level(),
-               *make_in_slab<second_entry>(&run_second_entry, s), cause);
-  } catch (std::bad_alloc const&) { // it stays where it is queued
-    if (is_only) s.queued.undouble();
-  }
+  notify(*home);
 }
 
 } // namespace rubato::detail

@@ -116,12 +116,12 @@ backlog_watch::lateness backlog_watch::note_queues(os::ticks now) noexcept {
   auto const note_lane = [&](std::size_t i, priority_lane l) {
     return note(i, queued.pushed(priority::high, l), queued.popped(priority::high, l));
   };
-  bool late = note(0, core_.queues.pushed(), core_.queues.popped());
-  bool events = note(1, core_.queues.events_pushed(), core_.queues.events_popped());
-  if (note_lane(2, priority_lane::tasks)) late = true;
-  if (note_lane(3, priority_lane::events)) events = true;
+  bool late = note(watch_notes::injector, core_.queues.pushed(), core_.queues.popped());
+  bool events = note(watch_notes::event_lane, core_.queues.events_pushed(), core_.queues.events_popped());
+  if (note_lane(watch_notes::high, priority_lane::tasks)) late = true;
+  if (note_lane(watch_notes::high_events, priority_lane::events)) events = true;
   late = late || events;
-  bool const late_low = note(4, queued.pushed(priority::low), queued.popped(priority::low));
+  bool const late_low = note(watch_notes::low, queued.pushed(priority::low), queued.popped(priority::low));
   for (std::size_t i = 0; i != n; ++i) {
     seat& s = core_.queues.seat_at(static_cast<unsigned>(i));
     if (note(watch_notes::first_seat + i, s.queue.pushed(), s.queue.popped())) late = true;

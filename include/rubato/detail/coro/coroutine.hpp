@@ -364,16 +364,18 @@ struct awaiter_ref {
 
 /// A coroutine that awaits an awaitable of another library and then brings the coroutine task back to its
 /// pool.
-struct hop {
+struct foreign_wait {
   struct promise_type : coroutine_frame {
     struct ender : std::suspend_always {
       void await_suspend(std::coroutine_handle<promise_type> h) const noexcept { h.promise().end(); }
     };
 
     coroutine_task* back = nullptr;
-    flag first_over; // the hop has ended, or the coroutine task is suspended: the first of the two
+    flag first_over; // the wait has ended, or the coroutine task is suspended: the first of the two
 
-    hop get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    foreign_wait get_return_object() noexcept {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
     [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
     [[nodiscard]] static ender final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
@@ -397,9 +399,9 @@ class foreign_awaiter {
 
   A&& awaitable_;
   result_slot<result_type> result_;
-  std::coroutine_handle<hop::promise_type> hop_;
+  std::coroutine_handle<foreign_wait::promise_type> wait_;
 
-  static hop run(foreign_awaiter& self) {
+  static foreign_wait run(foreign_awaiter& self) {
     try {
       // A reference to one that the program has, or the one that operator co_await() makes.
       inner_type awaiter = awaiter_of(static_cast<A&&>(self.awaitable_));
@@ -422,14 +424,14 @@ public:
   foreign_awaiter(foreign_awaiter const&) = delete;
   foreign_awaiter& operator=(foreign_awaiter const&) = delete;
   ~foreign_awaiter() {
-    if (hop_ != nullptr) hop_.destroy();
+    if (wait_ != nullptr) wait_.destroy();
   }
 
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   [[nodiscard]] bool await_suspend(std::coroutine_handle<> h) {
-    hop_ = run(*this).frame;
+    wait_ = run(*this).frame;
     coroutine_task& a = *this_trampoline().running;
-    auto const frame = hop_;
+    auto const frame = wait_;
     frame.promise().back = &a;
     a.suspend_elsewhere(h);
     frame.resume();

@@ -119,7 +119,7 @@ protected:
   /// An input has ended. If this gives the state its result, the state goes to `more`.
   virtual void arrived(when_input& g, completions& more) noexcept = 0;
   /// It was cancelled, and stops waiting for one of its inputs, as if that input had failed.
-  virtual void forsake() noexcept = 0;
+  virtual void leave_input() noexcept = 0;
 
   void fail_as(when_input& g) noexcept {
     this->was_cut = g.source->is_cut();
@@ -147,7 +147,8 @@ protected:
 
 public:
   void cancel_inputs(cancellation& all) noexcept override {
-    stop_inputs(inputs_.size(), [&all](future_state& s) { all.add(s); }, &may_leave, [this] { forsake(); });
+    stop_inputs(
+        inputs_.size(), [&all](future_state& s) { all.add(s); }, &may_leave, [this] { leave_input(); });
   }
   [[nodiscard]] future_state** next_to_ask() noexcept override { return &next_to_ask_; }
   [[nodiscard]] bool is_work() const noexcept override { return false; }
@@ -162,7 +163,7 @@ public:
 /// other inputs to stop; the state then waits only for inputs whose work it owns.
 template<class Inputs>
 class when_all_state final : public when_state<typename Inputs::all_type, Inputs> {
-  static constexpr std::size_t none = first_of<std::size_t>::none, forsaken = none - 1;
+  static constexpr std::size_t none = first_of<std::size_t>::none, by_cancel = none - 1;
   first_of<std::size_t> failed_;
   countdown<std::size_t> left_;
 
@@ -181,14 +182,14 @@ class when_all_state final : public when_state<typename Inputs::all_type, Inputs
           g.index, [](future_state& s) { s.cancel(); }, &may_leave,
           [this] { static_cast<void>(count_down()); }); // not the last
   }
-  void forsake() noexcept override {
-    static_cast<void>(failed_.claim(forsaken)); // cancel() has asked all inputs to stop
+  void leave_input() noexcept override {
+    static_cast<void>(failed_.claim(by_cancel)); // cancel() has asked all inputs to stop
     if (count_down()) this->complete();
   }
 
   [[nodiscard]] bool count_down(std::size_t ended = 1) noexcept {
     if (!left_.arrive(ended)) return false;
-    if (std::size_t const i = failed_.get(); i == forsaken)
+    if (std::size_t const i = failed_.get(); i == by_cancel)
       this->fail(cancelled_error());
     else if (i != none)
       this->fail_as(this->inputs_[i]);
@@ -269,7 +270,7 @@ class when_one_state final : public when_state<any_result<typename Inputs::any_t
   }
   /// True: all inputs have ended, and none has won.
   [[nodiscard]] bool count_down() noexcept { return left_.arrive() && winner_.get() == none; }
-  void forsake() noexcept override {
+  void leave_input() noexcept override {
     if (count_down()) {
       this->fail(cancelled_error());
       this->complete();

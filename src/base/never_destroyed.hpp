@@ -5,11 +5,11 @@ namespace rubato::detail {
 
 /// Threads that no one joins, and other static objects, may use it until the process has ended.
 template<class T>
-union undying {
+union never_destroyed {
   T object;
-  constexpr undying() noexcept
+  constexpr never_destroyed() noexcept
       : object() {}
-  ~undying() {} // NOLINT(modernize-use-equals-default): `object` is not destroyed
+  ~never_destroyed() {} // NOLINT(modernize-use-equals-default): `object` is not destroyed
 };
 
 } // namespace rubato::detail
