@@ -189,7 +189,10 @@ void pool::enqueue_bulk(std::size_t n, F&& f) {
 
 template<class F, class... Args>
 auto pool::spawn(F&& f, Args&&... args) {
-  return spawn(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
+  if constexpr (detail::can_be_spawned<F, Args...>()) // here, so that a compiler's message is shorter
+    return spawn(priority::normal, std::forward<F>(f), std::forward<Args>(args)...);
+  else
+    return detail::refused();
 }
 
 template<class F, class... Args>
