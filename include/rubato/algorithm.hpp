@@ -17,6 +17,7 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/algorithm/copies.hpp"
 #include "rubato/algorithm/order.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/fork/range_loop.hpp"

@@ -1,0 +1,163 @@
+// Parallel algorithms that write elements: those of another range, changed or chosen, or new ones.
+//
+//   #include <rubato/algorithm/copies.hpp>
+//
+//   #include <cstdio>
+//   #include <vector>
+//
+//   int main() {
+//     std::vector<double> celsius{-40, 0, 100}, fahrenheit(3);
+//     rubato::transform(celsius, fahrenheit.begin(), [](double c) { return c * 1.8 + 32; });
+//     std::printf("%g %g %g\n", fahrenheit[0], fahrenheit[1], fahrenheit[2]); // -> -40 32 212
+//   }
+//
+// What holds for all of them: docs/algorithms.md.
+#pragma once
+
+#include "rubato/detail/base/config.hpp"
+
+#include "rubato/detail/algorithm/transforming.hpp"
+#include "rubato/detail/base/refused.hpp"
+#include "rubato/detail/work/callable.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+namespace rubato {
+
+namespace detail {
+
+struct transform_fn : pool_forms<transform_fn> {
+  /// Writes f(proj(x)) to the output for each element x of the range, and returns the ends of both, as
+  /// std::ranges::transform does. Several threads call f and proj at once, as const, once for each element.
+  /// The output may be the range itself. If it begins within the range and is not the same, the calling
+  /// thread alone goes through the elements in their order. It does so too if range or output have no random
+  /// access, or if the output is a vector<bool>.
+  ///
+  /// Up to 1,024 numbers in arrays are done at once by the calling thread, without a look at any pool, and
+  /// more of them if the first ones show that it takes 10 us at most: for few numbers with much work each use
+  /// for_index(). After the first exception, or a stop of the enclosing scope (rubato::cancelled), as
+  /// for_index(): an element of the output is as before or written.
+  template<std::ranges::input_range R, class O, class F, class Proj = std::identity>
+    requires transforms_to<std::ranges::iterator_t<R>, O, F, Proj>
+  static std::ranges::unary_transform_result<std::ranges::borrowed_iterator_t<R>, O>
+  on(pool* p, R&& range, O out, F f, Proj proj = {}) {
+    return transform_elements(p, std::ranges::begin(range), end_of(range), std::move(out), f, proj);
+  }
+  template<std::input_iterator I, std::sentinel_for<I> S, class O, class F, class Proj = std::identity>
+    requires transforms_to<I, O, F, Proj>
+  static std::ranges::unary_transform_result<I, O> on(pool* p, I first, S last, O out, F f, Proj proj = {}) {
+    return transform_elements(p, std::move(first), std::move(last), std::move(out), f, proj);
+  }
+
+  /// transform(range1, range2, out, f, proj1, proj2): writes f(proj1(x), proj2(y)) for the elements at the
+  /// same places, up to the end of the shorter range.
+  template<std::ranges::input_range R1, std::ranges::input_range R2, class O, class F,
+           class Proj1 = std::identity, class Proj2 = std::identity>
+    requires transforms_two_to<std::ranges::iterator_t<R1>, std::ranges::iterator_t<R2>, O, F, Proj1, Proj2>
+  static std::ranges::binary_transform_result<std::ranges::borrowed_iterator_t<R1>,
+                                              std::ranges::borrowed_iterator_t<R2>, O>
+  on(pool* p, R1&& range1, R2&& range2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {}) {
+    return transform_two(p, std::ranges::begin(range1), end_of(range1), std::ranges::begin(range2),
+                         end_of(range2), std::move(out), f, proj1, proj2);
+  }
+  template<std::input_iterator I1, std::sentinel_for<I1> S1, std::input_iterator I2, std::sentinel_for<I2> S2,
+           class O, class F, class Proj1 = std::identity, class Proj2 = std::identity>
+    requires transforms_two_to<I1, I2, O, F, Proj1, Proj2>
+  static std::ranges::binary_transform_result<I1, I2, O> on(pool* p, I1 first1, S1 last1, I2 first2, S2 last2,
+                                                            O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {}) {
+    return transform_two(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2),
+                         std::move(out), f, proj1, proj2);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(
+        always_false<Other...>,
+        "rubato: transform(range, out, f, projection), transform(range1, range2, out, f, projection1, "
+        "projection2), projections may be left out, or pairs of iterators for ranges; before these a pool: "
+        "f must be callable on a const object, and its result must be assignable to *out");
+    return {};
+  }
+};
+
+struct copy_fn : pool_forms<copy_fn> {
+  /// Copies the elements of the range to the output, and returns the ends of both, as std::ranges::copy does.
+  /// An output that begins before the range and overlaps it is allowed in arrays: then the calling thread
+  /// alone copies. Up to 128 KB are copied at once, without a look at any pool. Otherwise as transform().
+  template<std::ranges::input_range R, class O>
+    requires copied_to<std::ranges::iterator_t<R>, O>
+  static std::ranges::copy_result<std::ranges::borrowed_iterator_t<R>, O> on(pool* p, R&& range, O out) {
+    return copy_elements(p, std::ranges::begin(range), end_of(range), std::move(out));
+  }
+  template<std::input_iterator I, std::sentinel_for<I> S, class O>
+    requires copied_to<I, O>
+  static std::ranges::copy_result<I, O> on(pool* p, I first, S last, O out) {
+    return copy_elements(p, std::move(first), std::move(last), std::move(out));
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: copy(range, out), copy(first, last, out), each also with a pool first: an element "
+                  "must be assignable to *out");
+    return {};
+  }
+};
+
+struct fill_fn : pool_forms<fill_fn> {
+  /// Assigns the value to each element of the range, and returns its end, as std::ranges::fill does. Up to
+  /// 128 KB are filled at once, without a look at any pool. Otherwise as transform().
+  template<std::ranges::range R, class T>
+    requires filled_with<std::ranges::iterator_t<R>, T>
+  static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, T&& value) {
+    return fill_elements(p, std::ranges::begin(range), end_of(range), value);
+  }
+  template<class O, std::sentinel_for<O> S, class T>
+    requires filled_with<O, T>
+  static O on(pool* p, O first, S last, T&& value) {
+    return fill_elements(p, std::move(first), std::move(last), value);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: fill(range, value), fill(first, last, value), each also with a pool first: the "
+                  "value must be assignable to an element");
+    return {};
+  }
+};
+
+struct generate_fn : pool_forms<generate_fn> {
+  /// Assigns the result of f() to each element of the range, and returns its end, as std::ranges::generate
+  /// does. Several threads call f at once, as const, in any order, once for each element. So f tells no
+  /// elements apart: for values that depend on the place, transform std::views::iota(). Otherwise as
+  /// transform().
+  template<std::ranges::range R, class F>
+    requires generated_by<std::ranges::iterator_t<R>, F>
+  static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, F f) {
+    return generate_elements(p, std::ranges::begin(range), end_of(range), f);
+  }
+  template<class O, std::sentinel_for<O> S, class F>
+    requires generated_by<O, F>
+  static O on(pool* p, O first, S last, F f) {
+    return generate_elements(p, std::move(first), std::move(last), f);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: generate(range, f), generate(first, last, f), each also with a pool first: f must "
+                  "be callable as f() on a const object, and its result must be assignable to an element");
+    return {};
+  }
+};
+
+} // namespace detail
+
+inline constexpr detail::transform_fn transform{};
+inline constexpr detail::copy_fn copy{};
+inline constexpr detail::fill_fn fill{};
+inline constexpr detail::generate_fn generate{};
+
+} // namespace rubato
