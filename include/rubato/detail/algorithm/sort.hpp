@@ -1,6 +1,9 @@
 // Sorting: which way a range takes.
 #pragma once
 
+#include "rubato/detail/algorithm/key_order.hpp"
+#include "rubato/detail/algorithm/parallel_sort.hpp"
+#include "rubato/detail/algorithm/quicksort.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 
 #include <algorithm>
@@ -8,17 +11,41 @@
 
 namespace rubato::detail {
 
-/// Elements that sort() and its kin can bring into that order. Several threads call comparator and projection
-/// at once, so both are called as const.
-template<class I, class Comp, class Proj>
-concept ordered_by = std::sortable<I, Comp const, Proj const>;
-
 /// May a sort take memory for the elements?
 enum class sort_memory : unsigned char { none, allowed };
 
+/// Fewer elements are sorted by the calling thread, which looks up no pool.
+inline constexpr std::ptrdiff_t serial_sort_below = 2'048;
+
+/// There are two values, so the comparator is asked twice.
+template<class Comp, class Proj>
+void sort_bits(std::vector<bool>::iterator first, std::vector<bool>::iterator last, Comp const& comp,
+               Proj const& proj) {
+  key_order const less(comp, proj);
+  bool no = false, yes = true;
+  bool const ascending = less(no, yes);
+  if (!ascending && !less(yes, no)) return; // equivalent
+  auto const border = first + std::count(first, last, !ascending);
+  std::fill(first, border, !ascending);
+  std::fill(border, last, ascending);
+}
+
+template<class I, class Less>
+void sort_elements(pool* p, I first, std::iter_difference_t<I> n, Less less) {
+  constexpr std::ptrdiff_t worth_a_wake = 1 << 14; // 150 us for integers
+  if (n < serial_sort_below) return serial_sort(first, n, less);
+  with_fork_tree(p, [&](fork_tree const& tree, context& c) {
+    if (n >= worth_a_wake) notify_of_loop(thread_context::of(c));
+    if (!sort_run(tree, c, first, n, less)) quicksort_in_parallel(tree, c, first, n, less);
+  });
+}
+
 template<sort_memory Memory, class I, class Comp, class Proj>
-void sort_range(pool* /*p*/, I first, I last, Comp const& comp, Proj const& proj) {
-  std::ranges::sort(first, last, comp, proj);
+void sort_range(pool* p, I first, I last, Comp const& comp, Proj const& proj) {
+  if constexpr (bit_iterator<I>)
+    sort_bits(first, last, comp, proj);
+  else
+    sort_elements(p, bare_iterator(first), last - first, key_order(comp, proj));
 }
 
 } // namespace rubato::detail
