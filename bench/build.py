@@ -63,11 +63,15 @@ class Builder:
         built = run(["cmake", "--build", folder, "--target", target, "-j", os.cpu_count() or 1])
         if built.returncode != 0:
             missing = {"onetbb": "no oneTBB: neither PyPI's tbb-devel nor an installed package",
+                       "std-par": "no oneTBB: neither PyPI's tbb-devel nor an installed package",
+                       "ips4o": "no oneTBB, or RUBATO_BENCH_IPS4O names no checkout of github.com/ips4o/ips4o",
+                       "gnu-parallel": "the compiler has no OpenMP",
                        "openmp": "the compiler has no OpenMP", "asio": "no Asio headers (libasio-dev)",
                        "asio-onetbb-pipeline": "no Asio headers (libasio-dev), no oneTBB, or no zlib (zlib1g-dev)",
                        **dict.fromkeys(("serial-pipeline", "rubato-pipeline"), "no zlib (zlib1g-dev)")}
             unknown = re.search("unknown target|No rule to make target", built.stdout)
-            if unknown and (why := missing.get(contender.program) or missing.get(contender.program.split("-")[0])):
+            if unknown and (why := missing.get(contender.program)
+                            or missing.get(re.sub("-(algorithms|futures|coroutines)$", "", contender.program))):
                 return None, why
             return None, reason(built.stdout)
         return next(iter(folder.glob(f"**/{target}"))), None
@@ -83,6 +87,7 @@ class Builder:
                            else "-DCMAKE_CXX_COMPILER=g++")
         if toolchain == "gcc":
             command.append(f"-DRUBATO_BENCH_TBB={fetch_tbb(self.out / 'deps') or ''}")
+            command.append(f"-DRUBATO_BENCH_IPS4O={os.environ.get('RUBATO_BENCH_IPS4O', '')}")
         done = run(command)
         self.configured[toolchain] = None if done.returncode == 0 else reason(done.stdout)
         return self.configured[toolchain]

@@ -30,12 +30,21 @@ CONTENDERS = {c.name: c for c in [
     Contender("rubato-loop", "rubato", "gcc", {"skynet": "skynetloop", "nqueens": "nqueensloop"}),
     Contender("rubato-clang", "rubato", "clang"),
     Contender("rubato-clang-context", "rubato", "clang", {"fib": "fibctx", "tree": "treectx"}),
+    Contender("serial-tuned", "serial-tuned", "gcc"),
+    Contender("limit", "limit", "gcc"),
+    Contender("rubato-deterministic", "rubato", "gcc", {"reduce": "reducefixed", "reduce-slept": "reducefixed-slept"}),
+    Contender("rubato-hoisted", "rubato", "gcc", {"histogram": "histogramhoisted"}),
     Contender("onetbb", "onetbb", "gcc"),
+    Contender("onetbb-deterministic", "onetbb", "gcc", {"reduce": "reducefixed", "reduce-slept": "reducefixed-slept"}),
     Contender("openmp", "openmp", "gcc"),
     Contender("mutex-queue", "mutex-queue", "gcc"),
     Contender("asio", "asio", "gcc"),
     Contender("asio-onetbb", "asio-onetbb", "gcc"),
+    Contender("std-par", "std-par", "gcc"),
+    Contender("gnu-parallel", "gnu-parallel", "gcc"),
+    Contender("ips4o", "ips4o", "gcc"),
     Contender("rayon", "rayon", "cargo"),
+    Contender("rust", "rust", "cargo"),
     Contender("chili", "chili", "cargo"),
     Contender("forte", "forte", "cargo"),
     Contender("std-async", "std-async", "gcc"),
@@ -165,6 +174,9 @@ def scenarios(quick):
     yield Scenario("pipeline", "pipeline", files, f"examples/pipeline: {files:,} files read, inflated, summed up and sorted",
                    SERIAL + RUBATO + ("asio-onetbb",), suite="pipeline", reference="asio-onetbb", workers=(1, "P", "2P"),
                    own_workers=(1, "P", "2P"))
+    from plan_algorithms import algorithms  # it imports this module
+
+    yield from algorithms(quick)
     seconds = 1 if quick else 10
     yield Scenario("idle", "idle", seconds * 1000, f"CPU time of a pool with nothing to do, in {seconds} s",
                    RUBATO + FORKING_PEERS + ("mutex-queue", "asio"), own_workers=("P",), reference="", rounds=1)
@@ -227,14 +239,15 @@ def coroutines(quick):
         yield Scenario(kind, kind, 4 * many, f"{what}; each", contenders, rounds=1, unit="bytes", memory=400 * 4 * many, **one)
 
 
-def selected(only, scenario, contender):
-    """ONLY: 'regex' for a scenario or a contender, 'regex/regex' for both."""
+def selected(only, scenario, contender, suite=""):
+    """ONLY: 'regex' for a scenario, its suite or a contender, 'regex/regex' for one of the first two and the third."""
     if not only:
         return True
+    names = (scenario, suite)
     if "/" in only:
         left, right = only.split("/", 1)
-        return bool(re.search(left, scenario) and re.search(right, contender))
-    return bool(re.search(only, scenario) or re.search(only, contender))
+        return any(re.search(left, name) for name in names) and bool(re.search(right, contender))
+    return any(re.search(only, name) for name in (*names, contender))
 
 
 def entries(scenario, only, workers):
@@ -248,7 +261,7 @@ def entries(scenario, only, workers):
             contender = replace(contender, program=f"{contender.program}-{scenario.suite}")
         if name in left_out:
             continue
-        spec = scenario.own_workers if name in RUBATO + CONTEXT + LOOP else scenario.workers
+        spec = scenario.own_workers if name.startswith("rubato") else scenario.workers
         if name in SERIAL:
             spec = (1,)
         elif workers:
@@ -258,6 +271,6 @@ def entries(scenario, only, workers):
         kind = contender.forms.get(scenario.kind, scenario.kind)
         for w in sorted({min(amount.get(w, w), scenario.at_most.get(name, 1024)) for w in spec}):
             todo.append(Entry(contender, w, kind, size, scale))
-    todo = [e for e in todo if selected(only, scenario.name, e.contender.name)]
-    left_out = {c: why for c, why in left_out.items() if selected(only, scenario.name, c)}
+    todo = [e for e in todo if selected(only, scenario.name, e.contender.name, scenario.suite)]
+    left_out = {c: why for c, why in left_out.items() if selected(only, scenario.name, c, scenario.suite)}
     return todo, left_out

@@ -1,5 +1,7 @@
 //! The Rust half of the benchmarks: the scenarios of `../../scenarios/`, once, for every crate that takes part.
 
+mod algorithm_data;
+pub mod algorithms;
 mod fork_join;
 mod loops;
 mod measure;
@@ -69,15 +71,21 @@ fn perform<R: Runtime>(scenario: &str, workers: usize, size: u64) -> Option<Meas
     })
 }
 
-/// `bench-<contender> SCENARIO WORKERS SIZE`: one measurement, one line of JSON.
-pub fn drive<R: Runtime>() {
+/// The scenario, the number of workers and the size that the command line gives; ends the program if it does not.
+fn arguments(name: &str) -> (String, usize, u64) {
     let arguments: Vec<String> = std::env::args().collect();
     let number = |i: usize| arguments.get(i).and_then(|a| a.parse::<u64>().ok());
     let (Some(scenario), Some(workers), Some(size)) = (arguments.get(1), number(2), number(3)) else {
-        eprintln!("usage: bench-{} SCENARIO WORKERS SIZE", R::NAME);
+        eprintln!("usage: bench-{name} SCENARIO WORKERS SIZE");
         std::process::exit(2);
     };
-    match perform::<R>(scenario, workers as usize, size) {
+    (scenario.clone(), workers as usize, size)
+}
+
+/// `bench-<contender> SCENARIO WORKERS SIZE`: one measurement, one line of JSON.
+pub fn drive<R: Runtime>() {
+    let (scenario, workers, size) = arguments(R::NAME);
+    match perform::<R>(&scenario, workers, size) {
         Some(m) => println!("{}", m.json(R::NAME, version_of(R::NAME))),
         None => {
             eprintln!("{} has no scenario {scenario}", R::NAME);
