@@ -26,6 +26,7 @@ if(rubato_bench_tbb)
   if(RUBATO_BENCH_IPS4O)
     rubato_algorithms(ips4o ips4o ${rubato_bench_tbb} atomic)
     target_include_directories(bench-ips4o-algorithms SYSTEM PRIVATE ${RUBATO_BENCH_IPS4O}/include)
+    target_compile_options(bench-ips4o-algorithms PRIVATE -pthread) # by what this defines it knows that there are threads
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       target_compile_options(bench-ips4o-algorithms PRIVATE -mcx16)
     endif()
