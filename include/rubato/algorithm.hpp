@@ -19,13 +19,12 @@
 
 #include "rubato/algorithm/copies.hpp"
 #include "rubato/algorithm/order.hpp"
+#include "rubato/algorithm/sums.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/fork/range_loop.hpp"
-#include "rubato/detail/fork/reduction.hpp"
 #include "rubato/join.hpp"
 #include "rubato/thread_pool.hpp"
 
-#include <functional>
 #include <iterator>
 #include <ranges>
 #include <utility>
@@ -107,55 +106,10 @@ struct for_each_fn : pool_forms<for_each_fn> {
   }
 };
 
-struct reduce_fn : pool_forms<reduce_fn> {
-  /// Returns op(... op(op(init, map(x0)), map(x1)) ...). op must be associative and need not be commutative,
-  /// because the elements keep the order of the range. init is used once. map defaults to the identity. T is
-  /// the type of init; the results of op and map are converted to T. Several threads may call op and map at
-  /// once. As in for_index, the range is split when a worker is idle, and an exception is thrown when all
-  /// calls have ended. The calling thread alone reduces a range without random access.
-  template<std::ranges::input_range R, class T, class Op, class Map = std::identity>
-    requires(!are_swapped<std::ranges::range_reference_t<R>, T, Op, Map>)
-  static T on(pool* p, R&& range, T init, Op op, Map map = {}) {
-    return reduce_range(p, range, std::move(init), op, map);
-  }
-  template<std::input_iterator I, std::sentinel_for<I> S, class T, class Op, class Map = std::identity>
-    requires(!are_swapped<std::iter_reference_t<I>, T, Op, Map>)
-  static T on(pool* p, I first, S last, T init, Op op, Map map = {}) {
-    auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return reduce_range(p, range, std::move(init), op, map);
-  }
-
-  /// reduce(deterministic, ...): reduces as a tree whose shape depends only on the length of the range. So a
-  /// floating-point result has the same bits with any number of workers, also where the calling thread rounds
-  /// otherwise or flushes denormal numbers to zero, but may differ from that of a serial loop. One thread
-  /// reduces a leaf of the tree: at most n / 1,024 elements, at most 1,024, and one near the end of the
-  /// range.
-  template<std::ranges::random_access_range R, class T, class Op, class Map = std::identity>
-    requires std::ranges::sized_range<R>
-  static T on(pool* p, deterministic_t, R&& range, T init, Op op, Map map = {}) {
-    return reduce_tree(p, range, std::move(init), op, map);
-  }
-  template<std::random_access_iterator I, std::sized_sentinel_for<I> S, class T, class Op,
-           class Map = std::identity>
-  static T on(pool* p, deterministic_t, I first, S last, T init, Op op, Map map = {}) {
-    auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return reduce_tree(p, range, std::move(init), op, map);
-  }
-  template<class... Other>
-  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
-    static_assert(
-        always_false<Other...>,
-        "rubato: reduce(range, init, op, map) or reduce(first, last, init, op, map), map may be left "
-        "out; before these a pool, and then deterministic, if the range has random access and a size");
-    return {};
-  }
-};
-
 } // namespace detail
 
 inline constexpr detail::for_index_fn for_index{};
 inline constexpr detail::for_range_fn for_range{};
 inline constexpr detail::for_each_fn for_each{};
-inline constexpr detail::reduce_fn reduce{};
 
 } // namespace rubato

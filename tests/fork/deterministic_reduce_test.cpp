@@ -71,16 +71,18 @@ TEST_P(deterministic_reduce, gives_floats_the_same_bits_in_any_load) {
   std::mt19937 random(7);
   for (float& x : values) x = std::uniform_real_distribution<float>(-1.0F, 1.0F)(random) * 1e3F;
   auto const add = [](float a, float b) { return a + b; };
-  rubato::pool none(rubato::no_workers);
-  auto const expected =
-      std::bit_cast<std::uint32_t>(rubato::reduce(none, rubato::deterministic, values, 0.0F, add));
-  for (std::uint32_t round = 0; round != 10; ++round) {
-    auto const slow_map = [&](float x) {
-      // Here and there a term is late, each time another one.
+  // Here and there a term is late, each time another one.
+  auto const late = [](std::uint32_t round) {
+    return [round](float x) {
       if (static_cast<std::uint32_t>(std::abs(x)) % 97 == round) jitter::spin(std::chrono::microseconds(20));
       return x;
     };
-    auto const sum = rubato::reduce(pool, rubato::deterministic, values, 0.0F, add, slow_map);
+  };
+  rubato::pool none(rubato::no_workers);
+  auto const expected =
+      std::bit_cast<std::uint32_t>(rubato::reduce(none, rubato::deterministic, values, 0.0F, add, late(97)));
+  for (std::uint32_t round = 0; round != 10; ++round) {
+    auto const sum = rubato::reduce(pool, rubato::deterministic, values, 0.0F, add, late(round));
     ASSERT_EQ(std::bit_cast<std::uint32_t>(sum), expected);
   }
 }
