@@ -116,8 +116,8 @@ template<class T, class Source, class LaneOp, std::uint64_t... K>
   for (; i + side_by_side <= vectors; i += side_by_side)
     ((sums[K] = op(sums[K], at.load(lo + (i + K) * width))), ...);
   for (; i != vectors; ++i) sums[0] = op(sums[0], at.load(lo + i * width));
-  auto const all = op(op(op(sums[0], sums[1]), op(sums[2], sums[3])),
-                      op(op(sums[4], sums[5]), op(sums[6], sums[7])));
+  auto const all =
+      op(op(op(sums[0], sums[1]), op(sums[2], sums[3])), op(op(sums[4], sums[5]), op(sums[6], sums[7])));
   lane_of_t<T> sum = all[0];
   for (std::uint64_t k = 1; k != width; ++k) sum = static_cast<lane_of_t<T>>(op(sum, lane_of_t<T>(all[k])));
   return static_cast<T>(sum);

@@ -130,8 +130,8 @@ inline constexpr bool maps_pairs<Map, I, J> =
 /// A sum of numbers by an operator that takes a few nanoseconds: serially, and without a pool, up to so many.
 inline constexpr std::uint64_t brief_sum = 32'768;
 
-/// The length of a block, of which a brief sum has at most `most_blocks`. An operator of the program's own may
-/// be slow.
+/// The length of a block, of which a brief sum has at most `most_blocks`. An operator of the program's own
+/// may be slow.
 inline constexpr std::uint64_t most_blocks = 512;
 template<class Op, class T>
 [[nodiscard]] constexpr std::uint64_t sum_block(std::uint64_t n) noexcept {
@@ -193,8 +193,8 @@ T reduce_terms(pool* p, Source const& source, std::uint64_t n, T init, Op const&
     return reduce_in_pieces(p, source, n, std::move(init), op);
 }
 
-/// What the calling thread alone does with each element of a range that cannot be split. Throws cancelled if a
-/// stop of the scope comes before the last.
+/// What the calling thread alone does with each element of a range that cannot be split. Throws cancelled if
+/// a stop of the scope comes before the last.
 template<class F>
 void on_this_thread(pool* p, F f) {
   auto const work = [&](thread_context& me) {
@@ -257,8 +257,8 @@ T reduce_pairs(pool* p, R& first, S& second, T init, Op const& op, Map const& ma
     return init;
   } else if constexpr (both_splittable<R, S>) {
     auto const n = static_cast<std::uint64_t>(std::ranges::size(first));
-    return reduce_terms<Deterministic>(p, terms_of(std::ranges::begin(first), std::ranges::begin(second), n, map),
-                                       n, std::move(init), op);
+    return reduce_terms<Deterministic>(
+        p, terms_of(std::ranges::begin(first), std::ranges::begin(second), n, map), n, std::move(init), op);
   } else {
     on_this_thread(p, [&](auto throw_if_over) {
       auto j = std::ranges::begin(second);

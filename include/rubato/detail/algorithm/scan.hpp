@@ -36,13 +36,18 @@ struct scan_place {
 /// In place of an init that there is not.
 struct no_init {};
 
-template<class Init, class Map, class Element>
+/// T: what a scan of the elements that I reads is made of.
+template<class Init, class Map, class I>
 struct scanned {
   using type = Init;
 };
-template<class Map, class Element>
-struct scanned<no_init, Map, Element> {
-  using type = std::remove_cvref_t<std::invoke_result_t<Map const&, Element>>;
+template<class Map, class I>
+struct scanned<no_init, Map, I> {
+  using type = std::remove_cvref_t<std::invoke_result_t<Map const&, std::iter_reference_t<I>>>;
+};
+template<class I>
+struct scanned<no_init, std::identity, I> {
+  using type = std::iter_value_t<I>;
 };
 
 /// Written and read once, so a block of input and output has its place in the cache beside other things.
@@ -63,13 +68,13 @@ using scan_kernel =
                        scan_in_groups<Kind, T, Source, Out, Op>, scan_in_order<Kind, T, Source, Out, Op>>;
 
 /// True if op combines what a scan of these elements writes. The forms of a scan are told apart by it.
-template<class Op, class Init, class Map, class Element>
+template<class Op, class Init, class Map, class I>
 inline constexpr bool scans_by = false;
-template<class Op, class Init, class Map, class Element>
-  requires std::is_invocable_v<Map const&, Element>
-inline constexpr bool scans_by<Op, Init, Map, Element> =
-    std::is_invocable_v<Op const&, typename scanned<Init, Map, Element>::type,
-                        typename scanned<Init, Map, Element>::type>;
+template<class Op, class Init, class Map, class I>
+  requires std::is_invocable_v<Map const&, std::iter_reference_t<I>>
+inline constexpr bool scans_by<Op, Init, Map, I> =
+    std::is_invocable_v<Op const&, typename scanned<Init, Map, I>::type,
+                        typename scanned<Init, Map, I>::type>;
 
 template<scan_kind Kind, class T, class Source, class Out, class Op>
 void scan_terms(scan_place at, Source const& source, std::uint64_t n, Out out, Op const& op, T before) {
@@ -94,15 +99,17 @@ void scan_terms(scan_place at, Source const& source, std::uint64_t n, Out out, O
 template<class T, class Op, class Map, class Out, class Element>
 [[nodiscard]] consteval bool can_be_scanned() {
   constexpr bool map_fits = gives<Map const&, T, Element>;
-  static_assert(map_fits, "rubato: a scan: map must be callable as map(element), and its result must convert to "
-                          "T, the type of init, or else of the elements");
+  static_assert(map_fits,
+                "rubato: a scan: map must be callable as map(element), and its result must convert to "
+                "T, the type of init, or else of the elements");
   if constexpr (map_fits) {
     constexpr bool op_fits = gives<Op const&, T, T, std::invoke_result_t<Map const&, Element>> &&
                              gives<Op const&, T, T const&, std::invoke_result_t<Map const&, Element>> &&
                              gives<Op const&, T, T const&, T>;
-    static_assert(op_fits, "rubato: a scan: op must be callable as op(T, T) and as op(T, map(element)), T being "
-                           "the type of init, or else of the elements, and its result must convert to T");
-    constexpr bool can_write = std::indirectly_writable<Out, T const&>;
+    static_assert(op_fits,
+                  "rubato: a scan: op must be callable as op(T, T) and as op(T, map(element)), T being "
+                  "the type of init, or else of the elements, and its result must convert to T");
+    constexpr bool can_write = written_with<Out, T const&>;
     static_assert(can_write, "rubato: a scan: its results must be assignable to *out");
     return op_fits && can_write && std::copy_constructible<T>;
   } else {
@@ -114,7 +121,7 @@ template<class T, class Op, class Map, class Out, class Element>
 template<scan_kind Kind, class R, class Out, class Op, class Map, class Init>
 Out scan_range(scan_place at, R& range, Out out, Op const& op, Map const& map, Init init) {
   using element = std::ranges::range_reference_t<R&>;
-  using value = typename scanned<Init, Map, element>::type;
+  using value = typename scanned<Init, Map, std::ranges::iterator_t<R&>>::type;
   if constexpr (!can_be_scanned<value, Op, Map, Out, element>()) {
     return out;
   } else if constexpr (splittable<R&> && splittable_output<Out>) {
@@ -131,7 +138,7 @@ Out scan_range(scan_place at, R& range, Out out, Op const& op, Map const& map, I
       *to = std::as_const(before);
       if (n != 1)
         scan_terms<Kind>(at, terms_of(std::ranges::next(first), n - 1, map), n - 1, to + 1, op,
-                                        std::move(before));
+                         std::move(before));
     }
     return out + static_cast<difference>(n);
   } else {

@@ -91,7 +91,8 @@ class scan_in_blocks {
       auto const blocks = static_cast<std::uint32_t>(j.size());
       if (j.what == step::scan_at_once) size.learn(blocks, took, chunk_size::brief_us * us);
       if (j.what == step::add_up) mine = j.first;
-      if (!called && outlasts(worth_a_wake_us * us, static_cast<std::uint32_t>(count_ - j.last), blocks, took)) {
+      if (!called &&
+          outlasts(worth_a_wake_us * us, static_cast<std::uint32_t>(count_ - j.last), blocks, took)) {
         called = true;
         notify_of_loop(me);
       }

@@ -14,9 +14,9 @@
 
 namespace rubato::detail {
 
-/// Knows blocks by their numbers, and nothing of values. A block is taken once, in order, either to be added up
-/// and later scanned, or to be scanned at once. No thread waits for another one, and no code of the program
-/// runs under the lock.
+/// Knows blocks by their numbers, and nothing of values. A block is taken once, in order, either to be added
+/// up and later scanned, or to be scanned at once. No thread waits for another one, and no code of the
+/// program runs under the lock.
 class scan_order {
 public:
   enum class step : unsigned char { none, add_up, scan, scan_at_once };
@@ -49,7 +49,8 @@ public:
     if (mine < known_ && !states_[mine].is_scanned) return scan_of(mine); // it is in this thread's cache
     if (taken_ == blocks_) return {};
     while (oldest_ != taken_ && states_[oldest_].is_scanned) ++oldest_;
-    if (oldest_ < std::min(known_, taken_)) return scan_of(oldest_);
+    // In place, a scan changes what another thread may still be adding up.
+    if (oldest_ < std::min(known_, taken_) && states_[oldest_].has_sum) return scan_of(oldest_);
     std::uint64_t const first = taken_;
     if (!at_once_ || threads_ != 1 || known_ != first + 1) {
       ++taken_;
@@ -71,9 +72,9 @@ public:
     states_[block].has_sum = true;
   }
 
-  /// A block b whose sum is there, and what comes before it, if what comes before b + 1 is not known: the caller
-  /// finds it, and calls carried(). One thread at a time gets a block, and asks again, so the others need not
-  /// wait.
+  /// A block b whose sum is there, and what comes before it, if what comes before b + 1 is not known: the
+  /// caller finds it, and calls carried(). One thread at a time gets a block, and asks again, so the others
+  /// need not wait.
   [[nodiscard]] std::uint64_t to_carry() noexcept {
     lock_guard const guard(mutex_);
     if (is_carrying_ || known_ == blocks_ || !states_[known_ - 1].has_sum) return no_block;
@@ -110,7 +111,7 @@ private:
   mutex mutex_;
   std::unique_ptr<state[]> states_ RUBATO_GUARDED_BY(mutex_);
   std::uint64_t taken_ RUBATO_GUARDED_BY(mutex_) = 0;
-  std::uint64_t known_ RUBATO_GUARDED_BY(mutex_) = 1; // of so many it is known what comes before
+  std::uint64_t known_ RUBATO_GUARDED_BY(mutex_) = 1;  // of so many it is known what comes before
   std::uint64_t oldest_ RUBATO_GUARDED_BY(mutex_) = 0; // all before are scanned
   unsigned threads_ RUBATO_GUARDED_BY(mutex_) = 0;
   bool is_carrying_ RUBATO_GUARDED_BY(mutex_) = false;

@@ -88,13 +88,14 @@ template<class I>
     return first;
 }
 
-/// The result of map for elements that an iterator gives. A reference into an element that lives no longer than
-/// the call becomes a value.
+/// The result of map for elements that an iterator gives. A reference into an element that lives no longer
+/// than the call becomes a value.
 template<class Map, class... References>
 struct term {
   using result = std::invoke_result_t<Map const&, References...>;
-  using type = std::conditional_t<std::is_rvalue_reference_v<result> && !(std::is_reference_v<References> && ...),
-                                  std::remove_cvref_t<result>, result>;
+  using type =
+      std::conditional_t<std::is_rvalue_reference_v<result> && !(std::is_reference_v<References> && ...),
+                         std::remove_cvref_t<result>, result>;
 };
 template<class Map, class... Iterators>
 using term_t = typename term<Map, std::iter_reference_t<Iterators>...>::type;
@@ -142,7 +143,8 @@ struct mapped_pairs {
   template<class T>
   static constexpr bool lanes_of =
       contiguous && std::same_as<element, T> && std::same_as<partner, T> && has_lanes<Map, T>;
-  static constexpr bool numbers = contiguous && std::is_arithmetic_v<element> && std::is_arithmetic_v<partner>;
+  static constexpr bool numbers =
+      contiguous && std::is_arithmetic_v<element> && std::is_arithmetic_v<partner>;
   static constexpr bool plain_map = has_lanes<Map, element>;
 
   [[gnu::always_inline]] term_t<Map, I, J> operator()(std::uint64_t i) const {
