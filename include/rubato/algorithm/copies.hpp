@@ -16,6 +16,9 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/algorithm/defaulted_forms.hpp"
+#include "rubato/detail/algorithm/partition.hpp"
+#include "rubato/detail/algorithm/remove_in_place.hpp"
 #include "rubato/detail/algorithm/transforming.hpp"
 #include "rubato/detail/base/refused.hpp"
 #include "rubato/detail/work/callable.hpp"
@@ -153,8 +156,65 @@ struct generate_fn : pool_forms<generate_fn> {
   }
 };
 
+struct remove_if_fn : pool_forms<remove_if_fn> {
+  /// Closes the gaps of the elements for which pred(proj(x)) holds, as std::ranges::remove_if: the others
+  /// keep their order. Returns what is to be erased at the end.
+  ///
+  /// In place; n calls of pred and proj, by several threads at once, as const. If one of them throws, or the
+  /// enclosing scope is stopped (rubato::cancelled), each element is in the range once, in unspecified order;
+  /// of a trivially copyable type, those that stay are in the range, perhaps twice, and the others may have
+  /// been overwritten. The calling thread alone works on up to 1,024 elements, on more if the first ones show
+  /// that it takes 10 us at most, on ranges of proxies, and on those without random access. Source: a
+  /// compaction without branches by each thread, then the parts close up.
+  template<std::ranges::forward_range R, class Pred, class Proj = std::identity>
+    requires divisible_by<std::ranges::iterator_t<R>, Pred, Proj>
+  static std::ranges::borrowed_subrange_t<R> on(pool* p, R&& range, Pred pred, Proj proj = {}) {
+    return remove_elements(p, std::ranges::begin(range), end_of(range), pred, proj);
+  }
+  template<std::forward_iterator I, std::sentinel_for<I> S, class Pred, class Proj = std::identity>
+    requires divisible_by<I, Pred, Proj>
+  static std::ranges::subrange<I> on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
+    return remove_elements(p, std::move(first), std::move(last), pred, proj);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: remove_if(range, pred, projection), remove_if(first, last, pred, projection), the "
+                  "projection may be left out; before these a pool: the range's elements can be moved, and "
+                  "pred can be called on a const object");
+    return {};
+  }
+};
+
+struct unique_fn : defaulted_forms<unique_fn, std::ranges::equal_to> {
+  /// Of neighbours that are equal leaves the first, as std::ranges::unique: n - 1 calls of comp, which is an
+  /// equivalence. Otherwise as remove_if().
+  template<std::ranges::forward_range R, class Comp = std::ranges::equal_to, class Proj = std::identity>
+    requires neighbours_by<std::ranges::iterator_t<R>, Comp, Proj>
+  static std::ranges::borrowed_subrange_t<R> on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
+    return unique_elements(p, std::ranges::begin(range), end_of(range), comp, proj);
+  }
+  template<std::forward_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::equal_to,
+           class Proj = std::identity>
+    requires neighbours_by<I, Comp, Proj>
+  static std::ranges::subrange<I> on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
+    return unique_elements(p, std::move(first), std::move(last), comp, proj);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(
+        always_false<Other...>,
+        "rubato: unique(range, comparator, projection), unique(first, last, comparator, projection), "
+        "the last two may be left out; before these a pool: the range's elements can be moved, and "
+        "the comparator can be called on a const object");
+    return {};
+  }
+};
+
 } // namespace detail
 
+inline constexpr detail::remove_if_fn remove_if{};
+inline constexpr detail::unique_fn unique{};
 inline constexpr detail::transform_fn transform{};
 inline constexpr detail::copy_fn copy{};
 inline constexpr detail::fill_fn fill{};
