@@ -22,6 +22,7 @@
 
 #include "rubato/detail/algorithm/defaulted_forms.hpp"
 #include "rubato/detail/algorithm/elements.hpp"
+#include "rubato/detail/algorithm/is_sorted.hpp"
 #include "rubato/detail/algorithm/merge.hpp"
 #include "rubato/detail/algorithm/nth_element.hpp"
 #include "rubato/detail/algorithm/partition.hpp"
@@ -40,7 +41,30 @@ namespace rubato {
 namespace detail {
 
 struct sort_fn : defaulted_forms<sort_fn> {
-  /// Sorts the range as std::ranges::sort does: not stable.
+  /// sort(range, comparator, projection), sort(first, last, comparator, projection): sorts the elements as
+  /// std::ranges::sort does, on the calling thread and every idle worker, and returns the same iterator. The
+  /// comparator defaults to std::ranges::less, also as `{}`, and the projection to the identity. Not stable:
+  /// equivalent elements end up in any order, which is the same with any number of workers.
+  ///
+  /// **Comparator.** Several threads call comparator and projection at once, as const objects. Neither is
+  /// copied once the sort has begun. If it is no strict weak order, the order of the elements is unspecified,
+  /// but each is there once, and nothing outside the range is accessed.
+  ///
+  /// **Failure.** What a comparator throws arrives when all threads have ended. If the scope around is
+  /// stopped, the sort ends early with rubato::cancelled. Each element is there once then, in unspecified
+  /// order.
+  ///
+  /// **Memory.** Sorts in place, and takes no memory, except this: from 65,536 contiguous numbers or
+  /// std::strings on, under std::less or std::greater (those of std::ranges too) and without projection, it
+  /// takes memory for as many again. If there is none, it sorts in place.
+  ///
+  /// **Cost.** O(n log n) calls of the comparator in any case; n of them if the elements are sorted or
+  /// reversed. Fewer than 2,048 elements are sorted by the caller, which looks up no pool then. The stack
+  /// grows by O(log n).
+  ///
+  /// Source: quicksort with a branch-free partition (O. Peters, pattern-defeating quicksort, 2021; L.
+  /// Bergdoll and O. Peters, ipnsort, 2024; S. Edelkamp and A. Weiss, BlockQuicksort, 2016), merge-exchange
+  /// networks (K. E. Batcher, 1968), and heapsort as in introsort (D. Musser, 1997).
   template<std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires ordered_by<std::ranges::iterator_t<R>, Comp, Proj>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
@@ -55,7 +79,7 @@ struct sort_fn : defaulted_forms<sort_fn> {
     return end;
   }
 
-  /// sort(std::in_place, ...): takes no memory.
+  /// sort(std::in_place, ...): takes no memory, whatever the elements are.
   template<std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires ordered_by<std::ranges::iterator_t<R>, Comp, Proj>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, std::in_place_t tag, R&& range, Comp comp = {},
@@ -244,6 +268,33 @@ struct stable_partition_fn : pool_forms<stable_partition_fn> {
   }
 };
 
+struct is_sorted_fn : defaulted_forms<is_sorted_fn> {
+  /// is_sorted(range, comparator, projection), is_sorted(first, last, comparator, projection): true if no
+  /// element is less than the one before it, as std::ranges::is_sorted. Several threads call comparator and
+  /// projection at once, as const objects. They stop soon after one has found an answer. The calling thread
+  /// alone compares fewer than 4,096 elements, and those of a range without random access.
+  template<std::ranges::forward_range R, class Comp = std::ranges::less, class Proj = std::identity>
+    requires comparable_by<std::ranges::iterator_t<R>, Comp, Proj>
+  static bool on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
+    return are_sorted(p, std::ranges::begin(range), std::ranges::end(range), comp, proj);
+  }
+  template<std::forward_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
+           class Proj = std::identity>
+    requires comparable_by<I, Comp, Proj>
+  static bool on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
+    return are_sorted(p, std::move(first), std::move(last), comp, proj);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(
+        always_false<Other...>,
+        "rubato: is_sorted(range, comparator, projection), is_sorted(first, last, comparator, "
+        "projection), the last two may be left out, each also with a pool first: the elements can be "
+        "read more than once, and the comparator can be called on a const object");
+    return {};
+  }
+};
+
 } // namespace detail
 
 inline constexpr detail::sort_fn sort{};
@@ -252,5 +303,6 @@ inline constexpr detail::nth_element_fn nth_element{};
 inline constexpr detail::merge_fn merge{};
 inline constexpr detail::partition_fn partition{};
 inline constexpr detail::stable_partition_fn stable_partition{};
+inline constexpr detail::is_sorted_fn is_sorted{};
 
 } // namespace rubato

@@ -55,7 +55,8 @@ public:
   void operator()(context& c, sort_piece<I> piece) const {
     while (piece.n > leaf) {
       tree_.throw_if_stopped();
-      if (piece.levels-- == 0) break;
+      if (piece.levels == 0) break; // heapsort
+      --piece.levels;
       bool const takes_least = tree_.attempt([&] {
         bring_pivot_to_front(piece.first, piece.n, less_);
         return piece.starts_with_least(less_);

@@ -103,8 +103,7 @@ template<class I, class Predicate>
     for (;;) {
       while (left != right && in_front(first[left])) ++left;
       while (left != right && !in_front(first[right - 1])) --right;
-      if (left == right) return left;
-      --right; // left < right: the two differ
+      if (left == right || left == --right) return left; // one alone is left if in_front contradicts itself
       std::ranges::iter_swap(first + left, first + right);
       ++left;
     }
@@ -160,7 +159,8 @@ struct sort_piece {
 template<class I, class Less>
 void quicksort(sort_piece<I> piece, Less less) {
   while (piece.n > most_for_small_sort<I>) {
-    if (piece.levels-- == 0) return heap_sort(piece.first, piece.n, less);
+    if (piece.levels == 0) return heap_sort(piece.first, piece.n, less);
+    --piece.levels;
     bring_pivot_to_front(piece.first, piece.n, less);
     if (piece.starts_with_least(less)) {
       auto const place = partition_around_first(piece.first, piece.n,

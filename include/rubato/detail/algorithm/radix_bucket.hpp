@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -39,8 +41,8 @@ template<class T, natural Order>
 class radix_bucket {
   using key = ordered_bits<T, Order>;
   using bits = typename key::type;
-  static constexpr std::size_t few = 400;
-  static constexpr int digit = 8, most_digits = 3, first_digit = 10;
+  static constexpr std::size_t few = 300, few_of_many_bits = 3'000;
+  static constexpr int digit = 8, most_digits = 3, most_of_first_digit = 12;
 
   bits* keys_;
   T* out_;
@@ -50,8 +52,12 @@ class radix_bucket {
     for (std::size_t i = 0; i != n_; ++i) out_[i] = key::from(keys_[i]);
   }
 
-  template<std::size_t N>
-  static void sums_before(std::array<std::uint32_t, N>& counts) noexcept {
+  void by_quicksort() const {
+    quicksort(sort_piece<bits*>{keys_, static_cast<std::ptrdiff_t>(n_), most_levels(n_)}, std::less<>());
+    write();
+  }
+
+  static void sums_before(std::span<std::uint32_t> counts) noexcept {
     std::uint32_t sum = 0;
     for (std::uint32_t& c : counts) sum += std::exchange(c, sum);
   }
@@ -84,9 +90,13 @@ class radix_bucket {
   }
 
   void by_first_digit(key_range<bits> range, int width) const {
+    // About ten keys for each value of the digit.
+    int const first_digit = std::clamp(static_cast<int>(std::bit_width(n_ / 16)), digit, most_of_first_digit);
     auto const shift = static_cast<unsigned>(std::max(0, width - first_digit));
     auto const digit_of = [=](bits b) { return static_cast<std::size_t>(bits(b - range.least) >> shift); };
-    std::array<std::uint32_t, 1U << first_digit> next{};
+    std::array<std::uint32_t, 1U << most_of_first_digit> room; // to clear all of it would cost too much
+    std::span const next(room.data(), digit_of(range.greatest) + 1);
+    std::ranges::fill(next, 0U);
     for (std::size_t i = 0; i != n_; ++i) ++next[digit_of(keys_[i])];
     sums_before(next);
     for (std::size_t i = 0; i != n_; ++i) out_[next[digit_of(keys_[i])]++] = std::bit_cast<T>(keys_[i]);
@@ -106,18 +116,13 @@ public:
       , n_(n) {}
 
   void sort() const { // NOLINT(misc-no-recursion): a level takes ten of at most 64 bits
-    if (n_ <= few) {
-      std::less<> const less;
-      auto const size = static_cast<std::ptrdiff_t>(n_);
-      quicksort(sort_piece<bits*>{keys_, size, most_levels(n_)},
-                [less](bits a, bits b) { return less(a, b); });
-      return write();
-    }
+    if (n_ <= few) return by_quicksort();
     key_range<bits> range;
     for (std::size_t i = 0; i != n_; ++i) range.include(keys_[i]);
     int const width = range.width();
     if (width == 0) return write();
     if (width <= digit * most_digits) return by_last_digits(range, width);
+    if (n_ <= few_of_many_bits) return by_quicksort();
     by_first_digit(range, width);
   }
 };
