@@ -71,7 +71,7 @@ class Builder:
                        **dict.fromkeys(("serial-pipeline", "rubato-pipeline"), "no zlib (zlib1g-dev)")}
             unknown = re.search("unknown target|No rule to make target", built.stdout)
             if unknown and (why := missing.get(contender.program)
-                            or missing.get(re.sub("-(algorithms|futures|coroutines)$", "", contender.program))):
+                            or missing.get(re.sub("-(algorithms|programs|futures|coroutines)$", "", contender.program))):
                 return None, why
             return None, reason(built.stdout)
         return next(iter(folder.glob(f"**/{target}"))), None

@@ -109,7 +109,8 @@ def instructions(results, own, form, bar):
 
 
 def goals(results):
-    from goals_algorithms import algorithm_goals  # it imports this module
+    from goals_algorithms import algorithm_goals  # they import this module
+    from goals_programs import program_goals
 
     rows = Rows(results["rows"], results["host"]["usable_cpus"])
     everyone = ("serial",) + FORKING_PEERS
@@ -189,6 +190,7 @@ def goals(results):
          lambda own, plain: at_most(rows.find("pipeline", own), rows.find("pipeline", "asio-onetbb"), 0.9)),
         ("twice as many workers as cores", "<= 1.2 x one per core", lambda own, plain: worst(crowded(rows, own))),
         *algorithm_goals(rows),
+        *program_goals(rows),
     ]
 
     def judged(check, own, plain):

@@ -174,9 +174,11 @@ def scenarios(quick):
     yield Scenario("pipeline", "pipeline", files, f"examples/pipeline: {files:,} files read, inflated, summed up and sorted",
                    SERIAL + RUBATO + ("asio-onetbb",), suite="pipeline", reference="asio-onetbb", workers=(1, "P", "2P"),
                    own_workers=(1, "P", "2P"))
-    from plan_algorithms import algorithms  # it imports this module
+    from plan_algorithms import algorithms  # they import this module
+    from plan_programs import programs
 
     yield from algorithms(quick)
+    yield from programs(quick)
     seconds = 1 if quick else 10
     yield Scenario("idle", "idle", seconds * 1000, f"CPU time of a pool with nothing to do, in {seconds} s",
                    RUBATO + FORKING_PEERS + ("mutex-queue", "asio"), own_workers=("P",), reference="", rounds=1)

@@ -51,6 +51,10 @@ def remarks(row):
         notes.append(f"body {duration(row['body_ns'])}; CPU time beyond it {row['cpu_overhead_ns']:.0f} ns")
     if "frame_bytes" in row:
         notes.append(f"frame {row['frame_bytes']:.0f} B")
+    if "p99_frame_ns" in row:
+        notes.append(f"p99 {duration(row['p99_frame_ns'])}; CPU time per frame, its sleep included {duration(row['cpu_ns'])}")
+    if "build_ns" in row:
+        notes.append(f"init {duration(row['init_ns'])}, sort {duration(row['sort_ns'])}, build {duration(row['build_ns'])}")
     if "switches" in row:
         notes.append(f"{row['switches']:.0f} context switches")
     return "; ".join(notes)
@@ -67,7 +71,7 @@ def cells(scenario, rows):
             yield (name, workers, "-", "-", "-", "-", "-", "-", remarks(row))
             continue
         base = reference_of(scenario, row, rows)
-        busy = scenario.kind not in ("wake", "idle", "latency", "spawnget", "enqueue1us", "spawn1us") and row["cpu_ns"]
+        busy = scenario.kind not in ("wake", "idle", "life", "lifebridged", "latency", "spawnget", "enqueue1us", "spawn1us") and row["cpu_ns"]
         yield (name, workers, *(amount(scenario, row[key]) for key in ("median_ns", "min_ns", "max_ns")),
                f"{row['median_ns'] / base:.2f}" if base else "-",
                f"{row['cpu_ns'] / row['median_ns']:.2f}" if busy and row["median_ns"] else "-",

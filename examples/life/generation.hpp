@@ -5,6 +5,7 @@
 
 #include <rubato/algorithm.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <ranges>
 
@@ -18,9 +19,12 @@ inline void step_serially(const board& now, board& next) {
   for (std::size_t r = 0; r != now.rows(); ++r) next.make_row(now, r);
 }
 
-/// A row takes less than 100 ns where it has 200 cells. So the loop wakes no worker for a board of 200 rows,
-/// whose frame would not be ready earlier, and all workers for one of 20,000.
+/// So few cells take some 10 us. A thread that sleeps between two frames begins later than that when it is
+/// woken, and its wake costs more time of the CPU than the frame.
+inline bool worth_a_wake(const board& now) { return now.rows() * now.columns() > std::size_t{1} << 16U; }
+
 inline void step_in_parallel(const board& now, board& next) {
+  if (!worth_a_wake(now)) return step_serially(now, next);
   rubato::for_range(std::size_t{0}, now.rows(), [&](std::size_t lo, std::size_t hi) {
     for (std::size_t r = lo; r != hi; ++r) next.make_row(now, r);
   });
@@ -33,7 +37,11 @@ inline void step_bridged(const board& now, board& next) {
     if (!now.may_live(r)) next.clear_row(r);
   auto living = std::views::iota(std::size_t{0}, now.rows()) |
                 std::views::filter([&](std::size_t r) { return now.may_live(r); });
-  rubato::for_each(living, [&](std::size_t r) { next.make_row(now, r); });
+  const auto make = [&](std::size_t r) { next.make_row(now, r); };
+  if (worth_a_wake(now))
+    rubato::for_each(living, make);
+  else
+    std::ranges::for_each(living, make);
 }
 
 } // namespace detail

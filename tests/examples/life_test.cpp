@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(workers, life_on, testing::Values(0U, 1U, 2U, 7U, 33U),
 
 TEST_P(life_on, each_way_makes_the_generations_that_the_rules_say) {
   for (const auto& [rows, columns] :
-       {std::pair(1U, 1U), {1U, 5U}, {2U, 2U}, {3U, 70U}, {70U, 3U}, {60U, 65U}})
+       {std::pair(1U, 1U), {1U, 5U}, {2U, 2U}, {3U, 70U}, {70U, 3U}, {60U, 65U}, {300U, 300U}})
     for (const life::way how : ways) {
       life::board now = life::random_board(rows, columns, 0.4, rows), next(rows, columns);
       for (int generation = 0; generation != 12; ++generation) {

@@ -6,6 +6,7 @@ mod fork_join;
 mod loops;
 mod measure;
 mod outside;
+pub mod programs;
 mod tree;
 pub mod work;
 
