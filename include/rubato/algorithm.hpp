@@ -19,6 +19,7 @@
 
 #include "rubato/algorithm/copies.hpp"
 #include "rubato/algorithm/order.hpp"
+#include "rubato/algorithm/search.hpp"
 #include "rubato/algorithm/sums.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/fork/range_loop.hpp"

@@ -31,11 +31,15 @@ inline constexpr std::int64_t brief_rest_us = 10;
   return std::clamp<std::uint64_t>(n / 1024, 1, 4096);
 }
 
-/// True if `left` items will take longer than the caller should go on alone, as `size` took so long.
-[[nodiscard]] inline bool is_worth_sharing(std::uint64_t left, std::uint32_t size, std::int64_t took) {
+/// True if `left` elements will take more than so many microseconds, as `size` took so long.
+[[nodiscard]] inline bool will_outlast(std::int64_t us, std::uint64_t left, std::uint32_t size,
+                                       std::int64_t took) {
   constexpr std::uint64_t many = std::numeric_limits<std::uint32_t>::max();
-  return outlasts(brief_rest_us * ticks_per_us(), static_cast<std::uint32_t>(std::min(left, many)), size,
-                  took);
+  return outlasts(us * ticks_per_us(), static_cast<std::uint32_t>(std::min(left, many)), size, took);
+}
+/// True if they will take longer than the caller should go on alone.
+[[nodiscard]] inline bool is_worth_sharing(std::uint64_t left, std::uint32_t size, std::int64_t took) {
+  return will_outlast(brief_rest_us, left, size, took);
 }
 
 /// Calls body(lo, hi), never inline: g++ vectorises the same loop in one place, and in another one not.
