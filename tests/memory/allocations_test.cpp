@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/failing.hpp"
+#include "memory/peak.hpp"
 
 #include <array>
 #include <atomic>
@@ -18,13 +19,15 @@
 
 namespace {
 
-std::atomic<std::size_t> calls{0};
+auto& calls = rubato_test::allocations_made;
 
 void* counted(std::size_t bytes, std::size_t alignment) {
-  calls.fetch_add(1, std::memory_order_relaxed);
   if (rubato_test::fails_now()) throw std::bad_alloc();
   std::size_t const whole = (bytes + alignment - 1) / alignment * alignment;
-  if (void* const p = std::aligned_alloc(alignment, whole != 0 ? whole : alignment)) return p;
+  if (void* const p = std::aligned_alloc(alignment, whole != 0 ? whole : alignment)) {
+    rubato_test::note_allocated(p);
+    return p;
+  }
   throw std::bad_alloc();
 }
 
@@ -41,10 +44,13 @@ void* operator new(std::size_t bytes, std::nothrow_t const& /*tag*/) noexcept {
     return nullptr;
   }
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t /*bytes*/) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t /*a*/) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t /*bytes*/, std::align_val_t /*a*/) noexcept { std::free(p); }
+void operator delete(void* p) noexcept {
+  rubato_test::note_freed(p);
+  std::free(p);
+}
+void operator delete(void* p, std::size_t /*bytes*/) noexcept { operator delete(p); }
+void operator delete(void* p, std::align_val_t /*a*/) noexcept { operator delete(p); }
+void operator delete(void* p, std::size_t /*bytes*/, std::align_val_t /*a*/) noexcept { operator delete(p); }
 
 namespace {
 
