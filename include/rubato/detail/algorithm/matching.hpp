@@ -104,7 +104,7 @@ struct difference_test {
 
 /// An unsigned integer as wide as the elements: so the tests of a block need no conversion.
 template<class T>
-using lane_of =
+using test_lane =
     std::conditional_t<sizeof(T) == 1, std::uint8_t,
                        std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                           std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
@@ -124,7 +124,7 @@ inline constexpr std::uint32_t tested_at_once = sizeof(typename Test::number) <=
 
 template<class Test>
 [[gnu::always_inline]] inline bool any_at(Test const& test, std::uint64_t at) {
-  using lane = lane_of<typename Test::number>;
+  using lane = test_lane<typename Test::number>;
   auto c = test.cursor(at);
   lane any = 0;
   for (std::uint32_t k = 0; k != tested_at_once<Test>; ++k, ++c)
@@ -179,7 +179,7 @@ template<class Test>
   std::uint64_t sum = 0;
   auto c = mine.cursor(lo);
   if constexpr (in_blocks<Test>) {
-    using lane = lane_of<typename Test::number>;
+    using lane = test_lane<typename Test::number>;
     constexpr std::uint32_t block = sizeof(lane) == 1 ? 128 : 1024;
     for (; hi - lo >= block; lo += block) {
       lane matches = 0;

@@ -81,7 +81,7 @@ template<class I, class Less>
 [[nodiscard]] run run_of(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n, Less less) {
   constexpr std::ptrdiff_t block = 1 << 14;
   constexpr std::ptrdiff_t sight = 256; // random elements show it among the first
-  run const direction = tree.attempt([&] { return direction_of(first, n, less); });
+  run const direction = tree.attempt([&] { return direction_of_run(first, n, less); });
   auto const runs = [&](std::ptrdiff_t lo, std::ptrdiff_t hi) {
     return tree.attempt([&] { return is_run(first + lo, hi - lo, direction, less); });
   };

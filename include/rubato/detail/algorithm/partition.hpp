@@ -6,6 +6,7 @@
 #include "rubato/detail/algorithm/element_moves.hpp"
 #include "rubato/detail/algorithm/key_order.hpp"
 #include "rubato/detail/algorithm/partition_serially.hpp"
+#include "rubato/detail/algorithm/pieces.hpp"
 #include "rubato/detail/algorithm/test_of.hpp"
 #include "rubato/detail/fork/chunk_size.hpp"
 #include "rubato/detail/fork/loop.hpp"
@@ -17,11 +18,6 @@
 #include <iterator>
 
 namespace rubato::detail {
-
-/// For an algorithm that the calling thread begins alone.
-inline void throw_if_stopped() {
-  if (stop_around(*current).stopped()) throw cancelled();
-}
 
 /// Partitions n elements in two loops. A piece at the left end and its counterpart at the right one are
 /// partitioned together: where the elements are mixed alike, hardly any is on the wrong side afterwards. Then

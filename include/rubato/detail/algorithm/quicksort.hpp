@@ -179,7 +179,7 @@ enum class run : unsigned char { none, ascending, descending };
 
 /// If the elements are a run, it goes that way.
 template<class I, class Less>
-[[nodiscard]] run direction_of(I first, std::iter_difference_t<I> n, Less less) {
+[[nodiscard]] run direction_of_run(I first, std::iter_difference_t<I> n, Less less) {
   return less(first[n - 1], first[0]) ? run::descending : run::ascending;
 }
 
@@ -205,7 +205,7 @@ template<class I, class Less>
 void serial_sort(I first, std::iter_difference_t<I> n, Less less) {
   if (n < 2) return;
   if (n > most_for_small_sort<I>) {
-    run const direction = direction_of(first, n, less);
+    run const direction = direction_of_run(first, n, less);
     if (is_run(first, n, direction, less)) {
       if (direction == run::descending) reverse_elements(first, n);
       return;
