@@ -21,16 +21,33 @@
 #include "rubato/algorithm/order.hpp"
 #include "rubato/algorithm/search.hpp"
 #include "rubato/algorithm/sums.hpp"
+#include "rubato/algorithm/tiles.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/fork/range_loop.hpp"
 #include "rubato/join.hpp"
 #include "rubato/thread_pool.hpp"
 
+#include <concepts>
+#include <cstdint>
 #include <iterator>
 #include <ranges>
+#include <stdexcept>
 #include <utility>
 
 namespace rubato {
+
+/// The least number of indices that for_range() gives to one call. Throws std::invalid_argument if it is
+/// below 1.
+class min_chunk {
+  std::uint64_t indices_;
+
+public:
+  template<std::integral I>
+  explicit constexpr min_chunk(I n)
+      : indices_(n > 0 ? static_cast<std::uint64_t>(n)
+                       : throw std::invalid_argument("rubato: min_chunk(n): n is at least 1")) {}
+  [[nodiscard]] constexpr std::uint64_t indices() const noexcept { return indices_; }
+};
 
 namespace detail {
 
@@ -73,11 +90,20 @@ struct for_range_fn : pool_forms<for_range_fn> {
   static void on(pool* p, I first, J last, F&& f) {
     call_for_chunks(p, first, last, f);
   }
+  /// for_range(first, last, min_chunk(n), f): each chunk begins at a multiple of n indices behind `first` and
+  /// has a multiple of n indices, at least n. Only the last one of the interval may have fewer. For work that
+  /// pays from a certain length on. Threads share (last - first) / n units of work, so a large n leaves
+  /// workers idle.
+  template<class I, class J, class F>
+    requires loop_bound<I> && loop_bound<J>
+  static void on(pool* p, I first, J last, min_chunk least, F&& f) {
+    call_for_long_chunks(p, first, last, least.indices(), f);
+  }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
     static_assert(always_false<Other...>,
                   "rubato: for_range(first, last, f), for_range(pool, first, last, f): first and last are "
-                  "integers, and f comes last; for_each() takes ranges");
+                  "integers, and f comes last, behind min_chunk(n) if there is one; for_each() takes ranges");
     return {};
   }
 };

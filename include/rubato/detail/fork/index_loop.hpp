@@ -100,4 +100,20 @@ void call_for_chunks(pool* p, I first, J last, F& f) {
                });
 }
 
+/// In chunks that begin at multiples of `least` and have as many indices at least, but for the last of all.
+template<class I, class J, class F>
+void call_for_long_chunks(pool* p, I first, J last, std::uint64_t least, F& f) {
+  using index = std::common_type_t<I, J>;
+  constexpr bool f_fits = fits<F&, index, index>;
+  static_assert(f_fits, "rubato: for_range(first, last, min_chunk(n), f): f must be callable as f(lo, hi)");
+  auto const from = bound_as<index>(first);
+  std::uint64_t const n = distance_of(from, bound_as<index>(last));
+  if constexpr (f_fits)
+    for_chunks(p, n / least + (n % least != 0),
+               [=, &f](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+                 std::uint64_t const end = hi > n / least ? n : hi * least; // the product may overflow
+                 static_cast<void>(call_and_wait(me, f, advance_by(from, lo * least), advance_by(from, end)));
+               });
+}
+
 } // namespace rubato::detail
