@@ -3,6 +3,7 @@
 
 #include "rubato/detail/algorithm/key_order.hpp"
 
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <type_traits>
@@ -38,6 +39,26 @@ void move_at_last(F&& f) noexcept {
     }
   }
 }
+
+/// The same for moves that finish what cannot be undone: the first failure is thrown when all are done.
+class sure_moves {
+  std::exception_ptr first_;
+
+public:
+  template<class F>
+  void operator()(F&& f) noexcept {
+    try {
+      f();
+      return;
+    } catch (...) {
+      if (first_ == nullptr) first_ = std::current_exception();
+    }
+    move_at_last(f);
+  }
+  void throw_first() const {
+    if (first_ != nullptr) std::rethrow_exception(first_);
+  }
+};
 
 /// An element that was taken out of a range, and the place that it goes back to, at the latest in the
 /// destructor.
