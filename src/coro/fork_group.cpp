@@ -225,11 +225,17 @@ void fork_group::ended(group_member const& s) noexcept {
 bool fork_group::wait_for_rest::insert() noexcept { return !group_.left_.arrive(1 + group_.stayed_); }
 
 void group_race::note(std::uint32_t index, bool success) noexcept {
-  if (!success) last_failed_.set(index); // ordered by undecided_
   bool const decides = success || by_ == decided_by::any_end;
-  // A member that was claimed and has failed nevertheless: no other can win any more.
-  if ((decides && claim(index)) || is_claimed_by(index)) decide();
-  if (undecided_.arrive()) decide();
+  bool const has_won = decides ? is_claimed_at_last_by(index) : is_claimed_by(index);
+  if (success) {
+    if (has_won && missing_.arrive()) decide();
+    return;
+  }
+  // A winner that fails is not replaced. Otherwise too few are left if one more has failed than may.
+  if (!has_won && failures_.add(1) != spare_) return;
+  if (!failed_.claim(index)) return;
+  static_cast<void>(claim(stopped)); // with several winners it may be open
+  decide();
 }
 
 void group_race::decide() noexcept {

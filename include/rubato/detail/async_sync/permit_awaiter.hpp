@@ -17,8 +17,8 @@ namespace rubato::detail {
 /// A waiter in the list of a number of permits.
 class permit_waiter : public waiter, public permit_demand {
 protected:
-  explicit permit_waiter(std::uint64_t n) noexcept
-      : permit_demand(n) {}
+  permit_waiter(std::uint64_t n, permit_order o) noexcept
+      : permit_demand(n, o) {}
   ~permit_waiter() = default;
 };
 using permits = basic_permits<std_policy, permit_waiter>;
@@ -38,8 +38,8 @@ class permit_wait final : public permit_waiter {
   }
 
 public:
-  permit_wait(permits& p, std::uint64_t n) noexcept
-      : permit_waiter(n)
+  permit_wait(permits& p, std::uint64_t n, permit_order o) noexcept
+      : permit_waiter(n, o)
       , from_(p) {}
   permit_wait(permit_wait&&) = delete;
   ~permit_wait() {
@@ -74,27 +74,31 @@ class [[nodiscard(
     : public own_awaitable {
   permits& from_;
   std::uint64_t const needed_;
+  permit_order const order_;
   std::optional<permit_wait> wait_; // empty if the permits were free at once, the common case
+
+  permit_wait& make_wait() noexcept { return wait_.emplace(from_, needed_, order_); }
 
 public:
   static constexpr bool is_one_step = true;
-  permit_awaiter(permits& p, std::uint64_t n) noexcept
+  permit_awaiter(permits& p, std::uint64_t n, permit_order o = permit_order::by_call) noexcept
       : from_(p)
-      , needed_(n) {}
+      , needed_(n)
+      , order_(o) {}
   permit_awaiter(permit_awaiter&& other /*not awaited yet*/) noexcept
-      : permit_awaiter(other.from_, other.needed_) {}
+      : permit_awaiter(other.from_, other.needed_, other.order_) {}
   permit_awaiter& operator=(permit_awaiter&&) = delete;
   ~permit_awaiter() = default;
 
   /// It has its permits, and the coroutine is queued before it goes on: if it is destroyed there, they go
   /// back.
-  void keep_while_queued() noexcept { wait_.emplace(from_, needed_).take(); }
+  void keep_while_queued() noexcept { make_wait().take(); }
   /// Its part in a race, before it is awaited there.
-  [[nodiscard]] waiter& racer() noexcept { return wait_.emplace(from_, needed_); }
+  [[nodiscard]] waiter& racer() noexcept { return make_wait(); }
   [[nodiscard]] bool await_ready() noexcept { return from_.try_take(needed_); }
   template<std::derived_from<own_promise> P>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
-    return (wait_ ? *wait_ : wait_.emplace(from_, needed_)).await_suspend(h);
+    return (wait_ ? *wait_ : make_wait()).await_suspend(h);
   }
   Result await_resume() {
     if (wait_) wait_->finish();

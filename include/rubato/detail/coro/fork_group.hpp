@@ -183,32 +183,39 @@ public:
   [[nodiscard]] wait_for_rest& rest() noexcept { return *std::construct_at(&rest_.value, *this); }
 };
 
-/// Decides which member was the first to succeed, or to end, or was claimed before it could. The coroutine
-/// awaits it: until that member has ended, or all have failed. docs/design/races.md
+/// Decides which members were the first to succeed, or to end, or were claimed before they could. The
+/// coroutine awaits it: until as many as are wanted have succeeded, or too few can. docs/design/races.md
 class group_race final : public wait_operation, public race {
   enum class state : unsigned char { open, awaited, decided };
   std::atomic<state> state_{state::open};
   decided_by const by_;
-  countdown<std::uint32_t> undecided_; ///< members that may still succeed
-  relaxed<std::uint32_t> last_failed_{none};
+  std::uint32_t const spare_;        ///< as many may fail, and not one more
+  countdown<std::uint32_t> missing_; ///< successes that are still wanted
+  relaxed<std::uint32_t> failures_;  ///< of members that had not won
+  first_of<std::uint32_t> failed_;   ///< the member whose failure decides
 
   [[nodiscard]] bool insert() noexcept override;
   [[nodiscard]] bool remove() noexcept override { return false; }
   void decide() noexcept;
 
 public:
-  group_race(std::size_t number, decided_by by) noexcept
+  /// `several`: of those that are wanted, if that is more than one.
+  group_race(std::size_t number, decided_by by, std::size_t wanted = 1, winners* several = nullptr) noexcept
       : wait_operation(ends::with_children)
+      , race(several)
       , by_(by)
-      , undecided_(static_cast<std::uint32_t>(number)) {}
+      , spare_(static_cast<std::uint32_t>(number - wanted))
+      , missing_(static_cast<std::uint32_t>(wanted)) {}
   void note(std::uint32_t index, bool success) noexcept;
 
   [[nodiscard]] bool await_ready() const noexcept {
     return state_.load(std::memory_order_acquire) == state::decided; // acquire: pairs with decide()
   }
 
-  /// Called after all have ended.
-  [[nodiscard]] std::uint32_t last_failed() const noexcept { return last_failed_.get(); }
+  /// Called after all have ended: throws the failure that has decided it, if one has.
+  void throw_failure(auto& members) const {
+    if (std::uint32_t const i = failed_.get(); i != failed_.none) std::rethrow_exception(members[i].error());
+  }
 };
 
 /// A group of the tasks in a tuple or a vector. `around` and `how`: as for fork_group.

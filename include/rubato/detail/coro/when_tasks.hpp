@@ -11,10 +11,13 @@
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <ranges>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace rubato::detail {
 
@@ -51,9 +54,36 @@ rubato::task<any_result<typename Group::value_type>> race_tasks(decided_by by, s
   co_await among;
   limit.own.request_stop();
   co_await all.group.rest();
-  std::size_t const winner = among.winner() != group_race::none ? among.winner() : among.last_failed();
-  if (std::exception_ptr const error = all[winner].error(); error != nullptr) std::rethrow_exception(error);
+  among.throw_failure(all);
+  std::size_t const winner = among.winner();
   co_return any_result<typename Group::value_type>{winner, all.value(winner)};
+}
+
+/// The same for the first successes, as many as are wanted, in the order in which they have won.
+template<class Tasks, class Begin, class Group = fork_group_of<Tasks>>
+rubato::task<std::vector<any_result<typename Group::value_type>>>
+race_for_some(std::size_t wanted, std::size_t number, Begin begin) {
+  using result = any_result<typename Group::value_type>;
+  std::vector<result> made;
+  if (wanted != 0) {
+    co_await ready_wait();
+    made.reserve(wanted); // as everything that may throw, before they begin
+    std::vector<std::uint32_t> order(wanted);
+    std::vector<winners::turn_type> turns(number);
+    winners several(turns.data(), static_cast<std::uint32_t>(wanted));
+    nested_scope limit(this_trampoline().running->scope());
+    group_race among(number, decided_by::success, wanted, &several);
+    Group all(limit.own, &among, begin(among));
+    all.group.start_all();
+    co_await among;
+    limit.own.request_stop();
+    co_await all.group.rest();
+    among.throw_failure(all);
+    for (std::uint32_t i = 0; i != number; ++i)
+      if (std::uint32_t const turn = turns[i].get(); turn != 0) order[turn - 1] = i;
+    for (std::uint32_t const i : order) made.push_back(result{i, all.value(i)});
+  }
+  co_return made;
 }
 
 /// The tasks of the parts. A one-step operation takes part in the race itself.
@@ -96,6 +126,36 @@ auto any_of_range(decided_by by, Range&& range) {
     std::size_t const number = tasks.size();
     return race_tasks<decltype(tasks)>(by, number,
                                        [all = std::move(tasks)](race&) mutable { return std::move(all); });
+  }
+}
+
+inline void refuse_more_than(std::size_t number, std::size_t wanted) {
+  if (wanted > number)
+    throw std::invalid_argument("rubato: when_some(n, range): the range has fewer than n elements");
+}
+
+template<class Range>
+auto some_of_range(std::size_t wanted, Range&& range) {
+  using element = std::ranges::range_value_t<Range>;
+  if constexpr (!can_be_awaited_together_in<Range>()) {
+    return refused();
+  } else if constexpr (one_step<element>) {
+    using tasks = std::vector<rubato::task<awaited_t<element>>>;
+    auto steps = steps_of(std::forward<Range>(range));
+    std::size_t const number = steps.size();
+    refuse_more_than(number, wanted);
+    return race_for_some<tasks>(wanted, number, [all = std::move(steps)](race& among) mutable {
+      tasks made;
+      made.reserve(all.size());
+      for (auto& a : all) made.push_back(as_racer(std::move(a), among, made.size()));
+      return made;
+    });
+  } else {
+    auto all = tasks_of(std::forward<Range>(range));
+    std::size_t const number = all.size();
+    refuse_more_than(number, wanted);
+    return race_for_some<decltype(all)>(
+        wanted, number, [from = std::move(all)](race&) mutable { return std::move(from); });
   }
 }
 

@@ -22,14 +22,22 @@
 
 namespace rubato::detail {
 
+/// How waiters for one permit are served: each is called when a permit is free, and a running thread may be
+/// faster, once; or each is handed its permit in its turn.
+enum class permit_order : bool { by_call, by_turn };
+
 /// How many permits a waiter needs. The lock of the permits guards what it holds.
 class permit_demand {
   std::uint64_t const needed_;
   std::uint64_t held_ = 0; ///< handed to it so far, while it is listed
+  permit_order const order_;
 
 public:
-  explicit permit_demand(std::uint64_t needed = 1) noexcept
-      : needed_(needed) {}
+  explicit permit_demand(std::uint64_t needed = 1, permit_order o = permit_order::by_call) noexcept
+      : needed_(needed)
+      , order_(o) {}
+
+  [[nodiscard]] permit_order order() const noexcept { return order_; }
 
   [[nodiscard]] std::uint64_t needed() const noexcept { return needed_; }
   [[nodiscard]] std::uint64_t missing() const noexcept { return needed_ - held_; }
@@ -39,8 +47,9 @@ public:
 };
 
 /// A waiter for one permit is called when a permit is free, and tries to take it; a running thread may be
-/// faster, once. Then the waiter is handed the next permit. A waiter for several permits is handed each that
-/// is given while it is the first. Node: a basic_wait_node that is a permit_demand, too.
+/// faster, once. Then the waiter is handed the next permit. A waiter for several permits, or one that is to
+/// be served by turn, is handed each that is given while it is the first. Node: a basic_wait_node that is a
+/// permit_demand, too.
 template<class Policy, class Node>
 class basic_permits {
   static constexpr std::uint64_t listed = 1, called = 2, one = 4; // free permits above the flags
@@ -178,7 +187,8 @@ public:
 private:
   /// It is called when a permit is free, instead of being handed one.
   [[nodiscard]] static bool is_called_first(Node const& n) noexcept {
-    return n.needed() == 1 && n.entry().race == nullptr && !n.is_urgent();
+    return n.needed() == 1 && n.order() == permit_order::by_call && n.entry().race == nullptr &&
+           !n.is_urgent();
   }
   /// Under the lock; the list is not empty.
   [[nodiscard]] Node& first() noexcept {

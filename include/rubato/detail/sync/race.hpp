@@ -1,7 +1,7 @@
-// A race: of several operations at most one takes effect. docs/design/races.md
+// A race: of several operations at most one takes effect, or at most so many. docs/design/races.md
 //
 // States: open (winner_ is none), then decided for one operation, or `stopped`. Invariant: winner_ changes
-// once, under mutex_. A claim holds the mutexes of the races of one or two operations that meet; it takes
+// once, under mutex_. In a race with several winners it is the last of them. A claim holds the mutexes of the races of one or two operations that meet; it takes
 // them in order of address, and after the lock of the object where they meet, so no two claims deadlock.
 // An operation that takes effect in a call, such as a system call, holds its claim around that call.
 #pragma once
@@ -18,29 +18,83 @@ namespace rubato::detail {
 template<class Policy>
 class basic_claim;
 
-/// Decides once which of several operations takes effect.
+/// The winners of a race that has several, in order. The race's lock guards it.
+template<class Policy>
+class basic_winners {
+public:
+  /// The turn in which an operation has won, from 1 on; 0: it has not won.
+  using turn_type = typename Policy::template plain<std::uint32_t>;
+
+private:
+  turn_type* const turns_;
+  std::uint32_t const wanted_;
+  typename Policy::template plain<std::uint32_t> number_{0};
+
+public:
+  /// `turns`: one of 0 for each operation. `wanted` is at least 1.
+  basic_winners(turn_type* turns, std::uint32_t wanted) noexcept
+      : turns_(turns)
+      , wanted_(wanted) {}
+
+  /// True: it is the last.
+  [[nodiscard]] bool add(std::uint32_t index) noexcept {
+    RUBATO_ASSERT_STEP(turns_[index].get() == 0 && number_.get() != wanted_, "an operation wins again",
+                       index, number_.get(), wanted_);
+    number_.set(number_.get() + 1);
+    turns_[index].set(number_.get());
+    return number_.get() == wanted_;
+  }
+  [[nodiscard]] bool contains(std::uint32_t index) const noexcept { return turns_[index].get() != 0; }
+};
+
+/// Decides once which of several operations takes effect, or which of them do.
 template<class Policy>
 class basic_race {
   friend class basic_claim<Policy>;
+  using winners = basic_winners<Policy>;
   basic_mutex<Policy> mutex_; // may be taken under an object's lock; under it, only another race's is taken
   typename Policy::template plain<std::uint32_t> winner_{none};
+  winners* const several_ = nullptr; ///< null: one operation takes effect
+
+  /// Under the lock, while the race is open.
+  void add_winner(std::uint32_t index) noexcept {
+    if (several_ == nullptr || several_->add(index)) winner_.set(index);
+  }
+  [[nodiscard]] bool has_won(std::uint32_t index) const noexcept {
+    return several_ == nullptr ? winner_.get() == index : several_->contains(index);
+  }
 
 public:
   static constexpr std::uint32_t none = ~std::uint32_t{0}, stopped = none - 1;
 
   constexpr basic_race() noexcept = default;
+  /// null: it has one winner.
+  constexpr explicit basic_race(winners* several) noexcept
+      : several_(several) {}
 
-  /// True for one caller: the race was open. That caller ends the wait, if it has begun.
+  /// True: the race was open. If it has one winner, that is one caller, which ends the wait if that has
+  /// begun.
   [[nodiscard]] bool claim(std::uint32_t index) noexcept {
     RUBATO_ASSERT_STEP(index != none, "a race is claimed for no operation", index);
     lock_guard const guard(mutex_);
     if (winner_.get() != none) return false;
-    winner_.set(index);
+    if (index == stopped)
+      winner_.set(stopped);
+    else
+      add_winner(index);
     return true;
   }
   [[nodiscard]] bool is_claimed_by(std::uint32_t index) noexcept {
     lock_guard const guard(mutex_);
-    return winner_.get() == index;
+    return has_won(index);
+  }
+  /// True: it has won before, or has claimed the open race now.
+  [[nodiscard]] bool is_claimed_at_last_by(std::uint32_t index) noexcept {
+    lock_guard const guard(mutex_);
+    if (has_won(index)) return true;
+    if (winner_.get() != none) return false;
+    add_winner(index);
+    return true;
   }
   /// For the race's owner, after the decision: the end of the wait, or a failed claim, comes before.
   [[nodiscard]] std::uint32_t winner() const noexcept { return winner_.get(); }
@@ -112,8 +166,8 @@ public:
   void decide() noexcept {
     RUBATO_ASSERT_STEP(is_open(), "an operation takes effect whose race is decided", found_, own_.index,
                        other_.index);
-    if (own_.race != nullptr) own_.race->winner_.set(own_.index);
-    if (other_.race != nullptr) other_.race->winner_.set(other_.index);
+    if (own_.race != nullptr) own_.race->add_winner(own_.index);
+    if (other_.race != nullptr) other_.race->add_winner(other_.index);
   }
 };
 
@@ -139,8 +193,13 @@ public:
 
   explicit race(wake_type w = nullptr) noexcept
       : wake(w) {}
+  /// With several winners; null: with one. Each of its waiters ends its own wait.
+  explicit race(basic_winners<std_policy>* several) noexcept
+      : basic_race(several)
+      , wake(nullptr) {}
 };
 
+using winners = basic_winners<std_policy>;
 using claim = basic_claim<std_policy>;
 using race_entry = basic_race_entry<std_policy>;
 
