@@ -23,6 +23,7 @@
 #include "rubato/thread_pool.hpp" // IWYU pragma: export
 
 #include "rubato/algorithm.hpp"         // IWYU pragma: export
+#include "rubato/broadcast_channel.hpp" // IWYU pragma: export
 #include "rubato/buffered.hpp"          // IWYU pragma: export
 #include "rubato/cancelled.hpp"         // IWYU pragma: export
 #include "rubato/channel.hpp"           // IWYU pragma: export
@@ -49,4 +50,5 @@
 #include "rubato/this_task.hpp"         // IWYU pragma: export
 #include "rubato/time.hpp"              // IWYU pragma: export
 #include "rubato/timer_handle.hpp"      // IWYU pragma: export
+#include "rubato/watch.hpp"             // IWYU pragma: export
 #include "rubato/when.hpp"              // IWYU pragma: export

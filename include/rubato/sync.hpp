@@ -1,5 +1,5 @@
 // Locks, semaphores, latches and barriers for coroutines: a waiter blocks no thread. Also includes
-// channel.hpp, generator.hpp, select.hpp, spawn.hpp, time.hpp and when.hpp.
+// broadcast_channel.hpp, channel.hpp, generator.hpp, select.hpp, spawn.hpp, time.hpp, watch.hpp and when.hpp.
 //
 //   #include <rubato/scope.hpp>
 //   #include <rubato/sync.hpp>
@@ -23,7 +23,8 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/channel.hpp" // IWYU pragma: export
+#include "rubato/broadcast_channel.hpp" // IWYU pragma: export
+#include "rubato/channel.hpp"           // IWYU pragma: export
 #include "rubato/detail/async_sync/permit_awaiter.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
@@ -32,6 +33,7 @@
 #include "rubato/select.hpp"    // IWYU pragma: export
 #include "rubato/spawn.hpp"     // IWYU pragma: export
 #include "rubato/time.hpp"      // IWYU pragma: export
+#include "rubato/watch.hpp"     // IWYU pragma: export
 #include "rubato/when.hpp"      // IWYU pragma: export
 
 #include <cstddef>
@@ -41,23 +43,27 @@
 
 namespace rubato {
 
-/// Owns the lock of an async_mutex, or nothing, like std::unique_lock. Movable; may be unlocked or destroyed
-/// on any thread.
+/// Owns the lock of an async_mutex, or that of an async_shared_mutex alone, or nothing, like
+/// std::unique_lock. Movable; may be unlocked or destroyed on any thread.
 class [[nodiscard("rubato: a lock without a name is unlocked at once: auto lock = co_await "
                   "mutex.scoped_lock()")]] async_lock {
   friend class async_mutex;
+  friend class async_shared_mutex;
   template<class Result>
   friend class detail::permit_awaiter;
   detail::permits* held_ = nullptr;
+  std::uint64_t permits_ = 0; ///< all that there are
 
-  async_lock(detail::permits& p, std::uint64_t /*one*/) noexcept
-      : held_(&p) {}
+  async_lock(detail::permits& p, std::uint64_t all) noexcept
+      : held_(&p)
+      , permits_(all) {}
 
 public:
   async_lock() noexcept = default;
   /// Takes the lock over: the other one owns nothing then.
   async_lock(async_lock&& other) noexcept
-      : held_(std::exchange(other.held_, nullptr)) {}
+      : held_(std::exchange(other.held_, nullptr))
+      , permits_(other.permits_) {}
   /// Unlocks first what it owns.
   async_lock& operator=(async_lock&& other) noexcept {
     async_lock moved(std::move(other));
@@ -68,12 +74,19 @@ public:
     if (held_ != nullptr) unlock();
   }
   /// Exchanges what they own.
-  void swap(async_lock& other) noexcept { std::swap(held_, other.held_); }
+  void swap(async_lock& other) noexcept {
+    std::swap(held_, other.held_);
+    std::swap(permits_, other.permits_);
+  }
 
   /// False: it owns nothing.
   [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
   /// Unlocks early. Terminates with a message if it owns no lock.
-  void unlock() noexcept;
+  void unlock() noexcept {
+    if (held_ == nullptr) detail::misuse("unlock() of an async_lock that owns nothing");
+    detail::give_permits(*std::exchange(held_, nullptr), permits_, permits_,
+                         "an async_lock is unlocked whose mutex is not locked");
+  }
 };
 
 /// A mutual exclusion lock for coroutines, which may be held across co_await. Thread-safe. No thread or
@@ -90,12 +103,7 @@ public:
 /// **Stops.** A stop request ends a wait, which throws cancelled, unless the waiter has already been handed
 /// the lock. The same holds for the other classes of this header. The object must outlive its waiters.
 class async_mutex {
-  friend class async_lock;
   detail::permits permits_{1};
-
-  static void give_back(detail::permits& p) noexcept {
-    detail::give_permits(p, 1, 1, "release() of an async_mutex that is not locked");
-  }
 
 public:
   constexpr async_mutex() noexcept = default;
@@ -108,17 +116,99 @@ public:
   /// Locks without waiting. Returns true if it did.
   [[nodiscard]] bool try_acquire() noexcept { return permits_.try_take(); }
   /// Unlocks, after acquire() or try_acquire(). Terminates with a message if it is not locked.
-  void release() noexcept { give_back(permits_); }
+  void release() noexcept {
+    detail::give_permits(permits_, 1, 1, "release() of an async_mutex that is not locked");
+  }
 
   // For the compiler's message: std::lock_guard could not wait.
   void lock() = delete;   // write: auto const lock = co_await mutex.scoped_lock();
   void unlock() = delete; // write: auto const lock = co_await mutex.scoped_lock();
 };
 
-inline void async_lock::unlock() noexcept {
-  if (held_ == nullptr) detail::misuse("unlock() of an async_lock that owns nothing");
-  async_mutex::give_back(*std::exchange(held_, nullptr));
-}
+/// Shares the lock of an async_shared_mutex, or owns nothing, like std::shared_lock. Movable; may be unlocked
+/// or destroyed on any thread.
+class [[nodiscard("rubato: a lock without a name is unlocked at once: auto lock = co_await "
+                  "mutex.scoped_shared_lock()")]] async_shared_lock {
+  friend class async_shared_mutex;
+  template<class Result>
+  friend class detail::permit_awaiter;
+  detail::permits* held_ = nullptr;
+
+  async_shared_lock(detail::permits& p, std::uint64_t /*one*/) noexcept
+      : held_(&p) {}
+
+public:
+  async_shared_lock() noexcept = default;
+  /// Takes the share over: the other one owns nothing then.
+  async_shared_lock(async_shared_lock&& other) noexcept
+      : held_(std::exchange(other.held_, nullptr)) {}
+  /// Unlocks first what it owns.
+  async_shared_lock& operator=(async_shared_lock&& other) noexcept {
+    async_shared_lock moved(std::move(other));
+    moved.swap(*this);
+    return *this;
+  }
+  ~async_shared_lock() {
+    if (held_ != nullptr) unlock();
+  }
+  /// Exchanges what they own.
+  void swap(async_shared_lock& other) noexcept { std::swap(held_, other.held_); }
+
+  /// False: it owns nothing.
+  [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
+  /// Unlocks early. Terminates with a message if it owns no lock.
+  void unlock() noexcept {
+    if (held_ == nullptr) detail::misuse("unlock() of an async_shared_lock that owns nothing");
+    detail::give_permits(*std::exchange(held_, nullptr), 1, detail::permits::most,
+                         "an async_shared_lock is unlocked whose mutex is not locked");
+  }
+};
+
+/// A lock that either one coroutine holds alone, or any number of coroutines share. Thread-safe. As with
+/// async_mutex, no thread or coroutine owns it, it is not recursive, a wait blocks no thread and allocates
+/// nothing, a stop ends a wait, and the members of std's locks are deleted. A coroutine that shares the lock
+/// cannot exchange its share for the lock alone, and one that shares it twice may wait for ever behind a
+/// writer.
+///
+/// **Order.** Strictly that of arrival: no coroutine overtakes a waiter, not even one that would share the
+/// lock with the present holders. So a waiting writer blocks the readers that come after it, and neither
+/// kind starves. If a waiting writer is stopped, the readers behind it go on. Without contention it costs one
+/// compare-exchange to lock and one to unlock. Readers change the same word: shared locks pay if they are
+/// held across a wait, or for long. Source: the semaphore of permits of which a writer takes all, as in
+/// tokio's RwLock; P. J. Courtois, F. Heymans, D. L. Parnas, "Concurrent control with readers and writers"
+/// (1971), for the problem.
+class async_shared_mutex {
+  static constexpr std::uint64_t all = detail::permits::most;
+  detail::permits permits_{all};
+
+public:
+  constexpr async_shared_mutex() noexcept = default;
+
+  /// co_await scoped_lock(): locks alone, waiting if need be, and yields an async_lock, whose destructor
+  /// unlocks.
+  auto scoped_lock() noexcept {
+    return detail::permit_awaiter<async_lock>(permits_, all, detail::permit_order::by_turn);
+  }
+  /// co_await scoped_shared_lock(): shares the lock, waiting if need be, and yields an async_shared_lock,
+  /// whose destructor unlocks.
+  auto scoped_shared_lock() noexcept {
+    return detail::permit_awaiter<async_shared_lock>(permits_, 1, detail::permit_order::by_turn);
+  }
+  /// Locks alone without waiting. The result owns nothing if the lock is held, or a coroutine waits for it.
+  async_lock try_scoped_lock() noexcept {
+    return permits_.try_take(all) ? async_lock(permits_, all) : async_lock();
+  }
+  /// Shares the lock without waiting. The result owns nothing if a writer holds the lock or waits for it.
+  async_shared_lock try_scoped_shared_lock() noexcept {
+    return permits_.try_take() ? async_shared_lock(permits_, 1) : async_shared_lock();
+  }
+
+  // For the compiler's message: std::lock_guard and std::shared_lock could not wait.
+  void lock() = delete;          // write: auto const lock = co_await mutex.scoped_lock();
+  void unlock() = delete;        // write: auto const lock = co_await mutex.scoped_lock();
+  void lock_shared() = delete;   // write: auto const lock = co_await mutex.scoped_shared_lock();
+  void unlock_shared() = delete; // write: auto const lock = co_await mutex.scoped_shared_lock();
+};
 
 /// Owns permits of an async_semaphore, or nothing. Movable; may be released or destroyed on any thread.
 class [[nodiscard("rubato: permits without a name are released at once: auto permits = co_await "

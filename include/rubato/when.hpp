@@ -1,4 +1,4 @@
-// Waits for several results: for all of them, for the first success, or for the first that ends.
+// Waits for several results: for all of them, for the first successes, or for the first that ends.
 //
 //   #include <rubato/spawn.hpp>
 //   #include <rubato/when.hpp>
@@ -20,18 +20,21 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/coro/when_tasks.hpp"
+#include "rubato/detail/future/when_some_state.hpp"
 #include "rubato/detail/future/when_state.hpp"
 #include "rubato/future.hpp"
 #include "rubato/task.hpp"
 
+#include <cstddef>
 #include <ranges>
 #include <tuple>
 #include <utility>
 
 namespace rubato {
 
-/// The argument that has decided a when_any() or when_first(): its `.index`, and its `.value`, which is a
-/// variant, or for a range the value itself. void becomes std::monostate, a reference std::reference_wrapper.
+/// The argument that has decided a when_any() or when_first(), or one of those that when_some() yields: its
+/// `.index`, and its `.value`, which is a variant, or for a range the value itself. void becomes
+/// std::monostate, a reference std::reference_wrapper.
 template<class Value>
 using when_any_result = detail::any_result<Value>;
 
@@ -93,11 +96,11 @@ struct when_any_fn {
   /// not futures have ended when the result is ready. Callbacks that are registered with the losers' stop
   /// tokens run inside the set_value() that decides, on its thread.
   ///
-  /// A receive(), send(), acquire(), scoped_lock() or scoped_acquire() that is passed directly and loses has
-  /// no effect: it takes no value and holds no lock. The same holds for interval::tick(), for a socket's
-  /// accept(), read_some(), receive_from() and send_to(), for signal_set::next() and for exited(). If a
-  /// when_any() has only such arguments and is stopped, it throws cancelled. Other tasks and futures that
-  /// lose are asked to stop, and may have had effects.
+  /// A receive(), send(), changed(), acquire(), scoped_lock(), scoped_shared_lock() or scoped_acquire() that
+  /// is passed directly and loses has no effect: it takes no value and holds no lock. The same holds for
+  /// interval::tick(), for a socket's accept(), read_some(), receive_from() and send_to(), for
+  /// signal_set::next() and for exited(). If a when_any() has only such arguments and is stopped, it throws
+  /// cancelled. Other tasks and futures that lose are asked to stop, and may have had effects.
   template<class... As>
     requires(sizeof...(As) != 0 && (is_some_future<As> && ...))
   auto operator()(As&&... futures) const {
@@ -152,10 +155,40 @@ struct when_first_fn {
   }
 };
 
+struct when_some_fn {
+  /// Waits for the first n *successes* of a range: yields them as a vector of when_any_result, in the order
+  /// in which they arrived, and asks the other arguments to stop. If so many fail that n can succeed no more,
+  /// it asks the others to stop, and throws the exception after which that was so. With n = 0 it is ready,
+  /// and no argument is begun. Throws std::invalid_argument if the range has fewer than n elements.
+  ///
+  /// Arguments, losers and results are those of when_any(). Of operations that take effect in one step, such
+  /// as receive(), at most n do. They take effect one by one: if the wait fails or is stopped later, those
+  /// that have won until then have had their effect, and their results are dropped, as with when_all(); a
+  /// lock among them is unlocked. A winner that fails afterwards, because a value cannot be moved, is not
+  /// replaced: when_some() throws its exception.
+  template<future_range Range>
+  auto operator()(std::size_t n, Range&& range) const {
+    return gather_some(n, enough_inputs_of(n, std::forward<Range>(range)));
+  }
+  template<std::ranges::input_range Range>
+    requires(!future_range<Range>)
+  auto operator()(std::size_t n, Range&& range) const {
+    return some_of_range(n, std::forward<Range>(range));
+  }
+  template<class... Other>
+    requires(!number_and_range<Other...>)
+  auto operator()(Other&&... /*arguments*/) const {
+    static_assert(number_and_range<Other...>,
+                  "rubato: when_some(n, range): a number, and a range of futures or tasks");
+    return refused();
+  }
+};
+
 } // namespace detail
 
 inline constexpr detail::when_all_fn when_all{};
 inline constexpr detail::when_any_fn when_any{};
 inline constexpr detail::when_first_fn when_first{};
+inline constexpr detail::when_some_fn when_some{};
 
 } // namespace rubato

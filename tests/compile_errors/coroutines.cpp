@@ -2,6 +2,7 @@
 #include <rubato/rubato.hpp>
 
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <tuple>
 #include <utility>
@@ -19,8 +20,18 @@ task<> several(task<int> t, task<int> u, std::vector<int> v) {
   co_await rubato::when_any(1, std::move(u));
   // error: rubato: when_all(a, b, ...), when_any(a, b, ...) and when_first(a, b, ...): each must be a future
   auto all = co_await rubato::when_all(v);
-  // error: rubato: when_all(range), when_any(range) and when_first(range): its elements must be futures,
-  // shared_futures or tasks
+  // error: rubato: when_all(range), when_any(range), when_first(range) and when_some(n, range): its elements
+  // must be futures, shared_futures or tasks
+  auto some = co_await rubato::when_some(1, std::vector<char>());
+  // error: rubato: when_all(range), when_any(range), when_first(range) and when_some(n, range): its elements
+  auto of_two = co_await rubato::when_some(std::move(t), std::move(u));
+  // error: rubato: when_some(n, range): a number, and a range of futures or tasks
+}
+void of_what_cannot_be_copied() {
+  rubato::watch<std::unique_ptr<int>> w(std::make_unique<int>(1));
+  // error: rubato: watch<T>: T must be an object type that can be copied
+  rubato::broadcast_channel<std::unique_ptr<int>> c(1);
+  // error: rubato: broadcast_channel<T>: T must be an object type that can be copied
 }
 task<> in_time(task<int> t) {
   auto n = co_await rubato::with_deadline(t, std::chrono::seconds(1));

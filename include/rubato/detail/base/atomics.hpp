@@ -104,6 +104,9 @@ public:
     return value_.load(std::memory_order_acquire) == n ||
            at_least(n, value_.fetch_sub(n, std::memory_order_acq_rel)) == n;
   }
+  /// True: the caller has the only reference. acquire: pairs with release(), because the caller goes on with
+  /// what the other threads have read and written.
+  [[nodiscard]] bool is_only() const noexcept { return value_.load(std::memory_order_acquire) == 1; }
   /// False: the caller has the only reference, and keeps it.
   [[nodiscard]] bool release_unless_last() noexcept {
     // acquire: pairs with release(), because the caller goes on with what the other threads have written.

@@ -1,11 +1,11 @@
-// The arguments of when_all(), when_any() and when_first() beside futures: tasks, operations; and what they
-// return.
-// docs/design/races.md
+// The arguments of when_all(), when_any(), when_first() and when_some() beside futures: tasks, operations;
+// and what they return. docs/design/races.md
 #pragma once
 
 #include "rubato/detail/coro/as_task.hpp"
 #include "rubato/detail/coro/fork_group.hpp"
 #include "rubato/detail/coro/race_wait.hpp"
+#include "rubato/detail/future/when_some_state.hpp"
 #include "rubato/task.hpp"
 
 #include <concepts>
@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <exception>
 #include <ranges>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -37,8 +36,9 @@ template<class Range>
 [[nodiscard]] consteval bool can_be_awaited_together_in() {
   constexpr bool fit = becomes_task<std::ranges::range_value_t<Range>>;
   static_assert(
-      fit, "rubato: when_all(range), when_any(range) and when_first(range): its elements must be futures, "
-           "shared_futures or tasks, or else what co_await takes");
+      fit,
+      "rubato: when_all(range), when_any(range), when_first(range) and when_some(n, range): its elements "
+      "must be futures, shared_futures or tasks, or else what co_await takes");
   return fit;
 }
 
@@ -129,10 +129,12 @@ auto any_of_range(decided_by by, Range&& range) {
   }
 }
 
-inline void refuse_more_than(std::size_t number, std::size_t wanted) {
-  if (wanted > number)
-    throw std::invalid_argument("rubato: when_some(n, range): the range has fewer than n elements");
-}
+/// What when_some() is called with.
+template<class... As>
+inline constexpr bool number_and_range = false;
+template<class N, class Range>
+inline constexpr bool number_and_range<N, Range> =
+    std::convertible_to<N, std::size_t> && std::ranges::input_range<Range>;
 
 template<class Range>
 auto some_of_range(std::size_t wanted, Range&& range) {
@@ -154,8 +156,8 @@ auto some_of_range(std::size_t wanted, Range&& range) {
     auto all = tasks_of(std::forward<Range>(range));
     std::size_t const number = all.size();
     refuse_more_than(number, wanted);
-    return race_for_some<decltype(all)>(
-        wanted, number, [from = std::move(all)](race&) mutable { return std::move(from); });
+    return race_for_some<decltype(all)>(wanted, number,
+                                        [from = std::move(all)](race&) mutable { return std::move(from); });
   }
 }
 

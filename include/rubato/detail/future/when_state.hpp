@@ -1,4 +1,5 @@
-// The arguments of when_all(), when_any() and when_first(), if all are futures, and their states.
+// The arguments of when_all(), when_any() and when_first(), if all are futures, and their states. That of
+// when_some() is in when_some_state.hpp.
 // docs/design/futures.md
 #pragma once
 

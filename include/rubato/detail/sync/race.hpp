@@ -1,9 +1,10 @@
 // A race: of several operations at most one takes effect, or at most so many. docs/design/races.md
 //
 // States: open (winner_ is none), then decided for one operation, or `stopped`. Invariant: winner_ changes
-// once, under mutex_. In a race with several winners it is the last of them. A claim holds the mutexes of the races of one or two operations that meet; it takes
-// them in order of address, and after the lock of the object where they meet, so no two claims deadlock.
-// An operation that takes effect in a call, such as a system call, holds its claim around that call.
+// once, under mutex_. In a race with several winners it is the last of them. A claim holds the mutexes of the
+// races of one or two operations that meet; it takes them in order of address, and after the lock of the
+// object where they meet, so no two claims deadlock. An operation that takes effect in a call, such as a
+// system call, holds its claim around that call.
 #pragma once
 
 #include "rubato/detail/base/assert.hpp"
@@ -38,8 +39,8 @@ public:
 
   /// True: it is the last.
   [[nodiscard]] bool add(std::uint32_t index) noexcept {
-    RUBATO_ASSERT_STEP(turns_[index].get() == 0 && number_.get() != wanted_, "an operation wins again",
-                       index, number_.get(), wanted_);
+    RUBATO_ASSERT_STEP(turns_[index].get() == 0 && number_.get() != wanted_, "an operation wins again", index,
+                       number_.get(), wanted_);
     number_.set(number_.get() + 1);
     turns_[index].set(number_.get());
     return number_.get() == wanted_;
@@ -51,10 +52,10 @@ public:
 template<class Policy>
 class basic_race {
   friend class basic_claim<Policy>;
-  using winners = basic_winners<Policy>;
+  using several_type = basic_winners<Policy>;
   basic_mutex<Policy> mutex_; // may be taken under an object's lock; under it, only another race's is taken
   typename Policy::template plain<std::uint32_t> winner_{none};
-  winners* const several_ = nullptr; ///< null: one operation takes effect
+  several_type* const several_ = nullptr; ///< null: one operation takes effect
 
   /// Under the lock, while the race is open.
   void add_winner(std::uint32_t index) noexcept {
@@ -69,7 +70,7 @@ public:
 
   constexpr basic_race() noexcept = default;
   /// null: it has one winner.
-  constexpr explicit basic_race(winners* several) noexcept
+  constexpr explicit basic_race(several_type* several) noexcept
       : several_(several) {}
 
   /// True: the race was open. If it has one winner, that is one caller, which ends the wait if that has
