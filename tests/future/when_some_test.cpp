@@ -236,17 +236,26 @@ TEST_P(when_some, of_work_counts_each_once) {
 
 // Tasks
 
+/// Waits for a stop, unless that comes before it begins.
+struct waits {
+  std::atomic<int> begun{0}, ended{0};
+  rubato::task<int> one() {
+    ++begun;
+    co_return co_await until_stopped(ended);
+  }
+};
+
 TEST_P(when_some, of_tasks_yields_the_first_and_stops_the_others) {
-  std::atomic<int> ended{0};
+  waits w;
   auto f = pool.spawn([&]() -> rubato::task<int> {
     std::vector<rubato::task<int>> all;
-    all.push_back(until_stopped(ended));
+    all.push_back(w.one());
     all.push_back(number(1));
     all.push_back(fails(2));
     all.push_back(number(3));
-    all.push_back(until_stopped(ended));
+    all.push_back(w.one());
     auto const r = co_await rubato::when_some(2, std::move(all));
-    EXPECT_EQ(ended, 2);
+    EXPECT_EQ(w.begun, w.ended);
     EXPECT_EQ(r.size(), 2U);
     for (auto const& each : r) EXPECT_EQ(static_cast<int>(each.index), each.value);
     co_return r[0].value + r[1].value;
@@ -255,17 +264,17 @@ TEST_P(when_some, of_tasks_yields_the_first_and_stops_the_others) {
 }
 
 TEST_P(when_some, of_tasks_throws_when_too_few_can_succeed) {
-  std::atomic<int> ended{0};
+  waits w;
   auto f = pool.spawn([&]() -> rubato::task<void> {
     std::vector<rubato::task<int>> all;
-    all.push_back(until_stopped(ended));
+    all.push_back(w.one());
     all.push_back(fails(1));
     all.push_back(number(2));
     all.push_back(fails(1));
     static_cast<void>(co_await rubato::when_some(3, std::move(all)));
   });
   EXPECT_EQ(failure_of([&] { f.get(); }), 1);
-  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(w.begun, w.ended);
 }
 
 TEST_P(when_some, of_no_tasks_begins_none) {
