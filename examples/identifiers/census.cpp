@@ -2,7 +2,6 @@
 
 #include "per_thread.hpp"
 #include "progress.hpp"
-#include "shared/parallel_sort.hpp"
 #include "walk.hpp"
 
 #include <rubato/algorithm.hpp>
@@ -77,7 +76,7 @@ census merge(std::vector<std::unique_ptr<tally>> tallies, std::size_t top) {
   rubato::for_index(std::size_t{0}, partitions, [&](std::size_t i) {
     std::ranges::copy(parts[i].best, result.top.begin() + static_cast<std::ptrdiff_t>(begin[i]));
   });
-  example::parallel_sort(result.top, more_frequent);
+  rubato::sort(result.top, more_frequent);
   if (top < candidates) result.top.resize(top);
   return result;
 }

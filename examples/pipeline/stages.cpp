@@ -1,9 +1,9 @@
 #include "stages.hpp"
 
 #include "digest.hpp"
-#include "shared/parallel_sort.hpp"
 #include "tree.hpp"
 
+#include <rubato/algorithm.hpp>
 #include <rubato/channel.hpp>
 #include <rubato/scope.hpp>
 #include <rubato/task.hpp>
@@ -112,7 +112,7 @@ public:
       meter_.finished_one();
       result_.add(*std::move(about));
     }
-    example::parallel_sort(result_.files, by_path);
+    rubato::sort(result_.files, by_path);
   }
 
   /// When all stages have ended.

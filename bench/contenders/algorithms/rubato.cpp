@@ -38,6 +38,10 @@ public:
   static void sort(T* first, T* last, Less... less) {
     rubato::sort(first, last, less...);
   }
+  template<class T>
+  static void inclusive_scan(std::span<const T> in, T* out) {
+    rubato::inclusive_scan(in, out);
+  }
   template<class T, class F>
   static void transform(std::span<const T> in, T* out, F f) {
     rubato::transform(in, out, f);
