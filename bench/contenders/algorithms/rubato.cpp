@@ -38,6 +38,22 @@ public:
   static void sort(T* first, T* last, Less... less) {
     rubato::sort(first, last, less...);
   }
+  template<class T, class... Less>
+  static void stable_sort(T* first, T* last, Less... less) {
+    rubato::stable_sort(first, last, less...);
+  }
+  template<class T, class F>
+  static std::size_t partition(std::span<T> all, F f) {
+    return static_cast<std::size_t>(rubato::partition(all, f).begin() - all.begin());
+  }
+  template<class T>
+  static std::size_t min_element(std::span<const T> in) {
+    return static_cast<std::size_t>(rubato::min_element(in) - in.begin());
+  }
+  template<class T, class F>
+  static std::size_t find_if(std::span<const T> in, F f) {
+    return static_cast<std::size_t>(rubato::find_if(in, f) - in.begin());
+  }
   template<class T>
   static void inclusive_scan(std::span<const T> in, T* out) {
     rubato::inclusive_scan(in, out);
