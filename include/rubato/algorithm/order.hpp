@@ -114,8 +114,9 @@ struct stable_sort_fn : defaulted_forms<stable_sort_fn> {
   /// order. A comparator that is no strict weak order makes the order unspecified, and nothing else. The
   /// calling thread alone sorts fewer than 2,048 elements, and ranges of proxies.
   ///
-  /// O(n log n) comparisons; n - 1 if the range is sorted, or strictly sorted the other way round. Source:
-  /// merge sort by joins, whose merges are cut and joined too (R. Cole, 1988; Odeh et al., Merge Path, 2012),
+  /// O(n log n) comparisons; n - 1 if the range is sorted, or strictly sorted the other way round. Integers
+  /// and strings under the default order are sorted as by sort(): equal ones are alike. Source: merge sort by
+  /// joins, whose merges are cut and joined too (R. Cole, 1988; Odeh et al., Merge Path, 2012),
   /// with merges from both ends at once without branches (quadsort, I. van den Hoven, 2020).
   template<std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires ordered_by<std::ranges::iterator_t<R>, Comp, Proj>

@@ -6,6 +6,7 @@
 #include "rubato/detail/algorithm/key_order.hpp"
 #include "rubato/detail/algorithm/merge_in_place.hpp"
 #include "rubato/detail/algorithm/merge_serially.hpp"
+#include "rubato/detail/algorithm/natural_order.hpp"
 #include "rubato/detail/algorithm/raw_memory.hpp"
 #include "rubato/detail/algorithm/small_stable_sort.hpp"
 #include "rubato/detail/algorithm/sort.hpp"
@@ -14,6 +15,8 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 namespace rubato::detail {
@@ -230,10 +233,16 @@ template<class I, class Less>
 
 inline constexpr std::size_t stable_sort_alone = 2048; // fewer elements are sorted by the calling thread
 
+/// Elements of which equal ones are alike in every respect under this order, so that any sort is stable. Not
+/// floating-point numbers: -0.0 equals 0.0.
+template<class T, class Comp, class Proj>
+inline constexpr bool equal_is_same =
+    order_named_by<T, Comp, Proj> != natural::no && (std::is_integral_v<T> || std::is_same_v<T, std::string>);
+
 template<class I, class Comp, class Proj>
 void stable_sort_range(pool* p, I begin, I end, Comp const& comp, Proj const& proj) {
-  if constexpr (bit_iterator<I>) {
-    sort_bits(begin, end, comp, proj);
+  if constexpr (bit_iterator<I> || equal_is_same<std::iter_value_t<I>, Comp, Proj>) {
+    sort_range<sort_memory::allowed>(p, begin, end, comp, proj);
   } else {
     auto const first = bare_iterator(begin);
     auto const last = first + (end - begin);
