@@ -16,9 +16,12 @@
 
 #include "rubato/detail/base/config.hpp"
 
+#include "rubato/detail/algorithm/choosing.hpp"
 #include "rubato/detail/algorithm/defaulted_forms.hpp"
+#include "rubato/detail/algorithm/mapping.hpp"
 #include "rubato/detail/algorithm/partition.hpp"
 #include "rubato/detail/algorithm/remove_in_place.hpp"
+#include "rubato/detail/algorithm/searching.hpp"
 #include "rubato/detail/algorithm/transforming.hpp"
 #include "rubato/detail/base/refused.hpp"
 #include "rubato/detail/work/callable.hpp"
@@ -29,6 +32,7 @@
 #include <ranges>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace rubato {
 
@@ -106,6 +110,79 @@ struct copy_fn : pool_forms<copy_fn> {
     static_assert(always_false<Other...>,
                   "rubato: copy(range, out), copy(first, last, out), each also with a pool first: an element "
                   "must be assignable to *out");
+    return {};
+  }
+};
+
+struct copy_if_fn : pool_forms<copy_if_fn> {
+  /// Copies the elements x for which pred(proj(x)) is true to the output, in their order, and returns the
+  /// ends of both, as std::ranges::copy_if does. The output must not begin within the range: an assertion
+  /// says so for arrays. Several threads call pred and proj at once, as const, once for each element and in
+  /// any order. The threads work in rounds of at most 524,288 elements, and take memory for those of one
+  /// round, of types with more than 16 bytes for a mark each. If there is none, the calling thread goes
+  /// through the range alone; it does so too if range or output have no random access, or if the output is
+  /// a vector<bool>. Elements of at most 16 bytes that are trivially copyable are chosen without branches.
+  /// Otherwise as transform().
+  template<std::ranges::input_range R, class O, class Pred, class Proj = std::identity>
+    requires copied_to<std::ranges::iterator_t<R>, O> && tested_by<std::ranges::iterator_t<R>, Pred, Proj>
+  static std::ranges::copy_if_result<std::ranges::borrowed_iterator_t<R>, O> on(pool* p, R&& range, O out,
+                                                                                Pred pred, Proj proj = {}) {
+    return copy_chosen(p, std::ranges::begin(range), end_of(range), std::move(out), pred, proj);
+  }
+  template<std::input_iterator I, std::sentinel_for<I> S, class O, class Pred, class Proj = std::identity>
+    requires copied_to<I, O> && tested_by<I, Pred, Proj>
+  static std::ranges::copy_if_result<I, O> on(pool* p, I first, S last, O out, Pred pred, Proj proj = {}) {
+    return copy_chosen(p, std::move(first), std::move(last), std::move(out), pred, proj);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: copy_if(range, out, pred, projection), copy_if(first, last, out, pred, "
+                  "projection), the projection may be left out; before these a pool: pred and projection "
+                  "must be callable on const objects, and an element must be assignable to *out");
+    return {};
+  }
+};
+
+struct filter_fn : pool_forms<filter_fn> {
+  /// Returns a vector of copies of the elements x for which pred(proj(x)) is true, in their order. It grows
+  /// between the rounds, by what the elements so far let expect: its capacity may exceed its size, and its
+  /// elements may be moved on the way. Types without a default constructor that does not throw, and bool, are
+  /// appended by the calling thread. Otherwise as copy_if().
+  template<std::ranges::input_range R, class Pred, class Proj = std::identity>
+    requires tested_by<std::ranges::iterator_t<R>, Pred, Proj> &&
+             std::constructible_from<std::ranges::range_value_t<R>, std::ranges::range_reference_t<R>>
+  static std::vector<std::ranges::range_value_t<R>> on(pool* p, R&& range, Pred pred, Proj proj = {}) {
+    return filter_range(p, range, pred, proj);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: filter(range, pred, projection), the projection may be left out; before these a "
+                  "pool: pred and projection must be callable on const objects, and the elements must be "
+                  "copyable");
+    return {};
+  }
+};
+
+struct map_to_vector_fn : pool_forms<map_to_vector_fn> {
+  /// Returns a vector of the results of f(x) for the elements x, in their order. Several threads call f at
+  /// once, as const, once for each element. The vector has the type that f returns as its elements, for
+  /// a reference std::reference_wrapper, for void std::monostate. They need no default constructor. If they
+  /// have one that does not throw, and can be assigned, they are assigned to the elements of a vector that is
+  /// complete; others are made in memory of their own and then moved into the vector by the calling thread.
+  /// bool takes a byte each meanwhile. After an exception all results are destroyed. Otherwise as
+  /// transform().
+  template<std::ranges::input_range R, class F>
+    requires mapped_by<R, F>
+  static auto on(pool* p, R&& range, F f) {
+    return map_range(p, range, f);
+  }
+  template<class... Other>
+  static refused on(pool* /*p*/, Other&&... /*arguments*/) {
+    static_assert(always_false<Other...>,
+                  "rubato: map_to_vector(range, f), also with a pool first: f must be callable as f(element) "
+                  "on a const object");
     return {};
   }
 };
@@ -217,6 +294,9 @@ inline constexpr detail::remove_if_fn remove_if{};
 inline constexpr detail::unique_fn unique{};
 inline constexpr detail::transform_fn transform{};
 inline constexpr detail::copy_fn copy{};
+inline constexpr detail::copy_if_fn copy_if{};
+inline constexpr detail::filter_fn filter{};
+inline constexpr detail::map_to_vector_fn map_to_vector{};
 inline constexpr detail::fill_fn fill{};
 inline constexpr detail::generate_fn generate{};
 

@@ -72,6 +72,15 @@ using kept_in_loop = std::conditional_t<std::is_trivially_copyable_v<F> && std::
                                             sizeof(F) <= 8 * sizeof(void*),
                                         F const, F const&>;
 
+/// True if the output begins within the array that is read.
+template<class I, class S, class O>
+bool begins_within(I const& first, S const& last, O const& out) {
+  auto const begin = reinterpret_cast<std::uintptr_t>(std::to_address(first));
+  auto const end = reinterpret_cast<std::uintptr_t>(std::to_address(first + (last - first)));
+  auto const at = reinterpret_cast<std::uintptr_t>(std::to_address(out));
+  return begin <= at && at < end;
+}
+
 /// True if the arrays overlap without being the same: then the elements are taken one after the other, from
 /// the front.
 template<class I, class O>
