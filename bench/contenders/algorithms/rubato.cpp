@@ -43,6 +43,14 @@ public:
     rubato::stable_sort(first, last, less...);
   }
   template<class T, class F>
+  static std::size_t copy_if(std::span<const T> in, T* out, F f) {
+    return static_cast<std::size_t>(rubato::copy_if(in, out, f).out - out);
+  }
+  template<class T, class F>
+  static std::vector<T> filter(std::span<const T> in, F f) {
+    return rubato::filter(in, f);
+  }
+  template<class T, class F>
   static std::size_t partition(std::span<T> all, F f) {
     return static_cast<std::size_t>(rubato::partition(all, f).begin() - all.begin());
   }
