@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -70,18 +69,17 @@ class radix_sort {
 
   /// There are at most 256 values: counts them, and writes them anew.
   void by_counting(context& c, bits least) const {
-    std::array<std::atomic<std::size_t>, buckets> total{};
+    std::array<relaxed<std::size_t>, buckets> total{}; // read after the end of all blocks
     for_each_block(c, [&](std::size_t, std::size_t lo, std::size_t hi) {
       tree_.throw_if_stopped();
       counts mine{};
       for (std::size_t i = lo; i != hi; ++i) ++mine[static_cast<std::size_t>(bits(key::of(v_[i]) - least))];
-      // relaxed: the end of the block happens before the sums are read
       for (std::size_t d = 0; d != buckets; ++d)
-        if (mine[d] != 0) total[d].fetch_add(mine[d], std::memory_order_relaxed);
+        if (mine[d] != 0) total[d].add(mine[d]);
     });
     counts end{};
     std::size_t sum = 0;
-    for (std::size_t d = 0; d != buckets; ++d) end[d] = sum += total[d].load(std::memory_order_relaxed);
+    for (std::size_t d = 0; d != buckets; ++d) end[d] = sum += total[d].get();
     for_each_block(c, [&](std::size_t, std::size_t lo, std::size_t hi) {
       auto d = static_cast<std::size_t>(std::ranges::upper_bound(end, lo) - end.begin());
       for (; lo != hi; ++d) {
@@ -125,7 +123,7 @@ class radix_sort {
   }
 
   template<class BucketOf>
-  [[nodiscard]] bool by_buckets(context& c, BucketOf const& bucket_of) const {
+  [[nodiscard]] bool by_buckets_of(context& c, BucketOf const& bucket_of) const {
     std::unique_ptr<counts[]> const of_block(new (std::nothrow) counts[blocks_.size()]());
     std::unique_ptr<bits[]> const keys(new (std::nothrow) bits[n_]);
     if (of_block == nullptr || keys == nullptr) return false;
@@ -159,26 +157,30 @@ class radix_sort {
     return true;
   }
 
+  [[nodiscard]] bool by_buckets(context& c, key_range<bits> const& all) const {
+    by_shift const shifted{all.least, static_cast<unsigned>(all.width() - 8)};
+    if constexpr (std::is_floating_point_v<T>) {
+      by_value const scaled(key::from(all.least), key::from(all.greatest));
+      if (scaled.is_usable() && most_in_sample(scaled) < most_in_sample(shifted))
+        return by_buckets_of(c, scaled);
+    }
+    return by_buckets_of(c, shifted);
+  }
+
 public:
   radix_sort(fork_tree tree, T* v, std::size_t n) noexcept
       : tree_(tree)
       , v_(v)
       , n_(n) {}
 
-  /// False: it has done nothing, because there is no memory, or because too many numbers are close together.
+  /// False: it has done nothing, because there is no memory, it may take none, or too many numbers are close
+  /// together.
   [[nodiscard]] bool sort(context& c, bool may_allocate) const {
-    if constexpr (sizeof(T) > 1)
-      if (!may_allocate) return false;
     auto const all = range(c);
     int const width = all.width();
     if (width <= 8) return by_counting(c, all.least), true;
-    by_shift const shifted{all.least, static_cast<unsigned>(width - 8)};
-    if constexpr (std::is_floating_point_v<T>) {
-      by_value const scaled(key::from(all.least), key::from(all.greatest));
-      if (scaled.is_usable() && most_in_sample(scaled) < most_in_sample(shifted))
-        return by_buckets(c, scaled);
-    }
-    return by_buckets(c, shifted);
+    if constexpr (sizeof(T) > 1) return may_allocate && by_buckets(c, all);
+    return false;
   }
 };
 
