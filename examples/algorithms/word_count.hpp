@@ -1,4 +1,4 @@
-// How often each word occurs in a text: a count per piece of the text, and the counts are added up.
+// How often each word occurs in a text: a table for each share of the text, and the tables are added up.
 #pragma once
 
 #include <rubato/algorithm.hpp>
@@ -54,11 +54,10 @@ inline word_counts added(word_counts a, word_counts b) {
 /// Words are what lies between white space.
 inline word_counts count_words(std::string_view text) {
   const auto pieces = detail::pieces_of(text, 64 * 1024);
-  return rubato::reduce(pieces, word_counts{}, detail::added, [](std::string_view piece) {
-    word_counts counts;
-    detail::count_words_of(piece, counts);
-    return counts;
-  });
+  return rubato::fold(
+      pieces, [] { return word_counts(); },
+      [](word_counts& counts, std::string_view piece) { detail::count_words_of(piece, counts); },
+      detail::added);
 }
 
 /// The `most` most frequent ones, of equally frequent ones those that come first in the alphabet.

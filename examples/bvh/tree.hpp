@@ -5,7 +5,6 @@
 // order of a depth-first walk.
 #pragma once
 
-#include "algorithms/mergesort.hpp"
 #include "morton.hpp"
 #include "nodes.hpp"
 #include "triangles.hpp"
@@ -55,7 +54,7 @@ public:
     });
   }
   /// 2. Triangles that are near each other get near each other.
-  void sort() { algorithms::mergesort(std::span(keys_)); }
+  void sort() { rubato::sort(keys_); }
   /// 3. The nodes: the boxes of the leaves first, and on the way back the boxes around both children. Where a
   /// node lies is known before its children are made, so no two threads need the same word.
   void build() {

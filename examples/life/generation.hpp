@@ -19,15 +19,18 @@ inline void step_serially(const board& now, board& next) {
   for (std::size_t r = 0; r != now.rows(); ++r) next.make_row(now, r);
 }
 
-/// So few cells take some 10 us. A thread that sleeps between two frames begins later than that when it is
+/// So many rows take some 10 us. A thread that sleeps between two frames begins later than that when it is
 /// woken, and its wake costs more time of the CPU than the frame.
-inline bool worth_a_wake(const board& now) { return now.rows() * now.columns() > std::size_t{1} << 16U; }
+inline std::size_t worth_a_wake(const board& now) {
+  constexpr std::size_t cells = std::size_t{1} << 16U;
+  return std::max<std::size_t>(1, cells / now.columns());
+}
 
 inline void step_in_parallel(const board& now, board& next) {
-  if (!worth_a_wake(now)) return step_serially(now, next);
-  rubato::for_range(std::size_t{0}, now.rows(), [&](std::size_t lo, std::size_t hi) {
-    for (std::size_t r = lo; r != hi; ++r) next.make_row(now, r);
-  });
+  rubato::for_range(std::size_t{0}, now.rows(), rubato::min_chunk(worth_a_wake(now)),
+                    [&](std::size_t lo, std::size_t hi) {
+                      for (std::size_t r = lo; r != hi; ++r) next.make_row(now, r);
+                    });
 }
 
 /// The rows that may have a living cell are a sequence: which one is next shows only when the ones before it
@@ -38,7 +41,7 @@ inline void step_bridged(const board& now, board& next) {
   auto living = std::views::iota(std::size_t{0}, now.rows()) |
                 std::views::filter([&](std::size_t r) { return now.may_live(r); });
   const auto make = [&](std::size_t r) { next.make_row(now, r); };
-  if (worth_a_wake(now))
+  if (now.rows() > worth_a_wake(now))
     rubato::for_each(living, make);
   else
     std::ranges::for_each(living, make);

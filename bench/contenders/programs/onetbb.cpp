@@ -1,12 +1,12 @@
-// oneTBB: parallel_invoke, parallel_for, parallel_reduce, parallel_for_each and parallel_sort in an arena
+// oneTBB: parallel_invoke, parallel_for, parallel_reduce, parallel_pipeline and parallel_sort in an arena
 // that the caller enters.
 #include "../../harness/programs.hpp"
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/parallel_for_each.h>
 #include <oneapi/tbb/parallel_invoke.h>
+#include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/parallel_reduce.h>
 #include <oneapi/tbb/parallel_sort.h>
 #include <oneapi/tbb/task_arena.h>
@@ -61,7 +61,17 @@ public:
   }
   template<class Range, class F>
   static void bridge(Range& range, F f) {
-    tbb::parallel_for_each(std::ranges::begin(range), std::ranges::end(range), f);
+    // parallel_for_each() takes none of the iterators of views.
+    using element = std::ranges::range_value_t<Range>;
+    constexpr std::size_t in_flight = 64;
+    const auto next = [i = std::ranges::begin(range), &range](tbb::flow_control& flow) mutable {
+      if (i != std::ranges::end(range)) return *i++;
+      flow.stop();
+      return element{};
+    };
+    tbb::parallel_pipeline(in_flight,
+                           tbb::make_filter<void, element>(tbb::filter_mode::serial_in_order, next) &
+                               tbb::make_filter<element, void>(tbb::filter_mode::parallel, f));
   }
   static void sort(std::span<std::uint64_t> all) { tbb::parallel_sort(all.begin(), all.end()); }
 };

@@ -39,10 +39,9 @@ public:
   }
   template<class F>
   static void for_rows(std::size_t n, std::size_t least, F f) {
-    if (n > least)
-      for_index(n, f);
-    else
-      for (std::size_t i = 0; i != n; ++i) f(i);
+    rubato::for_range(std::size_t{0}, n, rubato::min_chunk(least), [&](std::size_t lo, std::size_t hi) {
+      for (std::size_t i = lo; i != hi; ++i) f(i);
+    });
   }
   template<class Range, class F>
   static void bridge(Range& range, F f) {

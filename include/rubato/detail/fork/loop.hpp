@@ -213,7 +213,7 @@ public:
 
   /// Works until the share is empty. False: it ended early, for a reason that the root has.
   bool run(thread_context& me) noexcept {
-    bool const linked = !me.chain.full();
+    bool const linked = range_.left().size() > 1 && !me.chain.full(); // a single item is not shared: no wake
     if (linked) {
       me.chain.push(this);
       if (me.chain.must_poll()) poll_requests(me);
