@@ -15,10 +15,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -97,6 +99,16 @@ TEST_P(min_chunk_test, ends_with_an_exception_and_with_the_scope) {
     });
   });
   EXPECT_TRUE(ended);
+}
+
+TEST(min_chunk, wakes_no_worker_for_a_single_chunk) {
+  rubato::pool pool(3);
+  pool.run([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // else no worker sleeps that could be woken
+    auto const woken = pool.stats().woken;
+    for (int i = 0; i != 100; ++i) rubato::for_range(0, 10, rubato::min_chunk(10), [](int, int) {});
+    EXPECT_EQ(pool.stats().woken, woken);
+  });
 }
 
 } // namespace
