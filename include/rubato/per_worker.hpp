@@ -17,6 +17,8 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/pool/worker_cells.hpp"
+#include "rubato/detail/work/pool_port.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <stdexcept>
@@ -33,7 +35,14 @@ namespace rubato {
 template<class T>
 class per_worker {
   pool* pool_;
+  detail::pool_core* core_; // the pool's, unless the process has forked
   detail::worker_cells<T> cells_;
+
+  [[gnu::noinline, gnu::cold]] void check_pool() const {
+    if (current_pool() != pool_)
+      throw std::logic_error(
+          "rubato: per_worker::local() outside its pool; call it in pool::run() or in a task");
+  }
 
 public:
   /// Makes each T by T{}.
@@ -43,16 +52,16 @@ public:
   template<class Make>
   per_worker(pool& p, Make&& make)
       : pool_(&p)
+      , core_(detail::core_of(p))
       , cells_(p.slots(), std::forward<Make>(make)) {}
 
   /// The calling thread's T. Other threads use it only by for_each() and combine(). Throws std::logic_error
   /// unless the caller is a thread of the pool (see pool::run()), std::bad_alloc, and what make() throws.
   /// O(1), without a lock.
-  [[nodiscard]] T& local() {
-    if (current_pool() != pool_)
-      throw std::logic_error(
-          "rubato: per_worker::local() outside its pool; call it in pool::run() or in a task");
-    return cells_.of(*current_worker());
+  [[nodiscard]] [[gnu::always_inline]] T& local() {
+    detail::thread_context const& me = *detail::current;
+    if (me.core != core_) [[unlikely]] check_pool();
+    return cells_.of(me.index);
   }
 
   /// Calls f(T&) for every existing T, on the calling thread, in the order of the threads' numbers. No other

@@ -54,7 +54,7 @@ struct scanned<no_init, std::identity, I> {
 template<class T>
 [[nodiscard]] constexpr std::uint64_t scan_block(std::uint64_t n, bool brief) noexcept {
   constexpr std::uint64_t most = std::max<std::uint64_t>(1, std::uint64_t{65'536} / sizeof(T));
-  return brief ? most : std::clamp<std::uint64_t>(n / 256, 1, most);
+  return brief ? most : std::clamp<std::uint64_t>(n / 64, 1, most);
 }
 
 /// A scan of numbers: serially, and without a pool, up to so many.

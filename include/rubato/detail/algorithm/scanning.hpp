@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/detail/algorithm/add_up.hpp"
+#include "rubato/detail/algorithm/elements.hpp"
 #include "rubato/detail/algorithm/sources.hpp"
 
 #include <cstdint>
@@ -28,14 +29,15 @@ struct scan_in_order {
   [[nodiscard]] T sum(std::uint64_t lo, std::uint64_t hi) const { return add_up<T>(source, lo, hi, op); }
   /// Writes the terms [lo, hi). Returns what comes before the next one.
   T scan(std::uint64_t lo, std::uint64_t hi, T before) const {
+    kept_in_loop<Op> here = op;
     auto i = source.from(lo);
     Out to = out + static_cast<std::iter_difference_t<Out>>(lo);
     for (; lo != hi; ++lo, i.next(), ++to) {
       if constexpr (Kind == scan_kind::inclusive) {
-        before = combined<T>(op, std::move(before), *i);
+        before = combined<T>(here, std::move(before), *i);
         *to = std::as_const(before);
       } else {
-        T next = combined<T>(op, std::as_const(before), *i); // read first: the output may be the input
+        T next = combined<T>(here, std::as_const(before), *i); // read first: the output may be the input
         *to = std::move(before);
         before = std::move(next);
       }

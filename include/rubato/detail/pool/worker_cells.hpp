@@ -20,18 +20,22 @@ class worker_cells {
     T value;                // on a cache line of its own
   };
 
-  // There may be many slots, few of them used: pointers to cells stand in chunks, which are made when needed.
-  static constexpr unsigned per_chunk = 512;
+  // There may be many slots, few of them used: pointers to the cells of the first threads are at hand, those to
+  // others stand in chunks, which are made when needed.
+  static constexpr unsigned at_hand = 64, per_chunk = 512;
   struct chunk {
     std::array<published<cell*>, per_chunk> cells{};
   };
 
+  std::array<cell*, at_hand> first_{}; // not atomic, so a compiler may look once per loop: see of()
   std::function<T()> make_;
   unsigned chunk_count_;
   std::unique_ptr<published<chunk*>[]> chunks_;
 
   template<class F>
   void for_each_cell(F f) const {
+    for (cell* const c : first_)
+      if (c != nullptr) f(*c);
     for (unsigned k = 0; k != chunk_count_; ++k) {
       chunk const* const some = chunks_[k].get();
       if (some == nullptr) continue;
@@ -62,6 +66,18 @@ class worker_cells {
     return c->value;
   }
 
+  [[gnu::noinline]] T& of_any(unsigned worker) {
+    if (worker < at_hand) {
+      std::unique_ptr<cell> made(new cell{make_()});
+      cell*& here = first_[worker];
+      if (here == nullptr) here = made.release(); // as in make_mine()
+      return here->value;
+    }
+    auto& here = mine(worker);
+    cell* const c = here.own();
+    return c != nullptr ? c->value : make_mine(here);
+  }
+
 public:
   template<class Make>
   worker_cells(unsigned slots, Make&& make)
@@ -81,11 +97,13 @@ public:
     for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].own();
   }
 
-  /// The calling thread's T, by its number.
-  [[nodiscard]] T& of(unsigned worker) {
-    auto& here = mine(worker);
-    cell* c = here.own(); // written by a thread of this number
-    return c != nullptr ? c->value : make_mine(here);
+  /// The calling thread's T, by its number: in a loop it is asked for with each element. Threads of one number
+  /// come one after the other, and for_each() comes when no thread uses its T.
+  [[nodiscard]] [[gnu::always_inline]] T& of(unsigned worker) {
+    if (worker < at_hand) [[likely]]
+      if (cell* const c = first_[worker]; c != nullptr) [[likely]]
+        return c->value;
+    return of_any(worker);
   }
   template<class F>
   void for_each(F& f) {
