@@ -60,7 +60,8 @@ public:
   /// O(1), without a lock.
   [[nodiscard]] [[gnu::always_inline]] T& local() {
     detail::thread_context const& me = *detail::current;
-    if (me.core != core_) [[unlikely]] check_pool();
+    if (me.core != core_) [[unlikely]]
+      check_pool();
     return cells_.of(me.index);
   }
 

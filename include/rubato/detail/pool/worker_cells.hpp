@@ -20,8 +20,8 @@ class worker_cells {
     T value;                // on a cache line of its own
   };
 
-  // There may be many slots, few of them used: pointers to the cells of the first threads are at hand, those to
-  // others stand in chunks, which are made when needed.
+  // There may be many slots, few of them used: pointers to the cells of the first threads are at hand, those
+  // to others stand in chunks, which are made when needed.
   static constexpr unsigned at_hand = 64, per_chunk = 512;
   struct chunk {
     std::array<published<cell*>, per_chunk> cells{};
@@ -97,8 +97,8 @@ public:
     for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].own();
   }
 
-  /// The calling thread's T, by its number: in a loop it is asked for with each element. Threads of one number
-  /// come one after the other, and for_each() comes when no thread uses its T.
+  /// The calling thread's T, by its number: in a loop it is asked for with each element. Threads of one
+  /// number come one after the other, and for_each() comes when no thread uses its T.
   [[nodiscard]] [[gnu::always_inline]] T& of(unsigned worker) {
     if (worker < at_hand) [[likely]]
       if (cell* const c = first_[worker]; c != nullptr) [[likely]]
