@@ -64,7 +64,8 @@ public:
     // parallel_for_each() takes none of the iterators of views.
     using element = std::ranges::range_value_t<Range>;
     constexpr std::size_t in_flight = 64;
-    const auto next = [i = std::ranges::begin(range), &range](tbb::flow_control& flow) mutable {
+    auto i = std::ranges::begin(range);
+    const auto next = [&i, &range](tbb::flow_control& flow) {
       if (i != std::ranges::end(range)) return *i++;
       flow.stop();
       return element{};
