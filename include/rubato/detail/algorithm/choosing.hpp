@@ -5,6 +5,7 @@
 #include "rubato/detail/algorithm/chosen_blocks.hpp"
 #include "rubato/detail/algorithm/elements.hpp"
 #include "rubato/detail/algorithm/matching.hpp"
+#include "rubato/detail/algorithm/pieces.hpp"
 #include "rubato/detail/algorithm/share_out.hpp"
 #include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
@@ -136,25 +137,45 @@ struct vector_sink {
   [[nodiscard]] auto next() const { return appender<T>(values); }
 };
 
-/// In parallel, [from, n). False: there was no memory, and nothing has happened.
+/// The elements of a block of a round. The room of a round stays in the cache of a core.
+template<class I>
+constexpr std::uint32_t block_of_round(std::uint64_t n) noexcept {
+  constexpr std::uint64_t most = packable<I> ? 4096 / sizeof(std::iter_value_t<I>) : 4096;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(n / blocks_at_once, array_of_numbers<I> ? 64 : 1, most));
+}
+
+/// In parallel, [from, n). False: there was no memory, or no second thread, and nothing has happened.
 template<class I, class Test, class Sink>
 bool choose_with_pool(pool* p, I const& first, std::uint64_t from, std::uint64_t n, Test const& test,
                       Sink& sink) {
-  auto const block = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>((n - from) / blocks_at_once, array_of_numbers<I> ? 64 : 1, 4096));
   auto const run = [&](auto blocks) {
-    if (blocks.has_memory()) choose_in_rounds(p, from, n, block, blocks, sink);
+    if (blocks.has_memory()) choose_in_rounds(p, from, n, block_of_round<I>(n - from), blocks, sink);
     return blocks.has_memory();
   };
+  if (size_of(*core_of(pool_or_current(p))) <= 1) return false;
   if constexpr (packable<I>)
-    return run(packed_blocks<Test, std::iter_value_t<I>, blocks_at_once>(test, block));
+    return run(packed_blocks<Test, std::iter_value_t<I>, blocks_at_once>(test, block_of_round<I>(n - from)));
   else
-    return run(marked_blocks<I, Test, blocks_at_once>(first, test, block));
+    return run(marked_blocks<I, Test, blocks_at_once>(first, test, block_of_round<I>(n - from)));
+}
+
+/// The rest by the calling thread, which sees a stop of the scope around it.
+template<class Test, class I, class O>
+O choose_rest(Test const& test, I const& first, std::uint64_t from, std::uint64_t n, O out) {
+  constexpr std::uint64_t step = array_of_numbers<I> ? 4096 : 16;
+  while (from != n) {
+    throw_if_stopped();
+    std::uint64_t const hi = std::min(n, from + step);
+    out = choose_alone(test, first, std::exchange(from, hi), hi, std::move(out));
+  }
+  return out;
 }
 
 /// The first elements, by the calling thread: all of them, if there is little to do. Returns how many.
 template<class I, class Test, class O>
 std::uint64_t choose_first(I const& first, std::uint64_t n, Test const& test, O& out) {
+  constexpr std::int64_t brief_us = 100; // with a second thread each element is written twice
   if constexpr (!array_of_numbers<I>) return 0;
   std::uint64_t done = 0;
   auto const go_on = [&](std::uint64_t hi) {
@@ -165,8 +186,8 @@ std::uint64_t choose_first(I const& first, std::uint64_t n, Test const& test, O&
       std::int64_t const begin = tick_count();
       go_on(done + size);
       std::int64_t const took = tick_count() - begin;
-      if (!is_worth_sharing(n - done, size, took)) break;
-      if (size == 448 || took > brief_rest_us * ticks_per_us()) return done;
+      if (!will_outlast(brief_us, n - done, size, took)) break;
+      if (size == 448 || took > brief_us * ticks_per_us()) return done;
     }
   go_on(n);
   return n;
@@ -189,7 +210,7 @@ std::ranges::copy_if_result<I, O> copy_chosen(pool* p, I first, S last, O out, P
           return {moved_by(first, n), sink.at(sink.written)};
         out = std::move(sink.out);
       }
-      out = choose_alone(test, first, done, n, std::move(out));
+      out = choose_rest(test, first, done, n, std::move(out));
     }
     return {moved_by(first, n), std::move(out)};
   } else {
@@ -218,7 +239,7 @@ std::vector<std::ranges::range_value_t<R>> filter_range(pool* p, R& range, Pred 
     std::uint64_t const done = choose_first(first, n, test, out);
     if (done == n) return chosen;
     vector_sink<value, std::ranges::range_reference_t<R>> sink{chosen, n - done};
-    if (!choose_with_pool(p, first, done, n, test, sink)) choose_alone(test, first, done, n, out);
+    if (!choose_with_pool(p, first, done, n, test, sink)) choose_rest(test, first, done, n, out);
   } else {
     copy_chosen(p, std::move(first), last, appender<value>(chosen), pred, proj);
   }
