@@ -10,6 +10,20 @@ extern std::vector<int> v, out;
 extern std::list<int> l;
 extern std::vector<int> const fixed;
 
+void sort_of_a_list() {
+  rubato::sort(p, l);
+  // error: rubato: sort(range, comparator, projection), sort(first, last, comparator, projection),
+}
+void sort_by_a_changing_comparator() {
+  int calls = 0;
+  rubato::sort(std::in_place, v.begin(), v.end(), [calls](int a, int b) mutable { return ++calls, a < b; });
+  // error: rubato: sort(range, comparator, projection), sort(first, last, comparator, projection),
+}
+void is_sorted_of_others() {
+  std::vector<other> const others;
+  rubato::is_sorted(others);
+  // error: rubato: is_sorted(range, comparator, projection), is_sorted(first, last, comparator,
+}
 void stable_sort_of_a_list() {
   rubato::stable_sort(l);
   // error: rubato: stable_sort(range, comparator, projection), stable_sort(first, last,
