@@ -22,6 +22,8 @@
 // for the first time.
 #include "rubato/thread_pool.hpp" // IWYU pragma: export
 
+#include "rubato/join.hpp" // IWYU pragma: export
+
 #include "rubato/algorithm.hpp"         // IWYU pragma: export
 #include "rubato/broadcast_channel.hpp" // IWYU pragma: export
 #include "rubato/buffered.hpp"          // IWYU pragma: export
@@ -32,7 +34,6 @@
 #include "rubato/generator.hpp"         // IWYU pragma: export
 #include "rubato/hedge_policy.hpp"      // IWYU pragma: export
 #include "rubato/io.hpp"                // IWYU pragma: export
-#include "rubato/join.hpp"              // IWYU pragma: export
 #include "rubato/per_worker.hpp"        // IWYU pragma: export
 #include "rubato/pool.hpp"              // IWYU pragma: export
 #include "rubato/pool_options.hpp"      // IWYU pragma: export

@@ -2,16 +2,17 @@
 //
 //   #include <rubato/algorithm/tiles.hpp>
 //
+//   #include <cstddef>
 //   #include <cstdio>
 //   #include <vector>
 //
 //   int main() {
-//     int const rows = 300, cols = 200;
+//     std::size_t const rows = 300, cols = 200;
 //     std::vector<int> image(rows * cols), turned(rows * cols);
 //     image[7 * cols + 5] = 1;
-//     rubato::for_tile(rows, cols, [&](int r0, int r1, int c0, int c1) {
-//       for (int r = r0; r != r1; ++r)
-//         for (int c = c0; c != c1; ++c) turned[c * rows + r] = image[r * cols + c];
+//     rubato::for_tile(rows, cols, [&](auto r0, auto r1, auto c0, auto c1) {
+//       for (auto r = r0; r != r1; ++r)
+//         for (auto c = c0; c != c1; ++c) turned[c * rows + r] = image[r * cols + c];
 //     });
 //     std::printf("%d\n", turned[5 * rows + 7]); // -> 1
 //   }
