@@ -45,17 +45,17 @@ bool are_a_partition(rubato::pool& pool, int rows, int cols) {
 }
 
 TEST_P(tiles_test, partition_the_rectangle) {
-  for (int const rows : {1, 2, 3, 7, 64, 100, 257})
-    for (int const cols : {1, 2, 5, 64, 65, 300, 1'000})
+  for (int const rows : {1, 2, 7, 64, 101})
+    for (int const cols : {1, 3, 64, 65, 300})
       ASSERT_TRUE(are_a_partition(pool, rows, cols)) << rows << " x " << cols;
-  EXPECT_TRUE(are_a_partition(pool, 1, 100'000));
-  EXPECT_TRUE(are_a_partition(pool, 100'000, 1));
+  EXPECT_TRUE(are_a_partition(pool, 1, 20'000));
+  EXPECT_TRUE(are_a_partition(pool, 20'000, 1));
 }
 
 #if defined(RUBATO_HAS_RAPIDCHECK)
 TEST_P(tiles_test, partition_any_rectangle_and_box) {
   EXPECT_TRUE(rc::check([&](std::uint8_t rows, std::uint8_t cols, std::uint8_t planes) {
-    RC_ASSERT(are_a_partition(pool, rows, cols));
+    RC_ASSERT(are_a_partition(pool, rows % 50, cols % 50));
     std::size_t const p = planes % 20, r = rows % 20, c = cols % 20;
     std::vector<std::atomic<int>> seen(p * r * c);
     rubato::for_tile(pool, p, r, c, [&](auto p0, auto p1, auto r0, auto r1, auto c0, auto c1) {

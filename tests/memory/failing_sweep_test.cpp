@@ -196,6 +196,22 @@ std::vector<operation> const structured{
        rubato::for_index(p, 0, 100, [&](int i) { sum += i; });
        require(sum == 4950);
      }},
+    {"scan",
+     [](rubato::pool& p) {
+       std::vector<int> all(5'000, 1);
+       int const one = 1;
+       rubato::inclusive_scan(p, all, all.begin(), [&one](int a, int b) { return a + b * one; });
+       require(all.back() == 5'000);
+     }},
+    {"fold",
+     [](rubato::pool& p) {
+       std::vector<int> const all(1'000, 1);
+       auto const append = [](std::vector<int>& v, int x) { v.push_back(x); };
+       auto const join_them = [](std::vector<int>& a, std::vector<int> const& b) {
+         a.insert(a.end(), b.begin(), b.end());
+       };
+       require(rubato::fold(p, all, [] { return std::vector<int>(); }, append, join_them).size() == 1'000);
+     }},
     {"reduce",
      [](pool& p) {
        std::vector<int> const all(1000, 1);

@@ -27,8 +27,9 @@ struct scan_in_order {
   Op const& op;
 
   [[nodiscard]] T sum(std::uint64_t lo, std::uint64_t hi) const { return add_up<T>(source, lo, hi, op); }
-  /// Writes the terms [lo, hi). Returns what comes before the next one.
-  T scan(std::uint64_t lo, std::uint64_t hi, T before) const {
+  /// Writes the terms [lo, hi). Returns what comes before the next one. Never inline: elsewhere g++ keeps
+  /// `before` in memory, where each output may be it.
+  [[gnu::noinline]] T scan(std::uint64_t lo, std::uint64_t hi, T before) const {
     kept_in_loop<Op> here = op;
     auto i = source.from(lo);
     Out to = out + static_cast<std::iter_difference_t<Out>>(lo);
