@@ -1,55 +1,42 @@
-// bench-graph WORKERS SYSTEMS FRAMES: empty systems of a game, each of which waits for up to three earlier
-// ones, frame by frame. Prints a line per way to write that: its name, and the milliseconds of all frames.
-// bench/graph.py
+// Systems of a game, each of which waits for up to three earlier ones, frame by frame, in the ways in which a
+// program may write that; and a pipeline that keeps the order of its items. bench/graph.py
+#include "shapes.hpp"
+
 #include <rubato/rubato.hpp>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <random>
+#include <optional>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace {
 
-/// Which systems each one waits for, and which wait for it.
-struct graph {
-  std::vector<std::vector<std::size_t>> before, after;
-
-  explicit graph(std::size_t systems)
-      : before(systems)
-      , after(systems) {
-    std::mt19937 random(1);
-    for (std::size_t i = 1; i != systems; ++i)
-      for (std::size_t k = random() % 4; k != 0; --k) {
-        std::size_t const d = random() % i;
-        if (std::find(before[i].begin(), before[i].end(), d) != before[i].end()) continue;
-        before[i].push_back(d);
-        after[d].push_back(i);
-      }
-  }
-  [[nodiscard]] std::size_t size() const { return before.size(); }
-};
+using bench::shape;
 
 std::atomic<std::size_t> ran{0};
-void system_body() { ran.fetch_add(1, std::memory_order_relaxed); }
+void system_body(double us) {
+  ran.fetch_add(1, std::memory_order_relaxed);
+  bench::work_for(us);
+}
 
 /// One frame, by futures.
-void then_frame(rubato::pool& pool, graph const& g) {
+void then_frame(rubato::pool& pool, shape const& g) {
   std::vector<rubato::shared_future<void>> all;
   all.reserve(g.size());
-  for (std::vector<std::size_t> const& before : g.before) {
+  for (std::size_t i = 0; i != g.size(); ++i) {
+    std::vector<std::size_t> const& before = g.before[i];
+    double const us = g.us[i];
     if (before.empty()) {
-      all.push_back(pool.spawn(&system_body));
+      all.push_back(pool.spawn(&system_body, us));
       continue;
     }
     std::vector<rubato::shared_future<void>> sources;
     sources.reserve(before.size());
     for (std::size_t const d : before) sources.push_back(all[d]);
-    all.push_back(rubato::when_all(std::move(sources)).then([](auto&&) { system_body(); }));
+    all.push_back(rubato::when_all(std::move(sources)).then([us](auto&&) { system_body(us); }));
   }
   rubato::when_all(std::move(all)).get();
 }
@@ -57,20 +44,20 @@ void then_frame(rubato::pool& pool, graph const& g) {
 /// The same, by a counter per system: docs/recipes/work.md.
 class counters {
   rubato::pool& pool_;
-  graph const& graph_;
+  shape const& graph_;
   std::vector<std::atomic<std::size_t>> left_;
   std::atomic<std::size_t> running_{0};
   rubato::promise<void> done_;
 
   void run(std::size_t i) {
-    system_body();
+    system_body(graph_.us[i]);
     for (std::size_t const next : graph_.after[i])
       if (left_[next].fetch_sub(1) == 1) pool_.enqueue([this, next] { run(next); });
     if (running_.fetch_sub(1) == 1) done_.set_value();
   }
 
 public:
-  counters(rubato::pool& p, graph const& g)
+  counters(rubato::pool& p, shape const& g)
       : pool_(p)
       , graph_(g)
       , left_(g.size()) {}
@@ -85,38 +72,45 @@ public:
   }
 };
 
-template<class Frame>
-void measure(char const* name, rubato::pool& pool, int frames, Frame frame) {
+void run_graph(unsigned workers, shape const& g, int frames) {
+  rubato::pool pool(workers);
+  rubato::task_graph graph;
+  std::vector<rubato::task_graph::node> nodes;
+  for (std::size_t i = 0; i != g.size(); ++i) {
+    nodes.push_back(graph.add([us = g.us[i]] { system_body(us); }));
+    for (std::size_t const d : g.before[i]) nodes[i].after(nodes[d]);
+  }
+  counters by_hand(pool, g);
   pool.run([&] {
-    frame(); // fills the caches
-    auto const begin = std::chrono::steady_clock::now();
-    for (int i = 0; i != frames; ++i) frame();
-    std::chrono::duration<double, std::milli> const took = std::chrono::steady_clock::now() - begin;
-    std::printf("%s %.2f\n", name, took.count());
+    bench::measure("then", frames, [&] { then_frame(pool, g); });
+    bench::measure("counters", frames, [&] { by_hand.frame(); });
+    bench::measure("task_graph", frames, [&] { graph.run(); });
   });
+  if (ran != 3 * g.size() * static_cast<std::size_t>(frames + 1))
+    throw std::runtime_error("a system did not run");
 }
 
-int run(unsigned workers, std::size_t systems, int frames) {
-  graph const g(systems);
+void run_items(unsigned workers, std::size_t items, double us) {
+  unsigned long const steps = bench::steps_for(us);
   rubato::pool pool(workers);
-  measure("then", pool, frames, [&] { then_frame(pool, g); });
-  counters by_hand(pool, g);
-  measure("counters", pool, frames, [&] { by_hand.frame(); });
-  return ran == 2 * systems * static_cast<std::size_t>(frames + 1) ? 0 : 1;
+  unsigned long sum = 0;
+  pool.run([&] {
+    bench::measure_items("serial", items, [&](std::size_t n) {
+      for (std::size_t i = 0; i != n; ++i) sum += bench::take_steps(i, steps);
+    });
+    bench::measure_items("pipeline", items, [&](std::size_t n) {
+      std::size_t next = 0;
+      rubato::pipeline(
+          256,
+          rubato::stage(rubato::serial_in_order,
+                        [&] { return next != n ? std::optional(next++) : std::nullopt; }),
+          rubato::stage(rubato::parallel, [=](std::size_t i) { return bench::take_steps(i, steps); }),
+          rubato::stage(rubato::serial_in_order, [&](unsigned long x) { sum += x; }));
+    });
+  });
+  if (sum == 1) std::puts("");
 }
 
 } // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: bench-graph WORKERS SYSTEMS FRAMES\n");
-    return 2;
-  }
-  try {
-    return run(static_cast<unsigned>(std::atoi(argv[1])), static_cast<std::size_t>(std::atoi(argv[2])),
-               std::atoi(argv[3]));
-  } catch (std::exception const& e) {
-    std::fprintf(stderr, "bench-graph: %s\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::drive(argc, argv, run_graph, run_items); }

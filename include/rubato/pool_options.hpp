@@ -60,9 +60,10 @@ struct stall_report {
   struct waiter {
     unsigned thread; ///< its current_worker()
     /// Where it waits: "join", "scope", "loop", "get", "timed wait", "broadcast", "enqueue", "race", "hedge",
-    /// "send_blocking" or "receive_blocking".
+    /// "graph", "pipeline", "send_blocking" or "receive_blocking".
     char const* waits_in;
     std::optional<unsigned> waits_for; ///< the thread that runs the awaited work, if one does
+    std::string node; ///< the first 48 bytes of the name of the task_graph's node that waits, if one does
   };
   std::string pool;            ///< its name
   std::vector<waiter> waiters; ///< every thread that waits in a task of the pool

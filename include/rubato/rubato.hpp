@@ -25,6 +25,7 @@
 #include "rubato/join.hpp" // IWYU pragma: export
 
 #include "rubato/algorithm.hpp"         // IWYU pragma: export
+#include "rubato/async_pipeline.hpp"    // IWYU pragma: export
 #include "rubato/broadcast_channel.hpp" // IWYU pragma: export
 #include "rubato/buffered.hpp"          // IWYU pragma: export
 #include "rubato/cancelled.hpp"         // IWYU pragma: export
@@ -35,6 +36,7 @@
 #include "rubato/hedge_policy.hpp"      // IWYU pragma: export
 #include "rubato/io.hpp"                // IWYU pragma: export
 #include "rubato/per_worker.hpp"        // IWYU pragma: export
+#include "rubato/pipeline.hpp"          // IWYU pragma: export
 #include "rubato/pool.hpp"              // IWYU pragma: export
 #include "rubato/pool_options.hpp"      // IWYU pragma: export
 #include "rubato/priority.hpp"          // IWYU pragma: export
@@ -48,6 +50,7 @@
 #include "rubato/strand.hpp"            // IWYU pragma: export
 #include "rubato/sync.hpp"              // IWYU pragma: export
 #include "rubato/task.hpp"              // IWYU pragma: export
+#include "rubato/task_graph.hpp"        // IWYU pragma: export
 #include "rubato/this_task.hpp"         // IWYU pragma: export
 #include "rubato/time.hpp"              // IWYU pragma: export
 #include "rubato/timer_handle.hpp"      // IWYU pragma: export

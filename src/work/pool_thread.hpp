@@ -14,6 +14,7 @@
 #include "sync/blocking_mark.hpp"
 #include "sync/idle_set.hpp"
 #include "work/counters.hpp"
+#include "work/relaxed_text.hpp"
 #include "work/seat.hpp"
 
 #include <algorithm>
@@ -81,7 +82,10 @@ struct pool_thread final : thread_context, idle_set_thread {
   record_table* table = nullptr;    ///< where it is listed
   thread_context* outer = &outside; ///< its context, perhaps in another pool, before it joined this one
 
+  char const* node = nullptr; ///< the name of the graph's node that it runs; null: of none, or it has no name
+
   // What it waits for, for the stall report; written by itself.
+  relaxed_text waits_in_node; ///< as `node`, while it waits: a reader must not follow that
   relaxed<char const*> waits_in;
   relaxed<thread_context const*> waits_for;
   relaxed<os::ticks> waits_since;

@@ -126,6 +126,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
     left_seat left(core);
     s = leave_to_wait(left, t);
     leave_outer_seats(t);
+    t.waits_in_node.set(t.node);
     t.waits_for.set(waits_for);
     t.waits_since.set(os::now());
     t.waits_in.set(why);

@@ -100,6 +100,7 @@ void print(stall_report const& report) {
     auto const& w = report.waiters[i];
     text += "  thread " + std::to_string(w.thread) + " waits in " + w.waits_in;
     if (w.waits_for) text += " for thread " + std::to_string(*w.waits_for);
+    if (!w.node.empty()) text += ", in the node '" + w.node + "' of a graph";
     text += '\n';
   }
   if (report.waiters.size() > most_lines)
@@ -128,7 +129,7 @@ stall_report stall_watch::describe() const {
     if (why == nullptr) return;
     std::optional<unsigned> runner;
     if (thread_context const* const m = t.waits_for.get()) runner = m->index;
-    report.waiters.push_back({t.index, why, runner});
+    report.waiters.push_back({t.index, why, runner, t.waits_in_node.get()});
   });
   return report;
 }

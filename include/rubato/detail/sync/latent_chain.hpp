@@ -133,12 +133,15 @@ struct token_frame {
   token_frame* outer = nullptr;
 };
 
-/// The jobs that a thief accepts from a given chain: descendants of one job, pieces of one loop, or, with
-/// both null, any job.
+/// The jobs that a thief accepts from a given chain: descendants of one job, pieces of one loop, jobs that a
+/// function picks, or, with all null, any job.
 template<class Policy>
 struct basic_steal_filter {
   basic_stolen_job<Policy> const* descends_from = nullptr; ///< a job that the owner runs
   void* piece_of = nullptr;                                ///< a loop
+  /// Called under the chain's lock with a job that is no loop, and `of`.
+  bool (*picks)(basic_latent_job<Policy> const&, void const* of) noexcept = nullptr;
+  void const* of = nullptr;
 };
 
 /// What the thief got: a job, a piece of a loop, or nothing.
@@ -430,6 +433,8 @@ private:
       // forked by it.
       return static_cast<std::size_t>(h - base_) >= w.descends_from->mark && !w.descends_from->done();
     if (w.piece_of != nullptr) return (word & loop_tag) != 0 && as_loop(word)->root == w.piece_of;
+    if (w.picks != nullptr)
+      return (word & loop_tag) == 0 && w.picks(*reinterpret_cast<job const*>(word), w.of);
     return true;
   }
 
