@@ -28,8 +28,10 @@ namespace {
 
 constexpr std::size_t many = 66'000; // also under the sanitizers: fewer take another way
 
-/// A sanitizer takes long for so many elements.
-constexpr auto counts_of_interest = under_tsan || under_asan ? std::array{0U, 2U} : std::array{2U, 33U};
+/// A sanitizer takes long for so many elements, and its compiler for so many types: it gets those that are
+/// sorted in ways of their own.
+constexpr bool sanitized = under_tsan || under_asan;
+constexpr auto counts_of_interest = sanitized ? std::array{0U, 2U} : std::array{2U, 33U};
 
 class sort_numbers : public on_workers {
 protected:
@@ -39,9 +41,11 @@ protected:
     std::ranges::sort(expected);
     rubato::sort(pool, v);
     ASSERT_TRUE(v == expected) << what;
-    v = input;
-    rubato::sort(pool, v, std::greater<T>());
-    ASSERT_TRUE(std::equal(v.begin(), v.end(), expected.rbegin())) << what << ", descending";
+    if constexpr (!sanitized || sizeof(T) == sizeof(std::int64_t)) {
+      v = input;
+      rubato::sort(pool, v, std::greater<T>());
+      ASSERT_TRUE(std::equal(v.begin(), v.end(), expected.rbegin())) << what << ", descending";
+    }
   }
 };
 INSTANTIATE_TEST_SUITE_P(workers, sort_numbers, testing::ValuesIn(counts_of_interest),
@@ -61,10 +65,12 @@ void widths(auto check) {
 TEST_P(sort_numbers, of_all_widths) {
   auto const check = [this](auto const& v, std::string const& what) { expect_as_std(v, what); };
   widths<std::uint8_t>(check);
-  widths<std::int8_t>(check);
-  widths<std::int16_t>(check);
-  widths<std::uint32_t>(check);
   widths<std::int64_t>(check);
+  if constexpr (!sanitized) {
+    widths<std::int8_t>(check);
+    widths<std::int16_t>(check);
+    widths<std::uint32_t>(check);
+  }
 }
 
 TEST_P(sort_numbers, of_types_of_their_own) {
@@ -75,7 +81,7 @@ TEST_P(sort_numbers, of_types_of_their_own) {
     text[i] = static_cast<char>(next());
     wide[i] = static_cast<char16_t>(next());
   }
-  expect_as_std(text, "char");
+  if constexpr (!sanitized) expect_as_std(text, "char");
   expect_as_std(wide, "char16_t");
 }
 
@@ -91,9 +97,10 @@ TEST_P(sort_numbers, near_the_ends_of_the_type) {
 }
 
 TEST_P(sort_numbers, that_lie_close_together_but_for_a_few) {
-  std::vector<std::uint64_t> v(many);
+  std::vector<std::int64_t> v(many);
   scattered next(5);
-  for (std::size_t i = 0; i != many; ++i) v[i] = i % 1'000 == 0 ? next() : next.below(50'000);
+  for (std::size_t i = 0; i != many; ++i)
+    v[i] = static_cast<std::int64_t>(i % 1'000 == 0 ? next() : next.below(50'000));
   expect_as_std(v, "outliers");
 }
 
@@ -129,7 +136,7 @@ std::vector<T> awkward_numbers() {
 
 TEST_P(sort_numbers, with_a_point) {
   expect_as_std(awkward_numbers<double>(), "double");
-  expect_as_std(awkward_numbers<float>(), "float");
+  if constexpr (!sanitized) expect_as_std(awkward_numbers<float>(), "float");
   scattered next(7);
   std::vector<double> uniform(many), around_zero(many), far_apart(many);
   for (std::size_t i = 0; i != many; ++i) {
