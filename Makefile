@@ -36,8 +36,8 @@ build: configure ## install missing packages, build everything
 	cmake --build --preset $(PRESET) -j $(JOBS)
 
 examples: configure ## install missing packages, build the programs of examples/
-	cmake --build --preset $(PRESET) --target algorithms life bvh identifiers pipeline periodic echo_server chat tail build_executor -j $(JOBS)
-	@ls $(foreach p,algorithms/algorithms life/life bvh/bvh identifiers/identifiers pipeline/pipeline periodic/periodic echo/echo chat/chat tail/tail build/build,$(build)/examples/$(p))
+	cmake --build --preset $(PRESET) --target algorithms life bvh identifiers pipeline periodic echo_server chat tail frames images build_executor -j $(JOBS)
+	@ls $(foreach p,algorithms/algorithms life/life bvh/bvh identifiers/identifiers pipeline/pipeline periodic/periodic echo/echo chat/chat tail/tail frames/frames images/images build/build,$(build)/examples/$(p))
 
 savegame: ## install missing packages, build, start the example server and its Redis; OPTIONS for the server
 	@scripts/setup build savegame
