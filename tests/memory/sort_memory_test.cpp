@@ -55,16 +55,27 @@ protected:
     return used;
   }
 
+  /// The pool may make threads and records of its own meanwhile, except if it has no workers.
+  [[nodiscard]] std::size_t of_the_pool() const { return GetParam() == 0 ? 0 : std::size_t{150} << 10U; }
+  template<class Sort>
+  void expect_none(Sort sort_it) {
+    auto const used = of(sort_it);
+    EXPECT_LE(used.most, of_the_pool());
+    if (GetParam() == 0) {
+      EXPECT_EQ(used.calls, 0U);
+    }
+  }
+
   /// Of elements that are sorted by their representation.
   template<class T>
   void expect_as_much_as(std::vector<T> const& input) {
     auto v = input;
     rubato::sort(pool, v); // what the pool itself needs at its first work
     v = input;
-    EXPECT_LE(of([&] { rubato::sort(v); }).most, many * sizeof(T) + (std::size_t{70} << 10U));
+    EXPECT_LE(of([&] { rubato::sort(v); }).most, many * sizeof(T) + (std::size_t{70} << 10U) + of_the_pool());
     EXPECT_TRUE(std::ranges::is_sorted(v));
     v = input;
-    EXPECT_EQ(of([&] { rubato::sort(std::in_place, v); }).calls, 0U);
+    expect_none([&] { rubato::sort(std::in_place, v); });
     EXPECT_TRUE(std::ranges::is_sorted(v));
   }
 
@@ -99,18 +110,18 @@ TEST_P(sort_memory, is_none_with_a_comparator) {
   auto const compare = [](int a, int b) { return a < b; };
   rubato::sort(pool, v, compare);
   v = numbers<int>();
-  EXPECT_EQ(of([&] { rubato::sort(v, compare); }).calls, 0U);
-  EXPECT_EQ(of([&] { rubato::sort(v, std::greater<>(), [](int x) { return x % 1'000; }); }).calls, 0U);
+  expect_none([&] { rubato::sort(v, compare); });
+  expect_none([&] { rubato::sort(v, std::greater<>(), [](int x) { return x % 1'000; }); });
 }
 
 TEST_P(sort_memory, is_none_for_what_is_sorted_or_has_few_values) {
   auto v = input_of(shape::sorted, many);
-  EXPECT_EQ(of([&] { rubato::sort(v); }).calls, 0U);
-  EXPECT_EQ(of([&] { rubato::sort(v, std::greater<>()); }).calls, 0U);
+  expect_none([&] { rubato::sort(v); });
+  expect_none([&] { rubato::sort(v, std::greater<>()); });
   v = input_of(shape::ten_values, many);
-  EXPECT_EQ(of([&] { rubato::sort(v); }).calls, 0U);
+  expect_none([&] { rubato::sort(v); });
   auto few = numbers<int>(60'000);
-  EXPECT_EQ(of([&] { rubato::sort(few); }).calls, 0U);
+  expect_none([&] { rubato::sort(few); });
 }
 
 TEST_P(sort_memory, may_be_missing) {
