@@ -86,8 +86,8 @@ O choose_alone(Test const& test, I const& first, std::uint64_t lo, std::uint64_t
     auto* const values = reinterpret_cast<value*>(room);
     while (lo != hi) {
       auto const size = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, hi - lo));
-      halves const chosen = pack(test, lo, lo + size, values);
-      out = put_halves(values, size, chosen, std::move(out));
+      std::uint32_t const chosen = pack(test, lo, lo + size, values);
+      out = put(values, chosen, std::move(out));
       lo += size;
     }
   } else {

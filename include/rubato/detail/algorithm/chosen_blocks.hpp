@@ -22,33 +22,27 @@ template<class I>
 concept packable = std::contiguous_iterator<I> && std::is_trivially_copyable_v<std::iter_value_t<I>> &&
                    std::is_copy_assignable_v<std::iter_value_t<I>> && sizeof(std::iter_value_t<I>) <= 16;
 
-/// The numbers of elements that were chosen of the front and of the back half of a block.
-struct halves {
-  std::uint32_t front = 0, back = 0;
-  [[nodiscard]] std::uint32_t sum() const noexcept { return front + back; }
-};
-
-/// Copies what test chooses of [lo, hi) to `room`, of the back half to where it would lie if all were chosen.
-/// Two halves: a processor adds up both counts at once, and each of them is what the next copy waits for.
+/// Copies what test chooses of [lo, hi) to `room`, which has room for all, and returns how many. Four
+/// elements at a time: so the next copy waits for one addition in four.
 template<class T, class Test>
-[[gnu::noinline]] halves pack(Test const& test, std::uint64_t lo, std::uint64_t hi, T* room) {
+[[gnu::noinline]] std::uint32_t pack(Test const& test, std::uint64_t lo, std::uint64_t hi, T* room) {
   Test const mine = test;
-  auto const half = static_cast<std::uint32_t>((hi - lo) / 2);
-  auto const* a = mine.cursor(lo);
-  auto const* b = a + half;
-  T* front = room;
-  T* back = room + half;
-  for (std::uint32_t i = 0; i != half; ++i, ++a, ++b) {
-    *front = *a;
-    front += mine(a);
-    *back = *b;
-    back += mine(b);
+  T* out = room;
+  auto const* c = mine.cursor(lo);
+  for (; hi - lo >= 4; lo += 4, c += 4) {
+    std::size_t const a = mine(c), b = a + mine(c + 1), d = b + mine(c + 2), e = d + mine(c + 3);
+    out[0] = c[0];
+    out[a] = c[1];
+    out[b] = c[2];
+    out[d] = c[3];
+    out += e;
   }
-  if ((hi - lo) % 2 != 0) {
-    *back = *b;
-    back += mine(b);
+  for (; lo != hi; ++lo, ++c) {
+    bool const chosen = mine(c);
+    *out = *c;
+    out += chosen;
   }
-  return {static_cast<std::uint32_t>(front - room), static_cast<std::uint32_t>(back - (room + half))};
+  return static_cast<std::uint32_t>(out - room);
 }
 
 /// The end of a vector as an output. Unlike std::back_inserter() it takes several elements at once.
@@ -86,19 +80,13 @@ O put(T const* from, std::uint32_t n, O out) {
     return out;
   }
 }
-/// The same for what pack() has left of a block of `size` elements.
-template<class T, class O>
-O put_halves(T const* room, std::uint32_t size, halves n, O out) {
-  return put(room + size / 2, n.back, put(room, n.front, std::move(out)));
-}
-
 /// What is chosen lies in a room for each block.
 template<class Test, class T, std::uint32_t Blocks>
 class packed_blocks {
   Test const& test_;
   std::uint32_t const most_; // elements of a block
   raw_memory<T> const room_;
-  std::array<halves, Blocks> chosen_{};
+  std::array<std::uint32_t, Blocks> chosen_{};
 
 public:
   packed_blocks(Test const& test, std::uint32_t block)
@@ -107,14 +95,13 @@ public:
       , room_(std::size_t{Blocks} * block) {}
 
   [[nodiscard]] bool has_memory() const noexcept { return room_.get() != nullptr; }
-  [[nodiscard]] std::uint32_t number(std::uint64_t block) const noexcept { return chosen_[block].sum(); }
+  [[nodiscard]] std::uint32_t number(std::uint64_t block) const noexcept { return chosen_[block]; }
   void choose(std::uint64_t block, std::uint64_t lo, std::uint64_t hi) {
     chosen_[block] = pack(test_, lo, hi, room_.get() + block * most_);
   }
   template<class O>
-  void write(std::uint64_t block, std::uint64_t lo, std::uint64_t hi, O out) const {
-    put_halves(room_.get() + block * most_, static_cast<std::uint32_t>(hi - lo), chosen_[block],
-               std::move(out));
+  void write(std::uint64_t block, std::uint64_t /*lo*/, std::uint64_t /*hi*/, O out) const {
+    put(room_.get() + block * most_, chosen_[block], std::move(out));
   }
 };
 
