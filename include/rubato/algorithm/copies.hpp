@@ -118,7 +118,7 @@ struct copy_if_fn : pool_forms<copy_if_fn> {
   /// Copies the elements x for which pred(proj(x)) is true to the output, in their order, and returns the
   /// ends of both, as std::ranges::copy_if does. The output must not begin within the range: an assertion
   /// says so for arrays. Several threads call pred and proj at once, as const, once for each element and in
-  /// any order. The threads work in rounds and take 512 KB, or, of types with more than 16 bytes, a byte for
+  /// any order. The threads work in rounds and take 1 MB, or, of types with more than 16 bytes, a byte for
   /// each of 524,288 elements. If there is no memory or no second worker, the calling thread goes through the
   /// range alone; it does so too if range or output have no random access, or if the output is
   /// a vector<bool>. Elements of at most 16 bytes that are trivially copyable are chosen without branches. Up

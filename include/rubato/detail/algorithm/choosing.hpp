@@ -9,6 +9,7 @@
 #include "rubato/detail/algorithm/share_out.hpp"
 #include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
+#include "rubato/detail/fork/loop.hpp"
 #include "rubato/detail/work/callable.hpp"
 
 #include <algorithm>
@@ -49,7 +50,8 @@ struct round_of_blocks {
 template<class Blocks, class Sink>
 void choose_in_rounds(pool* p, std::uint64_t from, std::uint64_t n, std::uint32_t block, Blocks& blocks,
                       Sink& sink) {
-  on_pool(p, [&](thread_context&) {
+  on_pool(p, [&](thread_context& me) {
+    notify_of_loop(me); // no round is long enough to do so
     std::array<std::uint64_t, blocks_at_once> place{};
     std::uint64_t number = 0;
     round_of_blocks before{from, n, block};
@@ -140,7 +142,7 @@ struct vector_sink {
 /// The elements of a block of a round. The room of a round stays in the cache of a core.
 template<class I>
 constexpr std::uint32_t block_of_round(std::uint64_t n) noexcept {
-  constexpr std::uint64_t most = packable<I> ? 4096 / sizeof(std::iter_value_t<I>) : 4096;
+  constexpr std::uint64_t most = packable<I> ? 8192 / sizeof(std::iter_value_t<I>) : 4096;
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(n / blocks_at_once, array_of_numbers<I> ? 64 : 1, most));
 }
