@@ -6,6 +6,7 @@
 #include "memory/peak.hpp"
 #include "support/hang_guard.hpp"
 #include "support/pools.hpp"
+#include "support/scale.hpp"
 
 #include <rubato/algorithm/order.hpp>
 #include <rubato/pool.hpp>
@@ -22,7 +23,7 @@ using namespace rubato_test;
 
 namespace {
 
-constexpr std::size_t many = 150'000;
+constexpr std::size_t many = under_asan ? 66'000 : 150'000;
 
 /// Sorts of a thread of the pool: to become one may take memory.
 class sort_memory : public on_workers {
