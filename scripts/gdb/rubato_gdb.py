@@ -223,7 +223,7 @@ def as_coroutine_task(state):
     if has_field(whole, "leaf_"):
         return whole
     # What it is may be known to the library alone. That is not so of its first base classes.
-    if re.search(r"group_member_task|coroutine_job|child_job", virtual_functions(state)):
+    if re.search(r"group_member_task|coroutine_job|child_job|started_job", virtual_functions(state)):
         return as_class(state, gdb.lookup_type("rubato::detail::coroutine_task"))
     return None
 
@@ -249,11 +249,27 @@ def described_wait(coroutine_task):
         return "awaits a " + awaiter.group(1).strip(), state_of(whole["future_"])
     known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its fork_group"),
              ("send_awaiter", "awaits room in a channel"), ("receive_awaiter", "awaits a value of a channel"),
-             ("group_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"), ("permit", "awaits a lock or a semaphore"))
+             ("group_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"), ("permit", "awaits a lock or a semaphore"),
+             ("graph_awaiter", "awaits a run of a task_graph"), ("pipeline_awaiter", "awaits a pipeline"))
     for part, text in known:
         if part in name:
             return text, None
     return "awaits " + name.replace("detail::", ""), None
+
+
+def node_of(coroutine_task):
+    """The name of the node of a task_graph whose work this line of execution is. None: it is none's, or has no name."""
+    word = int(atomic(coroutine_task["waiters"]["word_"])) & ~1
+    if word in (0, DONE):
+        return None
+    try:
+        waiter = gdb.Value(word).cast(gdb.lookup_type("rubato::detail::started_work").pointer())
+        if "started_job" not in (symbol_at(int(waiter["fire"])) or ""):
+            return None
+        name = int(waiter["told"].referenced_value()["name"])
+        return string_at(name) if name != 0 else None
+    except (gdb.error, gdb.MemoryError, UnicodeDecodeError):
+        return None
 
 
 def print_coroutine(address, coroutine_task, seen, indent=""):
@@ -277,6 +293,9 @@ def print_coroutine(address, coroutine_task, seen, indent=""):
             break
         frame, findable = awaited_by(frame)
         number += 1
+    node = node_of(coroutine_task)
+    if node is not None:
+        print('%s  #%d the node "%s" of a task_graph' % (indent, number, node))
     parent = parent_of(coroutine_task)
     if parent is not None:
         print("%s  #%d when_all(), when_any() or with_deadline() of the coroutine at %#x" % (indent, number, int(parent.address)))
@@ -348,6 +367,14 @@ def queued(core):
         n += int(atomic(s["lifo_slot"])) != 0
         n += int(atomic(s["inbox"]["pushed_"])) - int(atomic(s["inbox"]["popped_"]))
     return n
+
+
+def threads(core):
+    """The records of all threads that there ever were."""
+    records = core["threads"]["records"]
+    groups = records["groups_"]
+    for i in range(int(atomic(records["known_"]))):
+        yield atomic((groups + i // 64).dereference()["records"]["_M_elems"][i % 64]).dereference()
 
 
 def pool_name(core):
@@ -450,6 +477,9 @@ result of another coroutine, that one."""
         seen = set()
         for core in pools():
             print(described_pool(core))
+            for t in threads(core):
+                if int(t["node"]) != 0:
+                    print('thread %d runs the node "%s" of a task_graph' % (int(t["index"]), string_at(int(t["node"]))))
             for state in owned_tasks(core):
                 coroutine_task = as_coroutine_task(state)
                 if coroutine_task is None or is_done(coroutine_task) or int(state) in seen:

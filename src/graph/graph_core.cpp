@@ -35,7 +35,9 @@ bool is_same(graph_edge const& a, graph_edge const& b) noexcept {
 
 } // namespace
 
-std::string graph_node::label() const { return !name_.empty() ? name_ : "#" + std::to_string(index_); }
+std::string graph_node::label() const {
+  return !name_.empty() ? name_ : std::to_string(index_).insert(0, 1, '#');
+}
 
 void graph_node::add_after(graph_node& before) {
   graph_->expect_idle("after()");

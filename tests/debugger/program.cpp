@@ -31,6 +31,8 @@ rubato::task<int> gatherer(rubato::shared_future<int> f) {
 
 [[gnu::noinline]] void stop_here() { asm volatile(""); }
 
+rubato::task<> run_graph(rubato::task_graph& g) { co_await g.async_run(); }
+
 } // namespace
 
 int main() {
@@ -57,8 +59,17 @@ int main() {
   rubato::future<int> sum = pool.spawn(gatherer(pending));
   rubato::future<int> const waiting_closure =
       pool.spawn([](rubato::shared_future<int> f) -> rubato::task<int> { return innermost(f); }, pending);
+  rubato::task_graph graph;
+  rubato::promise<void> go;
+  rubato::shared_future<void> const gone = go.get_future().share();
+  graph.add("physics", [&]() -> rubato::task<> { co_await gone; });
+  rubato::future<void> frame = pool.spawn(run_graph(graph));
   pool.wait_idle();
-  stop_here();
+  rubato::task_graph closures;
+  closures.add("drawing", [] { stop_here(); });
+  closures.run(pool);
+  go.set_value();
+  frame.get();
   promise.set_value(1);
   static_cast<void>(empty.try_send(1));
   return last.get() == 4 && received.get() == 1 && sum.get() == 3 && idle.size() != 0 ? 0 : 1;

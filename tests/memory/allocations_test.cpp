@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace {
@@ -129,6 +130,39 @@ TEST_F(allocations, of_a_coroutine_are_its_frame_and_its_state) {
       co_return 1;
     };
     EXPECT_EQ(pool.spawn(body()).get(), 1);
+  });
+}
+
+TEST_F(allocations, of_a_run_of_a_graph_are_none) {
+  rubato::task_graph inner, graph;
+  int runs = 0;
+  auto a = inner.add([&] { ++runs; });
+  inner.add([&] { ++runs; }).after(a);
+  auto choice = graph.add([&] { return runs % 2; });
+  auto nested = graph.add("inner", inner);
+  choice.on(0, nested);
+  graph.add([&] { ++runs; }).after(choice);
+  graph.run(pool); // looks for cycles
+  expect_blocks(0, [&] { graph.run(pool); });
+}
+
+TEST_F(allocations, of_a_node_that_is_a_coroutine_are_two) {
+  rubato::task_graph graph;
+  graph.add([]() -> rubato::task<> { co_await rubato::yield(); });
+  graph.run(pool);
+  expect_blocks(2, [&] { graph.run(pool); });
+}
+
+/// However many items there are: one thread needs one place.
+TEST_F(allocations, of_a_pipeline_are_the_places_of_its_items) {
+  expect_blocks(1, [&] {
+    int next = 0, sum = 0;
+    rubato::pipeline(
+        pool, 8,
+        rubato::stage(rubato::serial, [&] { return next != 10 ? std::optional(next++) : std::nullopt; }),
+        rubato::stage(rubato::parallel, [](int n) { return n + 1; }),
+        rubato::stage(rubato::serial_in_order, [&](int n) { sum += n; }));
+    EXPECT_EQ(sum, 55);
   });
 }
 

@@ -128,7 +128,9 @@ class resumed_node : public graph_node, public job_end {
 protected:
   resumed_node(graph_core& g, std::string name, bool may_choose)
       : graph_node(g, std::move(name), may_choose)
-      , job_end(&go_on) {}
+      , job_end(&go_on) {
+    if (!this->graph_node::name().empty()) this->job_end::name = this->graph_node::name().c_str();
+  }
 
   [[nodiscard]] bool may_go_on() const noexcept final { return true; }
   [[nodiscard]] static pool_core& core_of(graph_session& by) noexcept;

@@ -34,7 +34,8 @@ protected:
   ~job_end() = default;
 
 public:
-  std::exception_ptr error; ///< of the work; the second of the two reads it
+  std::exception_ptr error;   ///< of the work; the second of the two reads it
+  char const* name = nullptr; ///< of the node of a graph, for the debugger; null: it has none
 
   /// Before the work is started.
   void begin(pool_core& core) noexcept {
@@ -66,17 +67,24 @@ struct borrowed_call {
   }
 };
 
+/// The waiter for such work, by which the debugger finds whose work it is.
+struct started_work : future_waiter {
+  job_end& told;
+  started_work(job_end& e, void (*ended)(future_waiter&, completions&) noexcept) noexcept
+      : future_waiter(ended)
+      , told(e) {}
+};
+
 /// The work, of a callable that returns a task or a future. `Take` gets its result, if it has one: it is
 /// called as take(state_result&) before the end is told.
 template<class Call, class Take>
-class started_job final : link_holder, public job_for<Call>::type, future_waiter {
+class started_job final : link_holder, public job_for<Call>::type, started_work {
   using base = typename job_for<Call>::type;
-  job_end& end_;
   Take take_;
 
   static void ended(future_waiter& w, completions& /*more*/) noexcept {
     auto& self = static_cast<started_job&>(w);
-    job_end& to = self.end_;
+    job_end& to = self.told;
     to.error = self.take_error();
     if (to.error == nullptr) {
       try {
@@ -91,11 +99,10 @@ class started_job final : link_holder, public job_for<Call>::type, future_waiter
   [[nodiscard]] bool may_report() const noexcept override { return false; } // its failure is the run's
 
 public:
-  started_job(job_end& end, stop_scope& around, Call c, Take t)
+  started_job(job_end& to, stop_scope& around, Call c, Take t)
       : link_holder(&around)
       , base(1U, &link, std::move(c))
-      , future_waiter(&ended)
-      , end_(end)
+      , started_work(to, &ended)
       , take_(std::move(t)) {}
 
   /// Runs it on the calling thread until it is suspended. True: it has ended.
