@@ -18,6 +18,10 @@
 
 #include "rubato/detail/base/config.hpp"
 
+// Included first: a compiler's message about a misuse names the includes through which it reached a header
+// for the first time.
+#include "rubato/detail/graph/pipeline_stage.hpp"
+
 #include "rubato/detail/graph/pipeline_impl.hpp"
 #include "rubato/thread_pool.hpp"
 
