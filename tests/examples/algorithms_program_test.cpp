@@ -62,8 +62,9 @@ TEST(algorithms_program, refuses_wrong_arguments) {
                                                     {"matmul", "many"},
                                                     {"pi", "1", "2"},
                                                     {"pi", "--workers", "-2"}};
-  for (auto command : wrong) {
-    command.insert(command.begin(), ALGORITHMS_PROGRAM);
+  for (const auto& arguments : wrong) {
+    std::vector<std::string> command{ALGORITHMS_PROGRAM};
+    command.insert(command.end(), arguments.begin(), arguments.end());
     EXPECT_EQ(run(command).status, 2) << testing::PrintToString(command);
   }
   EXPECT_EQ(run({ALGORITHMS_PROGRAM, "--help"}).status, 0);

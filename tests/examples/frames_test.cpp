@@ -14,9 +14,10 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-outcome play(std::vector<std::string> options) {
-  options.insert(options.begin(), FRAMES_PROGRAM);
-  return run(options);
+outcome play(const std::vector<std::string>& options) {
+  std::vector<std::string> command{FRAMES_PROGRAM};
+  command.insert(command.end(), options.begin(), options.end());
+  return run(command);
 }
 
 std::string state_after(const std::string& workers, const std::string& frames) {

@@ -126,11 +126,11 @@ struct vector_sink {
   std::uint64_t written = 0;
 
   void grow(std::uint64_t number, std::uint64_t done) {
-    std::size_t const wanted = begin + static_cast<std::size_t>(number);
+    std::size_t const wanted = begin + number;
     if (wanted > values.capacity()) {
       double const all = static_cast<double>(number) * (static_cast<double>(n) / static_cast<double>(done));
-      values.reserve(std::max(wanted, std::min(begin + static_cast<std::size_t>(n),
-                                               std::max(begin + static_cast<std::size_t>(all * 1.02) + 64,
+      values.reserve(
+          std::max(wanted, std::min(begin + n, std::max(begin + static_cast<std::size_t>(all * 1.02) + 64,
                                                         values.capacity() / 2 * 3))));
     }
     if constexpr (is_shared) values.resize(wanted);

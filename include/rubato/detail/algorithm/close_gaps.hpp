@@ -246,12 +246,11 @@ public:
         if (part.gone() < many || !plain_span<I>)
           closer_.bring(part.begin, part.gone(), to, moves);
         else
-          tree.for_each_index(
-              c, 0, static_cast<std::size_t>((part.gone() + many - 1) / many), [&](std::size_t b) {
-                std::uint64_t const done = b * many;
-                sure_moves none;
-                closer_.bring(part.begin + done, std::min(many, part.gone() - done), to + done, none);
-              });
+          tree.for_each_index(c, 0, (part.gone() + many - 1) / many, [&](std::size_t b) {
+            std::uint64_t const done = b * many;
+            sure_moves none;
+            closer_.bring(part.begin + done, std::min(many, part.gone() - done), to + done, none);
+          });
         to += part.gone();
       }
     }

@@ -34,7 +34,7 @@ public:
     lock_guard const guard(mutex_);
     if (at >= at_.get()) return;
     at_.set(at);
-    error_.swap(error);
+    std::swap(error_, error); // the old one is destroyed after the lock
   }
   /// When all threads have ended.
   [[nodiscard]] std::uint64_t result() {

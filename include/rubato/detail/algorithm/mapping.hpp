@@ -50,8 +50,8 @@ public:
   explicit made_in_pieces(std::uint64_t n)
       : n_(n)
       , size_(block_of(n))
-      , room_(static_cast<std::size_t>(n))
-      , made_(static_cast<std::size_t>((n + size_ - 1) / size_), 0) {
+      , room_(n)
+      , made_((n + size_ - 1) / size_, 0) {
     if (room_.get() == nullptr) throw std::bad_alloc();
   }
   made_in_pieces(made_in_pieces const&) = delete;
@@ -67,7 +67,7 @@ public:
         auto c = cursor(lo * size_);
         for (std::uint64_t left = std::min(size_, n_ - lo * size_); left != 0; --left, ++c) {
           ::new (static_cast<void*>(place++)) T(result_in_std(f, *c));
-          ++made_[static_cast<std::size_t>(lo)];
+          ++made_[lo];
         }
       }
     });

@@ -7,7 +7,7 @@
 #include "rubato/detail/algorithm/key_order.hpp"
 #include "rubato/detail/algorithm/partition_serially.hpp"
 #include "rubato/detail/algorithm/pieces.hpp"
-#include "rubato/detail/algorithm/test_of.hpp"
+#include "rubato/detail/algorithm/predicates.hpp"
 #include "rubato/detail/fork/chunk_size.hpp"
 #include "rubato/detail/fork/loop.hpp"
 
@@ -117,7 +117,7 @@ public:
     std::int64_t const took = tick_count() - begin;
     auto const left = static_cast<std::uint32_t>(pairs_ - 1);
     auto const rest = [this](std::uint64_t lo, std::uint64_t hi) {
-      for (; lo != hi; ++lo) partition_pair(static_cast<std::size_t>(lo + 1));
+      for (; lo != hi; ++lo) partition_pair(lo + 1);
     };
     if (outlasts(worth_sharing_us * ticks_per_us(), left, 1, took))
       for_blocks(p, left, 1, rest);
@@ -130,9 +130,7 @@ public:
       to_right.add(one.cut, std::min(one.end, cut));
       to_left.add(std::max(one.begin, cut), one.cut);
     }
-    auto const swap = [&](std::uint64_t lo, std::uint64_t hi) {
-      swap_misplaced(to_right, to_left, static_cast<std::size_t>(lo), static_cast<std::size_t>(hi));
-    };
+    auto const swap = [&](std::uint64_t lo, std::uint64_t hi) { swap_misplaced(to_right, to_left, lo, hi); };
     if (to_right.elements < many_swaps)
       swap(0, to_right.elements);
     else

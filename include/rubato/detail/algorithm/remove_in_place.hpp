@@ -3,7 +3,7 @@
 
 #include "rubato/detail/algorithm/close_gaps.hpp"
 #include "rubato/detail/algorithm/key_order.hpp"
-#include "rubato/detail/algorithm/test_of.hpp"
+#include "rubato/detail/algorithm/predicates.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include "rubato/detail/algorithm/close_gaps.hpp"
 #include "rubato/detail/algorithm/key_order.hpp"
 #include "rubato/detail/algorithm/merge_in_place.hpp"
+#include "rubato/detail/algorithm/predicates.hpp"
 #include "rubato/detail/algorithm/raw_memory.hpp"
-#include "rubato/detail/algorithm/test_of.hpp"
 
 #include <algorithm>
 #include <cstddef>

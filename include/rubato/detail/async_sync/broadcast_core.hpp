@@ -42,9 +42,7 @@ class broadcast_core final : public publication {
     if (capacity == 0) throw std::invalid_argument("rubato: a broadcast_channel of capacity 0");
     return capacity;
   }
-  [[nodiscard]] slot& at(std::uint64_t n) noexcept RUBATO_REQUIRES(mutex_) {
-    return ring_[static_cast<std::size_t>(n % capacity_)];
-  }
+  [[nodiscard]] slot& at(std::uint64_t n) noexcept RUBATO_REQUIRES(mutex_) { return ring_[n % capacity_]; }
   void skip_overwritten(broadcast_place& p) noexcept RUBATO_REQUIRES(mutex_) {
     std::uint64_t const oldest = published_ - std::min<std::uint64_t>(published_, capacity_);
     if (p.next >= oldest) return;

@@ -120,7 +120,7 @@ class pipeline_core : public run_root {
 protected:
   pipeline_core(pool_core& core, stop_scope* around, run_end end, pipeline_stage_state* stages,
                 std::size_t number_of_stages, std::size_t max_in_flight, bool has_coroutines);
-  ~pipeline_core() = default;
+  virtual ~pipeline_core() = default;
   /// Destroys all items. By the destructor of the derived class.
   void destroy_items() noexcept;
 

@@ -40,7 +40,7 @@ protected:
   /// Only before it is awaited.
   run_awaiter(run_awaiter const& other) noexcept
       : run_awaiter(other.pool_) {}
-  ~run_awaiter() = default;
+  virtual ~run_awaiter() = default; // virtual, because a friend could call it
 
   /// Makes the run. False: there is nothing to do.
   [[nodiscard]] virtual bool begin(pool_core& core, stop_scope& around) = 0;
