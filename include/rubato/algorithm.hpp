@@ -42,10 +42,12 @@ class min_chunk {
   std::uint64_t indices_;
 
 public:
+  /// n indices.
   template<std::integral I>
   explicit constexpr min_chunk(I n)
       : indices_(n > 0 ? static_cast<std::uint64_t>(n)
                        : throw std::invalid_argument("rubato: min_chunk(n): n is at least 1")) {}
+  /// The number of indices.
   [[nodiscard]] constexpr std::uint64_t indices() const noexcept { return indices_; }
 };
 

@@ -34,16 +34,19 @@ namespace rubato {
 /// The type of `serial_in_order`.
 struct serial_in_order_t {
   explicit constexpr serial_in_order_t() = default;
+  /// For stage().
   static constexpr detail::stage_kind kind = detail::stage_kind::serial_in_order;
 };
 /// The type of `serial`.
 struct serial_t {
   explicit constexpr serial_t() = default;
+  /// For stage().
   static constexpr detail::stage_kind kind = detail::stage_kind::serial;
 };
 /// The type of `parallel`.
 struct parallel_t {
   explicit constexpr parallel_t() = default;
+  /// For stage().
   static constexpr detail::stage_kind kind = detail::stage_kind::parallel;
 };
 /// Tag: a stage that has one item at a time, in the order in which the source returned them.

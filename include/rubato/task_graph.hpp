@@ -86,10 +86,12 @@ public:
   };
 
   task_graph() = default;
+  /// Handles of nodes stay valid. A graph that runs is not moved, which an assertion reports.
   task_graph(task_graph&& other) noexcept
       : core_(std::move(other.core_)) {
     expect_no_run();
   }
+  /// The same.
   task_graph& operator=(task_graph&& other) noexcept {
     other.expect_no_run();
     core_ = std::move(other.core_);
