@@ -26,6 +26,7 @@
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,7 +46,11 @@ std::vector<T> some_numbers(std::size_t n) {
     x ^= x << 13U;
     x ^= x >> 7U;
     x ^= x << 17U;
-    v = static_cast<T>(static_cast<double>(static_cast<std::int64_t>(x)) / 1e16);
+    double const scattered_one = static_cast<double>(static_cast<std::int64_t>(x)) / 1e16;
+    if constexpr (std::is_floating_point_v<T>)
+      v = static_cast<T>(scattered_one);
+    else
+      v = static_cast<T>(static_cast<std::int64_t>(scattered_one)); // also of an unsigned type
   }
   return made;
 }
