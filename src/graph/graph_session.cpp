@@ -75,9 +75,9 @@ void graph_session::go_on_after(graph_node& n, std::exception_ptr error, thread_
 void graph_session::add_roots(graph_run& r) noexcept {
   // Backwards: the chain's newest job runs first.
   std::vector<graph_node*> const& roots = r.graph_.roots_;
-  next_ = roots.front();
   for (std::size_t i = roots.size(); i-- != 1;) push(*roots[i]);
-  if (roots.size() != 1) tell_others(r);
+  ready(*roots.front()); // another node may already be next: one behind a nested run that has just ended
+  tell_others(r);
 }
 
 void graph_session::ready(graph_node& n) noexcept {

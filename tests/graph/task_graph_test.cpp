@@ -197,6 +197,21 @@ TEST_P(task_graphs, a_graph_within_a_graph) {
   }
 }
 
+// The thread that begins the second nested run ends the first one by that, which makes a node ready.
+TEST_P(task_graphs, regression_a_node_behind_a_nested_graph_was_lost) {
+  rubato::task_graph first, second;
+  first.add(counting());
+  second.add(counting());
+  node const a = graph.add("first", first);
+  graph.add("second", second);
+  node const b = graph.add(counting()).after(a);
+  graph.add(counting()).after(a, b);
+  for (int i = 1; i <= 50; ++i) {
+    graph.run(pool);
+    ASSERT_EQ(ran, 4 * i);
+  }
+}
+
 TEST_P(task_graphs, a_node_runs_another_graph) {
   rubato::task_graph inner;
   std::atomic<int> sum{0};
