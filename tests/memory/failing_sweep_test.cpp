@@ -199,7 +199,7 @@ std::vector<operation> const structured{
     {"scan",
      [](rubato::pool& p) {
        std::vector<int> all(5'000, 1);
-       int const one = 1;
+       int one = 1;
        rubato::inclusive_scan(p, all, all.begin(), [&one](int a, int b) { return a + b * one; });
        require(all.back() == 5'000);
      }},
