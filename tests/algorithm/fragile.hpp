@@ -24,6 +24,8 @@ class fuse {
 
 public:
   void set(std::int64_t calls) { left_ = calls; }
+  /// True if it has thrown.
+  bool is_burnt() const { return left_ < 0; }
   /// Throws once.
   void burn() {
     if (left_.load(std::memory_order_relaxed) >= 0 && left_.fetch_sub(1) == 0) throw broken();

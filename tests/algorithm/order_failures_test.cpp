@@ -41,6 +41,7 @@ protected:
       };
     };
     std::size_t const some = 12 * n;
+    break_anywhere<T>(rounds, n, some, [&](auto& v, auto call) { rubato::sort(pool, v, order(call)); });
     break_anywhere<T>(rounds, n, some,
                       [&](auto& v, auto call) { rubato::stable_sort(pool, v, order(call)); });
     break_anywhere<T>(rounds, n, 3 * n, [&](auto& v, auto call) {
@@ -67,6 +68,32 @@ RUBATO_TEST_WITH_WORKERS(order_failures, all_counts);
 TEST_P(order_failures, keep_elements_whose_moves_throw) {
   break_all<fragile>(scaled(40), 6'000);
   break_all<fragile>(scaled(40), 100);
+}
+TEST_P(order_failures, regression_sort_whose_moves_throw) {
+  // An exception of a move out of a destructor ended the process. So did a copy, of types that do not move.
+  for (shape const s : {shape::random, shape::sorted, shape::reversed, shape::organ_pipe})
+    for (std::size_t const n : {20U, 300U, 3'000U})
+      for (int throws_at = 0; throws_at < 300; throws_at += 1 + throws_at / 4) {
+        auto v = elements_of<fragile>(input_of(s, n));
+        moves_of_fragile.set(throws_at);
+        bool thrown = false;
+        try {
+          rubato::sort(pool, v, {}, &fragile::key);
+        } catch (broken const&) {
+          thrown = true;
+        }
+        bool const was_due = moves_of_fragile.is_burnt();
+        moves_of_fragile.set(-1);
+        ASSERT_EQ(thrown, was_due);
+        ASSERT_NO_FATAL_FAILURE(expect_each_once(v));
+        ASSERT_TRUE(thrown || std::ranges::is_sorted(v, {}, &fragile::key));
+      }
+  break_anywhere<fragile>(2, sized(150'000), 50'000, [&](auto& v, auto call) {
+    rubato::sort(pool, v, [&call](fragile const& a, fragile const& b) {
+      call();
+      return a.key() < b.key();
+    });
+  });
 }
 TEST_P(order_failures, keep_elements_that_own_memory) { break_all<sturdy>(scaled(20), 20'000); }
 TEST_P(order_failures, keep_plain_elements) {

@@ -50,8 +50,8 @@ struct sort_fn : defaulted_forms<sort_fn> {
   /// copied once the sort has begun. If it is no strict weak order, the order of the elements is unspecified,
   /// but each is there once, and nothing outside the range is accessed.
   ///
-  /// **Failure.** What a comparator throws arrives when all threads have ended. If the scope around is
-  /// stopped, the sort ends early with rubato::cancelled. Each element is there once then, in unspecified
+  /// **Failure.** What a comparator or a move throws arrives when all threads have ended. If the scope around
+  /// is stopped, the sort ends early with rubato::cancelled. Each element is there once then, in unspecified
   /// order.
   ///
   /// **Memory.** Sorts in place, and takes no memory, except this: from 65,536 contiguous numbers or

@@ -28,7 +28,7 @@ template<class T, class Test>
 [[gnu::noinline]] std::uint32_t pack(Test const& test, std::uint64_t lo, std::uint64_t hi, T* room) {
   Test const mine = test;
   T* out = room;
-  auto const* c = mine.cursor(lo);
+  auto* c = mine.cursor(lo);
   for (; hi - lo >= 4; lo += 4, c += 4) {
     std::size_t const a = mine(c), b = a + mine(c + 1), d = b + mine(c + 2), e = d + mine(c + 3);
     out[0] = c[0];

@@ -16,6 +16,10 @@ template<class T>
 inline constexpr bool plain_data =
     std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T> && std::is_copy_assignable_v<T>;
 
+template<class T>
+inline constexpr bool moves_may_throw =
+    !std::is_nothrow_move_constructible_v<T> || !std::is_nothrow_move_assignable_v<T>;
+
 /// Elements of a range that several threads may write at once: real references, no proxies, which may share
 /// a word.
 template<class I>
@@ -95,7 +99,7 @@ template<class I, class J>
 void swap_elements(I i, J j) {
   using value = std::iter_value_t<I>;
   if constexpr (std::is_same_v<I, J> && std::is_lvalue_reference_v<std::iter_reference_t<I>> &&
-                (!std::is_nothrow_move_constructible_v<value> || !std::is_nothrow_move_assignable_v<value>)) {
+                moves_may_throw<value>) {
     if (i == j) return;
     lifted<I> one(i);
     one.fill_from(j);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -62,11 +63,12 @@ struct element_test {
   [[nodiscard]] std::uint64_t first_in(std::uint64_t lo, std::uint64_t hi) const {
     auto const begin = cursor(lo);
     return lo + static_cast<std::uint64_t>(
-                    std::find_if(begin, cursor(hi), [this](auto const& x) { return (*this)(&x); }) - begin);
+                    std::find_if(begin, cursor(hi), [this](auto& x) { return (*this)(std::addressof(x)); }) -
+                    begin);
   }
   [[nodiscard]] std::uint64_t count_in(std::uint64_t lo, std::uint64_t hi) const {
     return static_cast<std::uint64_t>(
-        std::count_if(cursor(lo), cursor(hi), [this](auto const& x) { return (*this)(&x); }));
+        std::count_if(cursor(lo), cursor(hi), [this](auto& x) { return (*this)(std::addressof(x)); }));
   }
 };
 

@@ -55,7 +55,7 @@ public:
     if constexpr (plain_span<L> && std::is_pointer_v<O> &&
                   std::is_same_v<std::iter_value_t<L>, std::iter_value_t<R>> && std::is_pointer_v<R> &&
                   std::is_same_v<std::iter_value_t<L>, std::iter_value_t<O>>) {
-      detail::merge_plain<std::iter_value_t<L>>(l, le, r, re, out, less);
+      detail::merge_plain(l, le, r, re, out, less);
     } else {
       while (l != le && r != re) {
         if (less(*r, *l)) {

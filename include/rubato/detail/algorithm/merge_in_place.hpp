@@ -21,8 +21,7 @@ void reverse_safely(I first, I last) {
 /// element is lost if a move throws.
 template<class I>
 I rotate_safely(I first, I middle, I last) {
-  if constexpr (std::is_nothrow_move_constructible_v<std::iter_value_t<I>> &&
-                std::is_nothrow_move_assignable_v<std::iter_value_t<I>>) {
+  if constexpr (!moves_may_throw<std::iter_value_t<I>>) {
     return std::ranges::rotate(first, middle, last).begin();
   } else {
     I const end = std::ranges::next(first, std::ranges::distance(middle, last));

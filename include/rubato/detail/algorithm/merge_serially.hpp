@@ -36,8 +36,8 @@ template<class Before>
 /// shorter run has, so neither looks behind the end of a run and no element is taken twice, whatever less
 /// says. Source: the parity merge of quadsort (I. van den Hoven, 2020), as in driftsort (O. Peters and
 /// L. Bergdoll, 2024).
-template<class T, class Less>
-void merge_plain(T const* l, T const* le, T const* r, T const* re, T* out, Less const& less) {
+template<class L, class R, class T, class Less>
+void merge_plain(L* l, L* le, R* r, R* re, T* out, Less const& less) {
   T* back = out + (le - l) + (re - r);
   for (;;) {
     std::ptrdiff_t k = std::min(le - l, re - r) / 2;
@@ -65,8 +65,8 @@ void merge_plain(T const* l, T const* le, T const* r, T const* re, T* out, Less 
 /// Merges two runs of H elements each, which lie side by side. False: less is no order, and what `out` holds
 /// is unspecified.
 template<std::size_t H, class T, class Less>
-[[nodiscard]] [[gnu::always_inline]] inline bool merge_equal(T const* from, T* out, Less const& less) {
-  T const *l = from, *r = from + H, *le = r, *re = r + H;
+[[nodiscard]] [[gnu::always_inline]] inline bool merge_equal(T* from, T* out, Less const& less) {
+  T *l = from, *r = from + H, *le = r, *re = r + H;
   T* back = out + 2 * H;
   for (std::size_t i = 0; i != H; ++i) {
     bool const right = less(*r, *l);

@@ -2,6 +2,7 @@
 // side, and then what stands on the wrong side is swapped.
 #pragma once
 
+#include "rubato/detail/algorithm/element_moves.hpp"
 #include "rubato/detail/algorithm/fork_tree.hpp"
 #include "rubato/detail/algorithm/quicksort.hpp"
 
@@ -64,7 +65,7 @@ void swap_places(I first, scattered_places const& a, scattered_places const& b, 
   for (;;) {
     std::ptrdiff_t const n = std::min({left.adjacent(), right.adjacent(), hi - lo});
     I const from = first + left.place(), to = first + right.place();
-    for (std::ptrdiff_t i = 0; i != n; ++i) std::ranges::iter_swap(from + i, to + i);
+    for (std::ptrdiff_t i = 0; i != n; ++i) detail::swap_elements(from + i, to + i);
     lo += n;
     if (lo == hi) return;
     left.advance(n);

@@ -1,6 +1,7 @@
 // Sorting in place on several threads: quicksort as a tree of joins. docs/design/algorithms.md
 #pragma once
 
+#include "rubato/detail/algorithm/element_moves.hpp"
 #include "rubato/detail/algorithm/fork_tree.hpp"
 #include "rubato/detail/algorithm/parallel_partition.hpp"
 #include "rubato/detail/algorithm/quicksort.hpp"
@@ -33,16 +34,16 @@ class sort_tree {
     I const rest = piece.first + 1;
     auto const place = [&] {
       if constexpr (are_cheap_to_copy<I>) {
-        std::iter_value_t<I> const pivot = *piece.first;
+        std::iter_value_t<I> pivot = *piece.first;
         return partition_blocks(tree_, c, rest, piece.n - 1,
-                                [in_front, pivot](auto const& x) { return in_front(x, pivot); });
+                                [in_front, pivot](auto& x) mutable { return in_front(x, pivot); });
       } else {
         return partition_blocks(tree_, c, rest, piece.n - 1, [&in_front, &piece](auto&& x) {
           return in_front(std::forward<decltype(x)>(x), *piece.first);
         });
       }
     }();
-    if (place != 0) std::ranges::iter_swap(piece.first, piece.first + place);
+    if (place != 0) tree_.attempt([&] { detail::swap_elements(piece.first, piece.first + place); });
     return place;
   }
 
@@ -105,7 +106,7 @@ void reverse_in_parallel(fork_tree const& tree, context& c, I first, std::iter_d
   tree.for_each_index(c, 0, static_cast<std::size_t>((swaps + block - 1) / block), [&](std::size_t b) {
     auto const lo = static_cast<std::ptrdiff_t>(b) * block, hi = std::min(swaps, lo + block);
     tree.attempt([&] {
-      for (auto i = lo; i != hi; ++i) std::ranges::iter_swap(first + i, first + (n - 1 - i));
+      for (auto i = lo; i != hi; ++i) detail::swap_elements(first + i, first + (n - 1 - i));
     });
   });
 }

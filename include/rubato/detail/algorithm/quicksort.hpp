@@ -6,6 +6,7 @@
 // too many levels. docs/design/algorithms.md
 #pragma once
 
+#include "rubato/detail/algorithm/element_moves.hpp"
 #include "rubato/detail/algorithm/key_order.hpp"
 #include "rubato/detail/algorithm/small_sort.hpp"
 
@@ -26,14 +27,14 @@ template<class I, class Less>
       if (child >= size) return;
       if (child + 1 < size && less(first[child], first[child + 1])) ++child;
       if (!less(first[node], first[child])) return;
-      std::ranges::iter_swap(first + node, first + child);
+      detail::swap_elements(first + node, first + child);
       node = child;
     }
   };
   for (std::iter_difference_t<I> i = n / 2; i-- > 0;) sift_down(i, n);
   while (n > 1) {
     --n;
-    std::ranges::iter_swap(first, first + n);
+    detail::swap_elements(first, first + n);
     sift_down(0, n);
   }
 }
@@ -64,7 +65,7 @@ void bring_pivot_to_front(I first, std::iter_difference_t<I> n, Less less) {
   auto const step = n / 8;
   I const a = first, b = first + 4 * step, c = first + 7 * step;
   I const pivot = n < 64 ? median_of_three(a, b, c, less) : pseudo_median(a, b, c, step, less);
-  if (pivot != first) std::ranges::iter_swap(first, pivot);
+  if (pivot != first) detail::swap_elements(first, pivot);
 }
 
 /// Brings the elements for which `in_front` holds before the others, and returns their number.
@@ -104,7 +105,7 @@ template<class I, class Predicate>
       while (left != right && in_front(first[left])) ++left;
       while (left != right && !in_front(first[right - 1])) --right;
       if (left == right || left == --right) return left; // one alone is left if in_front contradicts itself
-      std::ranges::iter_swap(first + left, first + right);
+      detail::swap_elements(first + left, first + right);
       ++left;
     }
   }
@@ -117,14 +118,14 @@ template<class I, class InFront>
                                                                InFront in_front) {
   std::iter_difference_t<I> place = 0;
   if constexpr (are_cheap_to_copy<I>) {
-    std::iter_value_t<I> const pivot = *first;
-    place =
-        partition_elements(first + 1, n - 1, [in_front, pivot](auto const& x) { return in_front(x, pivot); });
+    std::iter_value_t<I> pivot = *first;
+    place = partition_elements(first + 1, n - 1,
+                               [in_front, pivot](auto& x) mutable { return in_front(x, pivot); });
   } else {
     place = partition_elements(first + 1, n - 1,
                                [&](auto&& x) { return in_front(std::forward<decltype(x)>(x), *first); });
   }
-  if (place != 0) std::ranges::iter_swap(first, first + place);
+  if (place != 0) detail::swap_elements(first, first + place);
   return place;
 }
 
@@ -197,8 +198,7 @@ template<class I, class Less>
 
 template<class I>
 void reverse_elements(I first, std::iter_difference_t<I> n) {
-  for (std::iter_difference_t<I> i = 0; i < n / 2; ++i)
-    std::ranges::iter_swap(first + i, first + (n - 1 - i));
+  for (std::iter_difference_t<I> i = 0; i < n / 2; ++i) detail::swap_elements(first + i, first + (n - 1 - i));
 }
 
 template<class I, class Less>

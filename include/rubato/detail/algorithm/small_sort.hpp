@@ -2,7 +2,9 @@
 // a comparator may throw, or be no strict weak order.
 #pragma once
 
+#include "rubato/detail/algorithm/element_moves.hpp"
 #include "rubato/detail/algorithm/key_order.hpp"
+#include "rubato/detail/algorithm/small_stable_sort.hpp"
 
 #include <array>
 #include <bit>
@@ -15,7 +17,8 @@
 
 namespace rubato::detail {
 
-/// An element that was moved out of the range, and its place there: it gets back whatever happens.
+/// An element that was moved out of the range, and its place there: it gets back whatever happens. Its moves
+/// do not throw; for others there is `lifted`.
 template<class I>
 struct held_element {
   std::iter_value_t<I> value;
@@ -137,10 +140,10 @@ union unmade {
 /// from the front and one from the back, without a branch. n/2 steps stay within v, whatever the comparator
 /// says. Returns false if it was no strict weak order, and then `to` may lack elements.
 template<class T, class Less>
-bool merge_both_ends(T const* v, std::ptrdiff_t n, T* to, Less less) {
+bool merge_both_ends(T* v, std::ptrdiff_t n, T* to, Less less) {
   std::ptrdiff_t const half = n / 2;
-  T const *left = v, *right = v + half;
-  T const *left_back = v + half - 1, *right_back = v + n - 1;
+  T *left = v, *right = v + half;
+  T *left_back = v + half - 1, *right_back = v + n - 1;
   T* back = to + n - 1;
   for (std::ptrdiff_t step = 0; step != half; ++step) {
     bool const from_right = less(*right, *left);
@@ -175,6 +178,8 @@ void small_sort(I first, std::iter_difference_t<I> n, Less less) {
     unmade<value, 32> merged;
     if (merge_both_ends(first, n, merged.elements, less))
       for (std::ptrdiff_t i = 0; i != n; ++i) first[i] = merged.elements[i];
+  } else if constexpr (moves_may_throw<std::iter_value_t<I>>) {
+    detail::stable_insertion_sort(first, first + n, less);
   } else {
     insertion_sort(first, n, less);
   }

@@ -26,15 +26,15 @@ void stable_insertion_sort(I first, I last, Less const& less, std::iter_differen
 
 /// Copies four elements to `out` in order, which may be where they are: five comparisons, no branch.
 template<class T, class Less>
-[[gnu::always_inline]] inline void sort_four(T const* v, T* out, Less const& less) {
+[[gnu::always_inline]] inline void sort_four(T* v, T* out, Less const& less) {
   bool const first = less(v[1], v[0]), second = less(v[3], v[2]);
-  T const *a = v + first, *b = v + !first;           // a <= b
-  T const *c = v + 2 + second, *d = v + 2 + !second; // c <= d
+  T *a = v + first, *b = v + !first;           // a <= b
+  T *c = v + 2 + second, *d = v + 2 + !second; // c <= d
   bool const low = less(*c, *a), high = less(*d, *b);
-  T const* const least = low ? c : a;
-  T const* const greatest = high ? b : d;
-  T const* const left = low ? a : (high ? c : b); // of the two others, in the order in which they stood
-  T const* const right = high ? d : (low ? b : c);
+  T* const least = low ? c : a;
+  T* const greatest = high ? b : d;
+  T* const left = low ? a : (high ? c : b); // of the two others, in the order in which they stood
+  T* const right = high ? d : (low ? b : c);
   bool const swapped = less(*right, *left);
   T const x = *least, y = *(swapped ? right : left), z = *(swapped ? left : right), w = *greatest;
   out[0] = x;
@@ -47,7 +47,7 @@ inline constexpr std::size_t small_block = 32;
 
 /// Merges the runs of H elements in a block of 32, which becomes runs of 2 * H in the other place.
 template<std::size_t H, class T, class Less>
-[[gnu::always_inline]] inline void merge_runs_of(T const* from, T* to, Less const& less) {
+[[gnu::always_inline]] inline void merge_runs_of(T* from, T* to, Less const& less) {
   for (std::size_t i = 0; i != small_block; i += 2 * H)
     if (!merge_equal<H>(from + i, to + i, less)) [[unlikely]]
       std::copy_n(from + i, 2 * H, to + i);
