@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 #endif
 
+#include "algorithm/inputs.hpp"
 #include "algorithm/lengths.hpp"
 #include "algorithm/numbers.hpp"
 #include "support/pools.hpp"
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <list>
 #include <numeric>
 #include <ranges>
@@ -93,6 +95,41 @@ TEST_P(reduce_numbers, whose_sums_of_parts_would_overflow) {
     numbers[i] = (i / 2) % 2 == 0 ? 2'000'000'000 : -2'000'000'000;
   for (std::size_t i = 0; i != numbers.size(); i += 4) std::swap(numbers[i + 1], numbers[i + 2]);
   EXPECT_EQ(rubato::reduce(pool, numbers, 5, std::plus<>()), 5);
+}
+
+/// Numbers whose sums from the first one on fit into T. Those of other parts do not.
+template<class T>
+std::vector<T> with_sums_that_fit(std::size_t n) {
+  std::vector<T> made;
+  scattered next(n);
+  for (T sum = 0; made.size() != n; sum = static_cast<T>(sum + made.back())) {
+    auto const step = static_cast<T>(static_cast<T>(next()) / 2);
+    bool const fits =
+        sum < 0 ? step > std::numeric_limits<T>::min() - sum : step < std::numeric_limits<T>::max() - sum;
+    made.push_back(fits ? step : static_cast<T>(-step));
+  }
+  return made;
+}
+
+template<class T>
+void add_up_what_overflows_in_parts(rubato::pool& pool) {
+  for (std::size_t const n : {3U, 7U, 20U, 1'000U, 40'001U, 200'003U}) {
+    auto const numbers = with_sums_that_fit<T>(n);
+    std::vector<T> expected(n), sums(n);
+    std::partial_sum(numbers.begin(), numbers.end(), expected.begin());
+    ASSERT_EQ(rubato::reduce(pool, numbers, T{}, std::plus<>()), expected.back());
+    ASSERT_EQ(rubato::reduce(pool, numbers, T{}, std::plus<T>()), expected.back());
+    rubato::inclusive_scan(pool, numbers, sums.begin());
+    ASSERT_EQ(sums, expected);
+  }
+}
+TEST_P(reduce_numbers, regression_without_overflow_of_parts) { // as a sanitizer sees it
+  add_up_what_overflows_in_parts<short>(pool);
+  add_up_what_overflows_in_parts<int>(pool);
+  add_up_what_overflows_in_parts<std::int64_t>(pool);
+  std::vector<std::int16_t> const factors(10'000, -181);
+  EXPECT_EQ(rubato::reduce(pool, factors, std::int16_t{1}, std::multiplies<>()),
+            std::accumulate(factors.begin(), factors.end(), std::int16_t{1}, std::multiplies<>()));
 }
 
 TEST_P(reduce_numbers, in_order_with_operators_that_do_not_commute) {

@@ -52,7 +52,7 @@ struct sort_fn : defaulted_forms<sort_fn> {
   ///
   /// **Failure.** What a comparator or a move throws arrives when all threads have ended. If the scope around
   /// is stopped, the sort ends early with rubato::cancelled. Each element is there once then, in unspecified
-  /// order.
+  /// order. Proxies stand for separate objects: several threads write them.
   ///
   /// **Memory.** Sorts in place, and takes no memory, except this: from 65,536 contiguous numbers or
   /// std::strings on, under std::less or std::greater (those of std::ranges too) and without projection, it

@@ -24,9 +24,16 @@ inline constexpr std::uint64_t side_by_side = 8;
 /// multiple of every number of lanes.
 inline constexpr std::uint64_t short_block = 33, long_block = 257;
 
+/// Integers wrap around: a sum of some of them may overflow where none of a serial loop does.
 template<class T, class Op, class A, class B>
 [[gnu::always_inline]] inline T combined(Op const& op, A&& a, B&& b) {
-  return static_cast<T>(std::invoke(op, std::forward<A>(a), std::forward<B>(b)));
+  if constexpr (has_lanes<Op, T> && std::is_integral_v<T> && std::is_same_v<std::remove_cvref_t<A>, T> &&
+                std::is_same_v<std::remove_cvref_t<B>, T>) {
+    using bits = std::common_type_t<unsigned, std::make_unsigned_t<T>>; // narrower ones would become int
+    return static_cast<T>(lane_operator_t<Op, T>()(static_cast<bits>(a), static_cast<bits>(b)));
+  } else {
+    return static_cast<T>(std::invoke(op, std::forward<A>(a), std::forward<B>(b)));
+  }
 }
 
 /// Combines eight values in order, as a tree.
@@ -73,7 +80,7 @@ private:
                                     std::integer_sequence<std::uint64_t, K...> /*all*/)
       : sums{static_cast<T>(at(lo + K * each))...} {
     for (std::uint64_t i = 1; i != each; ++i)
-      ((sums[K] = combined<T>(op, std::move(sums[K]), at(lo + K * each + i))), ...);
+      (static_cast<void>(sums[K] = combined<T>(op, std::move(sums[K]), at(lo + K * each + i))), ...);
   }
 };
 
@@ -118,9 +125,9 @@ template<class T, class Source, class LaneOp, std::uint64_t... K>
   for (; i != vectors; ++i) sums[0] = op(sums[0], at.load(lo + i * width));
   auto const all =
       op(op(op(sums[0], sums[1]), op(sums[2], sums[3])), op(op(sums[4], sums[5]), op(sums[6], sums[7])));
-  lane_of_t<T> sum = all[0];
-  for (std::uint64_t k = 1; k != width; ++k) sum = static_cast<lane_of_t<T>>(op(sum, lane_of_t<T>(all[k])));
-  return static_cast<T>(sum);
+  T sum = static_cast<T>(all[0]);
+  for (std::uint64_t k = 1; k != width; ++k) sum = combined<T>(op, sum, static_cast<T>(all[k]));
+  return sum;
 }
 
 /// A commutative operator that the processor has: in lanes.

@@ -94,7 +94,7 @@ O choose_alone(Test const& test, I const& first, std::uint64_t lo, std::uint64_t
     }
   } else {
     auto in = cursor_at(first, lo);
-    for (auto c = test.cursor(lo); lo != hi; ++lo, ++c, ++in)
+    for (auto c = test.cursor(lo); lo != hi; ++lo, void(), ++c, void(), ++in)
       if (test(c)) {
         *out = *in;
         ++out;

@@ -37,7 +37,7 @@ template<class T, class Test>
     out[d] = c[3];
     out += e;
   }
-  for (; lo != hi; ++lo, ++c) {
+  for (; lo != hi; ++lo, void(), ++c) {
     bool const chosen = mine(c);
     *out = *c;
     out += chosen;
@@ -76,7 +76,7 @@ O put(T const* from, std::uint32_t n, O out) {
     out.append(from, n);
     return out;
   } else {
-    for (std::uint32_t i = 0; i != n; ++i, ++out) *out = from[i];
+    for (std::uint32_t i = 0; i != n; ++i, void(), ++out) *out = from[i];
     return out;
   }
 }
@@ -126,13 +126,13 @@ public:
   void choose(std::uint64_t block, std::uint64_t lo, std::uint64_t hi) {
     bool* mark = marks_.get() + block * most_;
     std::uint32_t sum = 0;
-    for (auto c = test_.cursor(lo); lo != hi; ++lo, ++c) sum += * mark++ = test_(c);
+    for (auto c = test_.cursor(lo); lo != hi; ++lo, void(), ++c) sum += * mark++ = test_(c);
     chosen_[block] = sum;
   }
   template<class O>
   void write(std::uint64_t block, std::uint64_t lo, std::uint64_t hi, O out) const {
     bool const* mark = marks_.get() + block * most_;
-    for (auto c = cursor_at(first_, lo); lo != hi; ++lo, ++c)
+    for (auto c = cursor_at(first_, lo); lo != hi; ++lo, void(), ++c)
       if (*mark++) {
         *out = *c;
         ++out;

@@ -147,7 +147,7 @@ public:
     if constexpr (plain) {
       std::copy(from, at(part.end), out);
     } else if constexpr (Saves) {
-      for (auto n = part.end - part.begin; n != 0; --n, ++out, ++from)
+      for (auto n = part.end - part.begin; n != 0; --n, void(), ++out, void(), ++from)
         moves([&] { *out = std::ranges::iter_move(from); });
     } else {
       for (auto n = part.end - part.begin; n != 0; --n) detail::swap_elements(out++, from++);
@@ -160,7 +160,7 @@ public:
       std::copy_n(memory_ + from, n, at(to));
     } else {
       I out = at(to);
-      for (; n != 0; --n, ++from, ++out) {
+      for (; n != 0; --n, void(), ++from, void(), ++out) {
         moves([&] { *out = std::move(memory_[from]); });
         std::destroy_at(memory_ + from);
       }

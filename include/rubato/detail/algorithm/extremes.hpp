@@ -45,12 +45,17 @@ struct contest {
   }
 };
 
+/// Numbers by their own order. Not enumerations: a program may give them an order of its own.
+template<class I, class Comp, class Proj>
+inline constexpr bool found_by_value =
+    array_of_numbers<I> && std::is_arithmetic_v<std::iter_value_t<I>> &&
+    std::is_same_v<Proj, std::identity> && direction_of<Comp, std::iter_value_t<I>> != 0;
+
 /// The extreme of places [lo, hi), lo != hi.
 template<extreme Which, class I, class Comp, class Proj>
 std::uint64_t extreme_of(I const& first, std::uint64_t lo, std::uint64_t hi, Comp const& comp,
                          Proj const& proj) {
-  if constexpr (array_of_numbers<I> && std::is_same_v<Proj, std::identity> &&
-                direction_of<Comp, std::iter_value_t<I>> != 0) {
+  if constexpr (found_by_value<I, Comp, Proj>) {
     constexpr int direction = direction_of<Comp, std::iter_value_t<I>>;
     return extreme_place < Which == extreme::least ? direction : -direction,
            Which == extreme::last_greatest > (std::to_address(first), lo, hi);
@@ -73,8 +78,7 @@ std::uint64_t extreme_of(I const& first, std::uint64_t lo, std::uint64_t hi, Com
 template<class I, class Comp, class Proj>
 std::pair<std::uint64_t, std::uint64_t> both_of(I const& first, std::uint64_t lo, std::uint64_t hi,
                                                 Comp const& comp, Proj const& proj) {
-  if constexpr (array_of_numbers<I> && std::is_same_v<Proj, std::identity> &&
-                direction_of<Comp, std::iter_value_t<I>> != 0) {
+  if constexpr (found_by_value<I, Comp, Proj>) {
     return {extreme_of<extreme::least>(first, lo, hi, comp, proj),
             extreme_of<extreme::last_greatest>(first, lo, hi, comp, proj)};
   } else {

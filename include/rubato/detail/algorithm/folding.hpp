@@ -66,10 +66,10 @@ public:
     I i = first_ + static_cast<std::iter_difference_t<I>>(lo);
     if constexpr (is_small<A>) { // in a register
       A here = std::move(*kept);
-      for (; lo != hi; ++lo, ++i) accumulate_in(add_, here, *i);
+      for (; lo != hi; ++lo, void(), ++i) accumulate_in(add_, here, *i);
       *kept = std::move(here);
     } else {
-      for (; lo != hi; ++lo, ++i) accumulate_in(add_, *kept, *i);
+      for (; lo != hi; ++lo, void(), ++i) accumulate_in(add_, *kept, *i);
     }
   }
 

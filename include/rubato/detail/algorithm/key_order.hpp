@@ -33,6 +33,10 @@ public:
 template<class I>
 concept bit_iterator = std::same_as<I, std::vector<bool>::iterator>;
 
+/// Other iterators over bits, which C++23 calls sortable: reversed ones, for instance.
+template<class I>
+concept shares_words = std::same_as<std::iter_reference_t<I>, std::vector<bool>::reference>;
+
 /// Elements that sort() and its kin can bring into that order. Several threads call comparator and projection
 /// at once, so both are called as const. std::vector<bool>, which C++20 calls not sortable, is accepted.
 template<class I, class Comp, class Proj>

@@ -65,7 +65,7 @@ public:
       for (; lo != hi; ++lo) {
         T* place = room_.get() + lo * size_;
         auto c = cursor(lo * size_);
-        for (std::uint64_t left = std::min(size_, n_ - lo * size_); left != 0; --left, ++c) {
+        for (std::uint64_t left = std::min(size_, n_ - lo * size_); left != 0; --left, void(), ++c) {
           ::new (static_cast<void*>(place++)) T(result_in_std(f, *c));
           ++made_[lo];
         }
@@ -100,7 +100,7 @@ auto map_range(pool* p, R& range, F const& f) {
       share_out<numbers>(p, n, [&, results](std::uint64_t lo, std::uint64_t hi) {
         kept_in_loop<F> g = f;
         auto c = cursor_at(first, lo);
-        for (auto* r = results + lo; r != results + hi; ++r, ++c) *r = result_in_std(g, *c);
+        for (auto* r = results + lo; r != results + hi; ++r, void(), ++c) *r = result_in_std(g, *c);
       });
     };
     if constexpr (std::is_same_v<value, bool>) { // whose vector has elements that share words

@@ -129,7 +129,7 @@ template<class Test>
   using lane = test_lane<typename Test::number>;
   auto c = test.cursor(at);
   lane any = 0;
-  for (std::uint32_t k = 0; k != tested_at_once<Test>; ++k, ++c)
+  for (std::uint32_t k = 0; k != tested_at_once<Test>; ++k, void(), ++c)
     any = static_cast<lane>(any | (test(c) ? lane{1} : lane{0}));
   return any != 0;
 }
@@ -161,7 +161,7 @@ template<class Test>
     }
   }
   auto c = mine.cursor(lo);
-  for (at = lo; at != hi; ++at, ++c)
+  for (at = lo; at != hi; ++at, void(), ++c)
     if (mine(c)) return at;
   return hi;
 }
@@ -185,13 +185,13 @@ template<class Test>
     constexpr std::uint32_t block = sizeof(lane) == 1 ? 128 : 1024;
     for (; hi - lo >= block; lo += block) {
       lane matches = 0;
-      for (std::uint32_t k = 0; k != block; ++k, ++c)
+      for (std::uint32_t k = 0; k != block; ++k, void(), ++c)
         matches = static_cast<lane>(matches + (mine(c) ? lane{1} : lane{0}));
       sum += matches;
     }
   }
   if constexpr (Test::of_numbers) return sum + mine.count_in(lo, hi);
-  for (; lo != hi; ++lo, ++c) sum += mine(c) ? 1U : 0U;
+  for (; lo != hi; ++lo, void(), ++c) sum += mine(c) ? 1U : 0U;
   return sum;
 }
 

@@ -67,8 +67,8 @@ public:
         }
         ++out;
       }
-      for (; l != le; ++l, ++out) *out = *l;
-      for (; r != re; ++r, ++out) *out = *r;
+      for (; l != le; ++l, void(), ++out) *out = *l;
+      for (; r != re; ++r, void(), ++out) *out = *r;
     }
   }
 

@@ -50,7 +50,7 @@ class selection {
   /// Brings the median of the medians of five to `first`.
   void median_pivot(I first, I last) const {
     I medians = first;
-    for (I i = first; last - i >= 5; i += 5, ++medians) {
+    for (I i = first; last - i >= 5; i += 5, void(), ++medians) {
       detail::stable_insertion_sort(i, i + 5, less_);
       detail::swap_elements(medians, i + 2);
     }

@@ -28,7 +28,7 @@ class two_sided_partition {
   void scan_left(I l, difference n) {
     left_at_ = 0;
     std::size_t found = 0;
-    for (difference i = 0; i != n; ++i, ++l) {
+    for (difference i = 0; i != n; ++i, void(), ++l) {
       left_[found] = static_cast<unsigned char>(i);
       found += !pred_(*l);
     }

@@ -76,7 +76,7 @@ struct reduction_tree {
 
   T operator()(context& c, std::uint64_t lo, std::uint64_t hi) const {
     if (root->stopped()) throw cancelled(); // the root knows the reason
-    if (is_leaf(lo, hi)) return leaf_sum(lo, hi);
+    if (is_leaf(lo, hi)) return attempt([&] { return add_up<T>(source, lo, hi, op); });
     std::uint64_t const middle = lo + (hi - lo) / 2;
     auto halves = join_fn{}(
         c, [&, this](context& mine) -> T { return (*this)(mine, lo, middle); },
@@ -85,7 +85,7 @@ struct reduction_tree {
             return elsewhere(its, middle, hi);
           return (*this)(its, middle, hi);
         });
-    return combined<T>(op, std::move(halves.first), std::move(halves.second));
+    return attempt([&] { return combined<T>(op, std::move(halves.first), std::move(halves.second)); });
   }
 
 private:
@@ -101,10 +101,12 @@ private:
     return (*this)(c, lo, hi);
   }
 
-  T leaf_sum(std::uint64_t lo, std::uint64_t hi) const {
+  /// Calls f(), which calls code of the program. If it throws, the other branches end early.
+  template<class F>
+  T attempt(F const& f) const {
     std::exception_ptr error;
     try {
-      return add_up<T>(source, lo, hi, op);
+      return f();
     } catch (...) {
       error = std::current_exception();
     }

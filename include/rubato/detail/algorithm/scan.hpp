@@ -147,7 +147,7 @@ Out scan_range(scan_place at, R& range, Out out, Op const& op, Map const& map, I
       auto const end = std::ranges::end(range);
       if (i == end) return;
       auto const go_on = [&](value before) {
-        for (; i != end; ++i, ++out) {
+        for (; i != end; ++i, void(), ++out) {
           throw_if_over();
           if constexpr (Kind == scan_kind::inclusive) {
             before = combined<value>(op, std::move(before), std::invoke(map, *i));

@@ -61,7 +61,7 @@ template<natural Order, class I>
 template<sort_memory Memory, natural Order, class I, class Less>
 void sort_elements(pool* p, I first, std::iter_difference_t<I> n, Less less) {
   constexpr std::ptrdiff_t worth_a_wake = 1 << 14; // 150 us for integers
-  if (n < serial_sort_below) return serial_sort(first, n, less);
+  if (shares_words<I> || n < serial_sort_below) return serial_sort(first, n, less);
   with_fork_tree(p, [&](fork_tree const& tree, context& c) {
     if (n >= worth_a_wake) notify_of_loop(thread_context::of(c));
     if (sort_run(tree, c, first, n, less) || sort_by_bits<Order>(tree, c, first, n, Memory)) return;

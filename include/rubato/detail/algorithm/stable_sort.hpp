@@ -62,8 +62,10 @@ class stable_sorter {
       std::copy(memory_ + p.r, memory_ + p.re, std::copy(memory_ + p.l, memory_ + p.le, array(p.out)));
     } else {
       I to = array(p.out);
-      for (std::size_t i = p.l; i != p.le; ++i, ++to) move_at_last([&] { *to = std::move(memory_[i]); });
-      for (std::size_t i = p.r; i != p.re; ++i, ++to) move_at_last([&] { *to = std::move(memory_[i]); });
+      for (std::size_t i = p.l; i != p.le; ++i, void(), ++to)
+        move_at_last([&] { *to = std::move(memory_[i]); });
+      for (std::size_t i = p.r; i != p.re; ++i, void(), ++to)
+        move_at_last([&] { *to = std::move(memory_[i]); });
       end_lives(p);
     }
   }
@@ -73,9 +75,9 @@ class stable_sorter {
     if constexpr (!plain) {
       I to = array(p.l);
       std::size_t i = p.out;
-      for (; i != p.out + left; ++i, ++to) move_at_last([&] { *to = std::move(memory_[i]); });
+      for (; i != p.out + left; ++i, void(), ++to) move_at_last([&] { *to = std::move(memory_[i]); });
       to = array(p.r);
-      for (; i != end; ++i, ++to) move_at_last([&] { *to = std::move(memory_[i]); });
+      for (; i != end; ++i, void(), ++to) move_at_last([&] { *to = std::move(memory_[i]); });
       std::destroy(memory_ + p.out, memory_ + end);
     }
   }
@@ -113,16 +115,16 @@ class stable_sorter {
         }
         ++out;
       }
-      for (; l != p.le; ++l, ++out) put(out, l);
-      for (; r != p.re; ++r, ++out) put(out, r);
+      for (; l != p.le; ++l, void(), ++out) put(out, l);
+      for (; r != p.re; ++r, void(), ++out) put(out, r);
     });
     if constexpr (ToMemory) {
       if (!merged) undo(p, l - p.l, out);
       return merged;
     } else {
       if (!merged) {
-        for (; l != p.le; ++l, ++out) move_at_last([&] { *array(out) = std::move(memory_[l]); });
-        for (; r != p.re; ++r, ++out) move_at_last([&] { *array(out) = std::move(memory_[r]); });
+        for (; l != p.le; ++l, void(), ++out) move_at_last([&] { *array(out) = std::move(memory_[l]); });
+        for (; r != p.re; ++r, void(), ++out) move_at_last([&] { *array(out) = std::move(memory_[r]); });
       }
       end_lives(p);
       return true;

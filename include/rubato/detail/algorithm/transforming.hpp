@@ -41,7 +41,7 @@ std::ranges::unary_transform_result<I, O> transform_elements(pool* p, I first, S
       kept_in_loop<Proj> q = proj;
       auto i = cursor_at(first, lo);
       auto const end = cursor_at(first, hi);
-      for (auto o = cursor_at(out, lo); i != end; ++i, ++o) *o = std::invoke(g, std::invoke(q, *i));
+      for (auto o = cursor_at(out, lo); i != end; ++i, void(), ++o) *o = std::invoke(g, std::invoke(q, *i));
     };
     if (partly_overlap(first, n, out))
       some(0, n);
@@ -49,7 +49,7 @@ std::ranges::unary_transform_result<I, O> transform_elements(pool* p, I first, S
       share_out<array_of_numbers<I> && array_of_numbers<O>>(p, n, some);
     return {moved_by(first, n), moved_by(out, n)};
   } else {
-    for (walk w; first != last; ++first, ++out) {
+    for (walk w; first != last; ++first, void(), ++out) {
       w.step();
       *out = std::invoke(f, std::invoke(proj, *first));
     }
@@ -70,7 +70,7 @@ std::ranges::binary_transform_result<I, J, O> transform_two(pool* p, I first1, S
       auto i = cursor_at(first1, lo);
       auto j = cursor_at(first2, lo);
       auto const end = cursor_at(first1, hi);
-      for (auto o = cursor_at(out, lo); i != end; ++i, ++j, ++o)
+      for (auto o = cursor_at(out, lo); i != end; ++i, void(), ++j, void(), ++o)
         *o = std::invoke(g, std::invoke(q1, *i), std::invoke(q2, *j));
     };
     if (partly_overlap(first1, n, out) || partly_overlap(first2, n, out))
@@ -116,7 +116,7 @@ std::ranges::copy_result<I, O> copy_elements(pool* p, I first, S last, O out) {
       } else {
         auto i = cursor_at(first, lo);
         auto const end = cursor_at(first, hi);
-        for (auto o = cursor_at(out, lo); i != end; ++i, ++o) *o = *i;
+        for (auto o = cursor_at(out, lo); i != end; ++i, void(), ++o) *o = *i;
       }
     };
     if (partly_overlap(first, n, out))
@@ -125,7 +125,7 @@ std::ranges::copy_result<I, O> copy_elements(pool* p, I first, S last, O out) {
       share_out_bytes(p, n, sizeof(std::iter_value_t<I>), some);
     return {moved_by(first, n), moved_by(out, n)};
   } else {
-    for (walk w; first != last; ++first, ++out) {
+    for (walk w; first != last; ++first, void(), ++out) {
       w.step();
       *out = *first;
     }
@@ -137,8 +137,9 @@ template<class O, class S, class T>
 O fill_elements(pool* p, O first, S last, T const& value) {
   if constexpr (splittable_from<O, S> && splittable_output<O>) {
     std::uint64_t const n = length_of(first, last);
+    kept_in_loop<T> kept = value; // it may be one of the elements
     share_out_bytes(p, n, sizeof(std::iter_value_t<O>), [&](std::uint64_t lo, std::uint64_t hi) {
-      std::ranges::fill(cursor_at(first, lo), cursor_at(first, hi), value);
+      std::ranges::fill(cursor_at(first, lo), cursor_at(first, hi), kept);
     });
     return moved_by(first, n);
   } else {

@@ -36,7 +36,7 @@ public:
   void give(std::size_t n, std::vector<std::ranges::iterator_t<R&>>& chunk) {
     chunk.clear();
     std::size_t const left = std::exchange(left_, 0); // remains 0 if the iterator throws
-    for (std::size_t i = 0; i != n; ++i, ++next_) chunk.push_back(next_);
+    for (std::size_t i = 0; i != n; ++i, void(), ++next_) chunk.push_back(next_);
     left_ = left - n;
   }
   void end() noexcept { left_ = 0; }
@@ -205,7 +205,7 @@ void loop_over(pool* p, R& range, F& f) {
     for_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)),
                [&f, first](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
                  auto i = first + static_cast<difference>(lo);
-                 for (; lo != hi; ++lo, ++i) static_cast<void>(call_and_wait(me, f, *i));
+                 for (; lo != hi; ++lo, void(), ++i) static_cast<void>(call_and_wait(me, f, *i));
                });
   } else {
     // One share per worker; a late worker finds its share empty.
