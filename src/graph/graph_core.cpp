@@ -66,10 +66,22 @@ void graph_node::add_on(std::int64_t result, graph_node& next) {
 }
 
 void graph_node::add_edge(graph_edge const& e) {
-  if (std::any_of(edges_.begin(), edges_.end(), [&](graph_edge const& x) { return is_same(x, e); })) return;
+  // The shorter list first: a node before or behind 100,000 others must not take quadratic time.
+  std::vector<graph_node*>& before = e.to->before_;
+  bool const is_first =
+      before.size() < edges_.size() && std::find(before.begin(), before.end(), this) == before.end();
+  if (!is_first &&
+      std::any_of(edges_.begin(), edges_.end(), [&](graph_edge const& x) { return is_same(x, e); }))
+    return;
   if (e.to->in_.edges() == edge_count::most)
     throw std::length_error("rubato: more than two million edges lead to one node of a task_graph");
-  edges_.push_back(e);
+  before.push_back(this);
+  try {
+    edges_.push_back(e);
+  } catch (...) {
+    before.pop_back();
+    throw;
+  }
   static_cast<void>(e.to->in_.add(e.kind));
   graph_->changed();
 }

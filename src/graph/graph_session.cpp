@@ -50,14 +50,19 @@ void graph_session::begin(graph_run& r, thread_context* runner) noexcept {
     r.cut_short();
   self.add_roots(r);
   self.work();
+  frame.reset();
+  self.end_.tell();
 }
 
 void graph_session::run_node(graph_node& n, thread_context& runner) noexcept {
   graph_run& r = *n.graph_->run_;
   graph_session self(runner, true, r);
-  session_frame const frame(runner, r);
-  self.next_ = &n;
-  self.work();
+  {
+    session_frame const frame(runner, r);
+    self.next_ = &n;
+    self.work();
+  }
+  self.end_.tell();
 }
 
 void graph_session::go_on_after(graph_node& n, std::exception_ptr error, thread_context* runner) noexcept {
@@ -69,7 +74,10 @@ void graph_session::go_on_after(graph_node& n, std::exception_ptr error, thread_
   else
     r.cut_short();
   self.node_has_ended(n, std::move(error));
+  self.tell_others(r);
   self.work();
+  frame.reset();
+  self.end_.tell();
 }
 
 void graph_session::add_roots(graph_run& r) noexcept {
@@ -132,7 +140,7 @@ void graph_session::work() noexcept {
 
 /// What the node forks, and its token, belong to its run.
 void graph_session::in_force(graph_run& r) noexcept {
-  if (token_ == &r.stop()) return;
+  if (!runs_ || token_ == &r.stop()) return;
   token_ = &r.stop();
   me_.chain.change_token(token_);
 }
@@ -206,7 +214,9 @@ void graph_session::count(graph_run& r) noexcept {
   run_ = &r;
 }
 
-/// Tells the run of the nodes that have ended. It may end by that, and be gone.
+/// Tells the run of the nodes that have ended. It may end by that, and be gone. Then the session has no node
+/// left, unless that run was within another, and tells the waiter last, when the run's token is not in force
+/// any more: what the waiter has is perhaps destroyed here, and the program may look for a token.
 void graph_session::flush() noexcept {
   graph_run& r = *std::exchange(run_, nullptr);
   std::uint64_t const n = std::exchange(ended_, 0);
@@ -217,7 +227,7 @@ void graph_session::flush() noexcept {
   if (within != nullptr)
     within->inner_has_ended(*this);
   else
-    end.tell();
+    end_ = end;
 }
 
 bool nested_node::begin(graph_session& by) {
@@ -230,6 +240,7 @@ bool nested_node::begin(graph_session& by) {
 
 void nested_node::inner_has_ended(graph_session& by) noexcept {
   std::exception_ptr error = inner_run_->take_error();
+  by.in_force(*this->graph().run()); // in place of the inner run's: the failure may call stop callbacks
   inner_run_.reset();
   by.node_has_ended(*this, std::move(error));
 }

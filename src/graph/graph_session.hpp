@@ -25,6 +25,7 @@ class graph_session {
   graph_node* overflow_ = nullptr; // ready, and the thread's chain was full
   std::size_t latent_ = 0;         // pushed to the chain and not popped
   bool has_pushed_ = false;
+  run_end end_; // of the outermost run, if it has ended here
 
   void ready(graph_node& n) noexcept;
   void push(graph_node& n) noexcept;
@@ -36,7 +37,6 @@ class graph_session {
   void count(graph_run& r) noexcept;
   void flush() noexcept;
   void work() noexcept;
-  void in_force(graph_run& r) noexcept;
 
   graph_session(thread_context& me, bool runs, graph_run& r) noexcept;
 
@@ -54,6 +54,8 @@ public:
   // For nodes.
   [[nodiscard]] thread_context& thread() const noexcept { return me_; }
   [[nodiscard]] graph_run& run() const noexcept { return *run_; }
+  /// What is called here from now on has the token of that run.
+  void in_force(graph_run& r) noexcept;
   /// Makes all roots of the run ready.
   void add_roots(graph_run& r) noexcept;
   /// A node has ended that went on elsewhere: with an exception, or null.

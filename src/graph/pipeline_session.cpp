@@ -24,6 +24,7 @@ bool pipeline_session::split_off(latent_loop& l, loop_piece& out) noexcept {
       core.parts_.add(); // the session, whose entry this is, has a part as well
       out.exec = &run_elsewhere;
       out.root = &core;
+      out.token = nullptr; // the session puts it in force, no longer than its part of the run lasts
       return true;
     }
     self.refused_ = true;
@@ -36,6 +37,7 @@ void pipeline_session::run_elsewhere(loop_piece const& p, thread_context& runner
   auto& core = *static_cast<pipeline_core*>(p.root);
   {
     fp_modes_in_force const modes(core.modes());
+    token_in_force const token(runner.chain, &core.stop());
     pipeline_session(core, runner).work(nullptr);
   }
   end_part(core);

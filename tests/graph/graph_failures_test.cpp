@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <exception>
 #include <future>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -150,6 +151,41 @@ TEST_P(graph_failures, a_stopped_coroutine_cancels_its_run) {
   };
   EXPECT_FALSE(rubato::spawn(pool, job(graph)).get());
   EXPECT_EQ(ran, 0);
+}
+
+// The callback runs on the thread that has ended the inner run.
+TEST_P(graph_failures, regression_a_callback_had_a_stale_token) {
+  rubato::task_graph inner, outer;
+  std::atomic<bool> listens{false}, same{false};
+  std::stop_token of_outer;
+  inner.add([&]() -> rubato::task<> {
+    while (!listens) co_await rubato::yield();
+    throw failure(3);
+  });
+  node const first = outer.add([&](std::stop_token t) { of_outer = std::move(t); });
+  outer
+      .add([&](std::stop_token t) -> rubato::task<> {
+        std::stop_callback const says(t, [&] { same = rubato::this_task_stop_token() == of_outer; });
+        listens = true;
+        co_await rubato::sleep_for(1h);
+      })
+      .after(first);
+  outer.add(inner).after(first);
+  EXPECT_THROW(outer.run(pool), failure);
+  EXPECT_TRUE(same);
+}
+
+TEST_P(graph_failures, regression_an_exception_outlived_its_run) {
+  rubato::task_graph graph;
+  std::weak_ptr<int> carried;
+  graph.add([&]() -> rubato::task<> {
+    auto thrown = std::make_shared<int>(1);
+    carried = thrown;
+    throw thrown;
+    co_return;
+  });
+  EXPECT_THROW(graph.run(pool), std::shared_ptr<int>);
+  EXPECT_TRUE(carried.expired());
 }
 
 TEST(graph_shutdown, discard_while_graphs_run) {

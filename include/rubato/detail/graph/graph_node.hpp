@@ -56,7 +56,8 @@ class graph_node : public latent_job {
   bool const may_choose_;
   std::size_t index_ = 0;
   std::string name_;
-  std::vector<graph_edge> edges_; // that leave it
+  std::vector<graph_edge> edges_;   // that leave it
+  std::vector<graph_node*> before_; // where those begin that lead to it
 
   static void run_elsewhere(latent_job& base, thread_context& runner);
   void add_edge(graph_edge const& e);
@@ -136,8 +137,8 @@ protected:
   [[nodiscard]] static pool_core& core_of(graph_session& by) noexcept;
   [[nodiscard]] static stop_scope& stop_of(graph_session& by) noexcept;
   /// It has ended before its call returned: throws its exception.
-  void finish() const {
-    if (this->error != nullptr) std::rethrow_exception(this->error);
+  void finish() {
+    if (std::exception_ptr e = std::exchange(this->error, nullptr)) std::rethrow_exception(std::move(e));
   }
 };
 
