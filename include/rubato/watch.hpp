@@ -33,8 +33,8 @@ template<class T>
 class watch;
 
 /// Follows a watch, from subscribe() on. It may outlive the watch, whose end closes it. Movable, but not
-/// while a coroutine waits for changed(). One coroutine or thread at a time may use a receiver; different
-/// receivers are independent.
+/// while a coroutine waits for changed(); a copy has seen what its original has. One coroutine or thread at a
+/// time may use a receiver; different receivers are independent.
 template<class T>
 class watch_receiver {
   friend class watch<T>;

@@ -49,6 +49,19 @@ TEST(watches, changed_is_a_set_since_the_last_look) {
   EXPECT_FALSE(pool.block_on(s.changed()));
 }
 
+TEST(watches, a_copy_of_a_receiver_has_seen_what_its_original_has) {
+  rubato::pool pool(1);
+  rubato::watch<int> w(0);
+  auto r = w.subscribe();
+  w.set(1);
+  auto late = r; // has not seen 1
+  EXPECT_TRUE(pool.block_on(r.changed()));
+  auto early = r;
+  w.close();
+  EXPECT_TRUE(pool.block_on(late.changed()));
+  EXPECT_FALSE(pool.block_on(early.changed()));
+}
+
 TEST(watches, that_are_closed_keep_their_value) {
   rubato::watch<int> w(1);
   auto r = w.subscribe();
