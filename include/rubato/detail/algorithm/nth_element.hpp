@@ -42,7 +42,8 @@ class selection {
     double place = share * static_cast<double>(size);
     double const gap = n > many ? std::sqrt(static_cast<double>(size)) * 1.2 : 0.0;
     place += share < 0.5 ? gap : -gap;
-    difference const at = std::clamp(static_cast<difference>(place), difference{0}, size - 1);
+    difference const at = std::clamp(static_cast<difference>(place), difference{0},
+                                     static_cast<difference>(size - 1));
     select(first, first + at, first + size, true);
     detail::swap_elements(first, first + at);
   }

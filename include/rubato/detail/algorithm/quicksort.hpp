@@ -145,7 +145,7 @@ struct sort_piece {
 
   /// The piece behind the element at `place`.
   [[nodiscard]] sort_piece behind(std::iter_difference_t<I> place, bool bounded) const {
-    return {first + (place + 1), n - place - 1, levels, bounded};
+    return {first + (place + 1), static_cast<std::iter_difference_t<I>>(n - place - 1), levels, bounded};
   }
   [[nodiscard]] sort_piece before(std::iter_difference_t<I> place) const {
     return {first, place, levels, has_lower_bound};
