@@ -71,7 +71,7 @@ struct for_index_fn : pool_forms<for_index_fn> {
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {
-    call_for_each_index(p, first, last, f);
+    detail::call_for_each_index(p, first, last, f);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -90,7 +90,7 @@ struct for_range_fn : pool_forms<for_range_fn> {
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, F&& f) {
-    call_for_chunks(p, first, last, f);
+    detail::call_for_chunks(p, first, last, f);
   }
   /// for_range(first, last, min_chunk(n), f): each chunk begins at a multiple of n indices behind `first` and
   /// has a multiple of n indices, at least n. Only the last one of the interval may have fewer. For work that
@@ -99,7 +99,7 @@ struct for_range_fn : pool_forms<for_range_fn> {
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I first, J last, min_chunk least, F&& f) {
-    call_for_long_chunks(p, first, last, least.indices(), f);
+    detail::call_for_long_chunks(p, first, last, least.indices(), f);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -120,7 +120,7 @@ struct for_each_fn : pool_forms<for_each_fn> {
   ///   what f did with those before. An element costs a lock: let f have more than 100 ns of work.
   template<std::ranges::input_range R, class F>
   static void on(pool* p, R&& range, F&& f) {
-    call_for_each(p, range, f);
+    detail::call_for_each(p, range, f);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class F>
   static void on(pool* p, I first, S last, F&& f) {

@@ -1,5 +1,5 @@
-// Elements and callables of a namespace that overloads what the algorithms might write by accident: the
-// comma, and the address of an object.
+// Elements and callables of a namespace that overloads what the algorithms might use by accident: the comma,
+// the address of an object, and functions of the same names.
 #include <gtest/gtest.h>
 
 #include <rubato/algorithm.hpp>
@@ -15,6 +15,44 @@ namespace rubato_test::overloading {
 
 template<class A, class B>
 void operator,(A const&, B const&) = delete; // NOLINT(google-runtime-operator)
+
+/// Names that a program may use as well. An unqualified call of the library would find these.
+template<class... A>
+void combined(A&&...) = delete;
+template<class... A>
+void cursor_at(A&&...) = delete;
+template<class... A>
+void find_element(A&&...) = delete;
+template<class... A>
+void heap_sort(A&&...) = delete;
+template<class... A>
+void insertion_sort(A&&...) = delete;
+template<class... A>
+void is_run(A&&...) = delete;
+template<class... A>
+void length_of(A&&...) = delete;
+template<class... A>
+void median_of_three(A&&...) = delete;
+template<class... A>
+void moved_by(A&&...) = delete;
+template<class... A>
+void pack(A&&...) = delete;
+template<class... A>
+void partition_elements(A&&...) = delete;
+template<class... A>
+void put(A&&...) = delete;
+template<class... A>
+void quicksort(A&&...) = delete;
+template<class... A>
+void reverse_elements(A&&...) = delete;
+template<class... A>
+void scan(A&&...) = delete;
+template<class... A>
+void skip(A&&...) = delete;
+template<class... A>
+void sort_range(A&&...) = delete;
+template<class... A>
+void swap_elements(A&&...) = delete;
 
 struct small {
   int key = 0;

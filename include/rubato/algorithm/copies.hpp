@@ -53,12 +53,13 @@ struct transform_fn : pool_forms<transform_fn> {
     requires transforms_to<std::ranges::iterator_t<R>, O, F, Proj>
   static std::ranges::unary_transform_result<std::ranges::borrowed_iterator_t<R>, O>
   on(pool* p, R&& range, O out, F f, Proj proj = {}) {
-    return transform_elements(p, std::ranges::begin(range), end_of(range), std::move(out), f, proj);
+    return detail::transform_elements(p, std::ranges::begin(range), detail::end_of(range), std::move(out), f,
+                                      proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class O, class F, class Proj = std::identity>
     requires transforms_to<I, O, F, Proj>
   static std::ranges::unary_transform_result<I, O> on(pool* p, I first, S last, O out, F f, Proj proj = {}) {
-    return transform_elements(p, std::move(first), std::move(last), std::move(out), f, proj);
+    return detail::transform_elements(p, std::move(first), std::move(last), std::move(out), f, proj);
   }
 
   /// transform(range1, range2, out, f, proj1, proj2): writes f(proj1(x), proj2(y)) for the elements at the
@@ -69,16 +70,17 @@ struct transform_fn : pool_forms<transform_fn> {
   static std::ranges::binary_transform_result<std::ranges::borrowed_iterator_t<R1>,
                                               std::ranges::borrowed_iterator_t<R2>, O>
   on(pool* p, R1&& range1, R2&& range2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {}) {
-    return transform_two(p, std::ranges::begin(range1), end_of(range1), std::ranges::begin(range2),
-                         end_of(range2), std::move(out), f, proj1, proj2);
+    return detail::transform_two(p, std::ranges::begin(range1), detail::end_of(range1),
+                                 std::ranges::begin(range2), detail::end_of(range2), std::move(out), f, proj1,
+                                 proj2);
   }
   template<std::input_iterator I1, std::sentinel_for<I1> S1, std::input_iterator I2, std::sentinel_for<I2> S2,
            class O, class F, class Proj1 = std::identity, class Proj2 = std::identity>
     requires transforms_two_to<I1, I2, O, F, Proj1, Proj2>
   static std::ranges::binary_transform_result<I1, I2, O> on(pool* p, I1 first1, S1 last1, I2 first2, S2 last2,
                                                             O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {}) {
-    return transform_two(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2),
-                         std::move(out), f, proj1, proj2);
+    return detail::transform_two(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2),
+                                 std::move(out), f, proj1, proj2);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -98,12 +100,12 @@ struct copy_fn : pool_forms<copy_fn> {
   template<std::ranges::input_range R, class O>
     requires copied_to<std::ranges::iterator_t<R>, O>
   static std::ranges::copy_result<std::ranges::borrowed_iterator_t<R>, O> on(pool* p, R&& range, O out) {
-    return copy_elements(p, std::ranges::begin(range), end_of(range), std::move(out));
+    return detail::copy_elements(p, std::ranges::begin(range), detail::end_of(range), std::move(out));
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class O>
     requires copied_to<I, O>
   static std::ranges::copy_result<I, O> on(pool* p, I first, S last, O out) {
-    return copy_elements(p, std::move(first), std::move(last), std::move(out));
+    return detail::copy_elements(p, std::move(first), std::move(last), std::move(out));
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -128,12 +130,13 @@ struct copy_if_fn : pool_forms<copy_if_fn> {
     requires copied_to<std::ranges::iterator_t<R>, O> && tested_by<std::ranges::iterator_t<R>, Pred, Proj>
   static std::ranges::copy_if_result<std::ranges::borrowed_iterator_t<R>, O> on(pool* p, R&& range, O out,
                                                                                 Pred pred, Proj proj = {}) {
-    return copy_chosen(p, std::ranges::begin(range), end_of(range), std::move(out), pred, proj);
+    return detail::copy_chosen(p, std::ranges::begin(range), detail::end_of(range), std::move(out), pred,
+                               proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class O, class Pred, class Proj = std::identity>
     requires copied_to<I, O> && tested_by<I, Pred, Proj>
   static std::ranges::copy_if_result<I, O> on(pool* p, I first, S last, O out, Pred pred, Proj proj = {}) {
-    return copy_chosen(p, std::move(first), std::move(last), std::move(out), pred, proj);
+    return detail::copy_chosen(p, std::move(first), std::move(last), std::move(out), pred, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -154,7 +157,7 @@ struct filter_fn : pool_forms<filter_fn> {
     requires tested_by<std::ranges::iterator_t<R>, Pred, Proj> &&
              std::constructible_from<std::ranges::range_value_t<R>, std::ranges::range_reference_t<R>>
   static std::vector<std::ranges::range_value_t<R>> on(pool* p, R&& range, Pred pred, Proj proj = {}) {
-    return filter_range(p, range, pred, proj);
+    return detail::filter_range(p, range, pred, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -177,7 +180,7 @@ struct map_to_vector_fn : pool_forms<map_to_vector_fn> {
   template<std::ranges::input_range R, class F>
     requires mapped_by<R, F>
   static auto on(pool* p, R&& range, F f) {
-    return map_range(p, range, f);
+    return detail::map_range(p, range, f);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -194,12 +197,12 @@ struct fill_fn : pool_forms<fill_fn> {
   template<std::ranges::range R, class T>
     requires filled_with<std::ranges::iterator_t<R>, T>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, T&& value) {
-    return fill_elements(p, std::ranges::begin(range), end_of(range), value);
+    return detail::fill_elements(p, std::ranges::begin(range), detail::end_of(range), value);
   }
   template<class O, std::sentinel_for<O> S, class T>
     requires filled_with<O, T>
   static O on(pool* p, O first, S last, T&& value) {
-    return fill_elements(p, std::move(first), std::move(last), value);
+    return detail::fill_elements(p, std::move(first), std::move(last), value);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -218,12 +221,12 @@ struct generate_fn : pool_forms<generate_fn> {
   template<std::ranges::range R, class F>
     requires generated_by<std::ranges::iterator_t<R>, F>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, F f) {
-    return generate_elements(p, std::ranges::begin(range), end_of(range), f);
+    return detail::generate_elements(p, std::ranges::begin(range), detail::end_of(range), f);
   }
   template<class O, std::sentinel_for<O> S, class F>
     requires generated_by<O, F>
   static O on(pool* p, O first, S last, F f) {
-    return generate_elements(p, std::move(first), std::move(last), f);
+    return detail::generate_elements(p, std::move(first), std::move(last), f);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -247,12 +250,12 @@ struct remove_if_fn : pool_forms<remove_if_fn> {
   template<std::ranges::forward_range R, class Pred, class Proj = std::identity>
     requires divisible_by<std::ranges::iterator_t<R>, Pred, Proj>
   static std::ranges::borrowed_subrange_t<R> on(pool* p, R&& range, Pred pred, Proj proj = {}) {
-    return remove_elements(p, std::ranges::begin(range), end_of(range), pred, proj);
+    return detail::remove_elements(p, std::ranges::begin(range), detail::end_of(range), pred, proj);
   }
   template<std::forward_iterator I, std::sentinel_for<I> S, class Pred, class Proj = std::identity>
     requires divisible_by<I, Pred, Proj>
   static std::ranges::subrange<I> on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
-    return remove_elements(p, std::move(first), std::move(last), pred, proj);
+    return detail::remove_elements(p, std::move(first), std::move(last), pred, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -270,13 +273,13 @@ struct unique_fn : defaulted_forms<unique_fn, std::ranges::equal_to> {
   template<std::ranges::forward_range R, class Comp = std::ranges::equal_to, class Proj = std::identity>
     requires neighbours_by<std::ranges::iterator_t<R>, Comp, Proj>
   static std::ranges::borrowed_subrange_t<R> on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
-    return unique_elements(p, std::ranges::begin(range), end_of(range), comp, proj);
+    return detail::unique_elements(p, std::ranges::begin(range), detail::end_of(range), comp, proj);
   }
   template<std::forward_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::equal_to,
            class Proj = std::identity>
     requires neighbours_by<I, Comp, Proj>
   static std::ranges::subrange<I> on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
-    return unique_elements(p, std::move(first), std::move(last), comp, proj);
+    return detail::unique_elements(p, std::move(first), std::move(last), comp, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {

@@ -75,7 +75,7 @@ struct sort_fn : defaulted_forms<sort_fn> {
     requires ordered_by<I, Comp, Proj>
   static I on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
     I const end = std::ranges::next(first, last);
-    sort_range<sort_memory::allowed>(p, first, end, comp, proj);
+    detail::sort_range<sort_memory::allowed>(p, first, end, comp, proj);
     return end;
   }
 
@@ -91,7 +91,7 @@ struct sort_fn : defaulted_forms<sort_fn> {
     requires ordered_by<I, Comp, Proj>
   static I on(pool* p, std::in_place_t /*tag*/, I first, S last, Comp comp = {}, Proj proj = {}) {
     I const end = std::ranges::next(first, last);
-    sort_range<sort_memory::none>(p, first, end, comp, proj);
+    detail::sort_range<sort_memory::none>(p, first, end, comp, proj);
     return end;
   }
   template<class... Other>
@@ -128,7 +128,7 @@ struct stable_sort_fn : defaulted_forms<stable_sort_fn> {
     requires ordered_by<I, Comp, Proj>
   static I on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
     I const end = std::ranges::next(first, last);
-    stable_sort_range(p, first, end, comp, proj);
+    detail::stable_sort_range(p, first, end, comp, proj);
     return end;
   }
   template<class... Other>
@@ -162,7 +162,7 @@ struct nth_element_fn : defaulted_forms<nth_element_fn> {
     requires ordered_by<I, Comp, Proj>
   static I on(pool* p, I first, I nth, S last, Comp comp = {}, Proj proj = {}) {
     I const end = std::ranges::next(first, last);
-    nth_element_range(p, first, nth, end, comp, proj);
+    detail::nth_element_range(p, first, nth, end, comp, proj);
     return end;
   }
   template<class... Other>
@@ -191,8 +191,8 @@ struct merge_fn : defaulted_forms<merge_fn> {
   static std::ranges::merge_result<std::ranges::borrowed_iterator_t<R1>, std::ranges::borrowed_iterator_t<R2>,
                                    O>
   on(pool* p, R1&& r1, R2&& r2, O out, Comp comp = {}, Proj1 proj1 = {}, Proj2 proj2 = {}) {
-    auto ends = merge_ranges(p, std::ranges::begin(r1), end_of(r1), std::ranges::begin(r2), end_of(r2),
-                             std::move(out), comp, proj1, proj2);
+    auto ends = detail::merge_ranges(p, std::ranges::begin(r1), detail::end_of(r1), std::ranges::begin(r2),
+                                     detail::end_of(r2), std::move(out), comp, proj1, proj2);
     return {std::move(ends.in1), std::move(ends.in2), std::move(ends.out)};
   }
   template<std::input_iterator I1, std::sentinel_for<I1> S1, std::input_iterator I2, std::sentinel_for<I2> S2,
@@ -201,8 +201,8 @@ struct merge_fn : defaulted_forms<merge_fn> {
     requires mergeable_by<I1, I2, O, Comp, Proj1, Proj2>
   static std::ranges::merge_result<I1, I2, O> on(pool* p, I1 first1, S1 last1, I2 first2, S2 last2, O out,
                                                  Comp comp = {}, Proj1 proj1 = {}, Proj2 proj2 = {}) {
-    return merge_ranges(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2),
-                        std::move(out), comp, proj1, proj2);
+    return detail::merge_ranges(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2),
+                                std::move(out), comp, proj1, proj2);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -232,7 +232,7 @@ struct partition_fn : pool_forms<partition_fn> {
     requires divisible_by<I, Pred, Proj>
   static std::ranges::subrange<I> on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
     I const end = std::ranges::next(first, last);
-    return {partition_range(p, std::move(first), end, pred, proj), end};
+    return {detail::partition_range(p, std::move(first), end, pred, proj), end};
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -257,7 +257,7 @@ struct stable_partition_fn : pool_forms<stable_partition_fn> {
     requires divisible_by<I, Pred, Proj>
   static std::ranges::subrange<I> on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
     I const end = std::ranges::next(first, last);
-    return {stable_partition_range(p, std::move(first), end, pred, proj), end};
+    return {detail::stable_partition_range(p, std::move(first), end, pred, proj), end};
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -277,13 +277,13 @@ struct is_sorted_fn : defaulted_forms<is_sorted_fn> {
   template<std::ranges::forward_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires comparable_by<std::ranges::iterator_t<R>, Comp, Proj>
   static bool on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
-    return are_sorted(p, std::ranges::begin(range), std::ranges::end(range), comp, proj);
+    return detail::are_sorted(p, std::ranges::begin(range), std::ranges::end(range), comp, proj);
   }
   template<std::forward_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
            class Proj = std::identity>
     requires comparable_by<I, Comp, Proj>
   static bool on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
-    return are_sorted(p, std::move(first), std::move(last), comp, proj);
+    return detail::are_sorted(p, std::move(first), std::move(last), comp, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {

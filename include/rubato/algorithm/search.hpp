@@ -51,12 +51,12 @@ struct find_if_fn : pool_forms<find_if_fn> {
   template<std::ranges::input_range R, class Pred, class Proj = std::identity>
     requires tested_by<std::ranges::iterator_t<R>, Pred, Proj>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, Pred pred, Proj proj = {}) {
-    return find_element(p, std::ranges::begin(range), end_of(range), pred, proj);
+    return detail::find_element(p, std::ranges::begin(range), detail::end_of(range), pred, proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class Pred, class Proj = std::identity>
     requires tested_by<I, Pred, Proj>
   static I on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
-    return find_element(p, std::move(first), std::move(last), pred, proj);
+    return detail::find_element(p, std::move(first), std::move(last), pred, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -73,12 +73,13 @@ struct find_fn : pool_forms<find_fn> {
   template<std::ranges::input_range R, class T, class Proj = std::identity>
     requires compared_with<std::ranges::iterator_t<R>, T, Proj>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, T&& value, Proj proj = {}) {
-    return find_element(p, std::ranges::begin(range), end_of(range), equal_to_value(value), proj);
+    return detail::find_element(p, std::ranges::begin(range), detail::end_of(range),
+                                detail::equal_to_value(value), proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class T, class Proj = std::identity>
     requires compared_with<I, T, Proj>
   static I on(pool* p, I first, S last, T&& value, Proj proj = {}) {
-    return find_element(p, std::move(first), std::move(last), equal_to_value(value), proj);
+    return detail::find_element(p, std::move(first), std::move(last), detail::equal_to_value(value), proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -95,12 +96,12 @@ struct any_of_fn : pool_forms<any_of_fn> {
   template<std::ranges::input_range R, class Pred, class Proj = std::identity>
     requires tested_by<std::ranges::iterator_t<R>, Pred, Proj>
   static bool on(pool* p, R&& range, Pred pred, Proj proj = {}) {
-    return has_element(p, std::ranges::begin(range), end_of(range), pred, proj);
+    return detail::has_element(p, std::ranges::begin(range), detail::end_of(range), pred, proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class Pred, class Proj = std::identity>
     requires tested_by<I, Pred, Proj>
   static bool on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
-    return has_element(p, std::move(first), std::move(last), pred, proj);
+    return detail::has_element(p, std::move(first), std::move(last), pred, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -117,12 +118,13 @@ struct all_of_fn : pool_forms<all_of_fn> {
   template<std::ranges::input_range R, class Pred, class Proj = std::identity>
     requires tested_by<std::ranges::iterator_t<R>, Pred, Proj>
   static bool on(pool* p, R&& range, Pred pred, Proj proj = {}) {
-    return !has_element(p, std::ranges::begin(range), end_of(range), opposite<Pred>{pred}, proj);
+    return !detail::has_element(p, std::ranges::begin(range), detail::end_of(range), opposite<Pred>{pred},
+                                proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class Pred, class Proj = std::identity>
     requires tested_by<I, Pred, Proj>
   static bool on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
-    return !has_element(p, std::move(first), std::move(last), opposite<Pred>{pred}, proj);
+    return !detail::has_element(p, std::move(first), std::move(last), opposite<Pred>{pred}, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -139,12 +141,12 @@ struct none_of_fn : pool_forms<none_of_fn> {
   template<std::ranges::input_range R, class Pred, class Proj = std::identity>
     requires tested_by<std::ranges::iterator_t<R>, Pred, Proj>
   static bool on(pool* p, R&& range, Pred pred, Proj proj = {}) {
-    return !has_element(p, std::ranges::begin(range), end_of(range), pred, proj);
+    return !detail::has_element(p, std::ranges::begin(range), detail::end_of(range), pred, proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class Pred, class Proj = std::identity>
     requires tested_by<I, Pred, Proj>
   static bool on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
-    return !has_element(p, std::move(first), std::move(last), pred, proj);
+    return !detail::has_element(p, std::move(first), std::move(last), pred, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -164,12 +166,12 @@ struct count_if_fn : pool_forms<count_if_fn> {
   template<std::ranges::input_range R, class Pred, class Proj = std::identity>
     requires tested_by<std::ranges::iterator_t<R>, Pred, Proj>
   static std::ranges::range_difference_t<R> on(pool* p, R&& range, Pred pred, Proj proj = {}) {
-    return count_elements(p, std::ranges::begin(range), end_of(range), pred, proj);
+    return detail::count_elements(p, std::ranges::begin(range), detail::end_of(range), pred, proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class Pred, class Proj = std::identity>
     requires tested_by<I, Pred, Proj>
   static std::iter_difference_t<I> on(pool* p, I first, S last, Pred pred, Proj proj = {}) {
-    return count_elements(p, std::move(first), std::move(last), pred, proj);
+    return detail::count_elements(p, std::move(first), std::move(last), pred, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -186,12 +188,13 @@ struct count_fn : pool_forms<count_fn> {
   template<std::ranges::input_range R, class T, class Proj = std::identity>
     requires compared_with<std::ranges::iterator_t<R>, T, Proj>
   static std::ranges::range_difference_t<R> on(pool* p, R&& range, T&& value, Proj proj = {}) {
-    return count_elements(p, std::ranges::begin(range), end_of(range), equal_to_value(value), proj);
+    return detail::count_elements(p, std::ranges::begin(range), detail::end_of(range),
+                                  detail::equal_to_value(value), proj);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class T, class Proj = std::identity>
     requires compared_with<I, T, Proj>
   static std::iter_difference_t<I> on(pool* p, I first, S last, T&& value, Proj proj = {}) {
-    return count_elements(p, std::move(first), std::move(last), equal_to_value(value), proj);
+    return detail::count_elements(p, std::move(first), std::move(last), detail::equal_to_value(value), proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -212,16 +215,16 @@ struct mismatch_fn : defaulted_forms<mismatch_fn, std::ranges::equal_to> {
   static std::ranges::mismatch_result<std::ranges::borrowed_iterator_t<R1>,
                                       std::ranges::borrowed_iterator_t<R2>>
   on(pool* p, R1&& range1, R2&& range2, Pred pred = {}, Proj1 proj1 = {}, Proj2 proj2 = {}) {
-    return mismatch_of(p, std::ranges::begin(range1), end_of(range1), std::ranges::begin(range2),
-                       end_of(range2), pred, proj1, proj2);
+    return detail::mismatch_of(p, std::ranges::begin(range1), detail::end_of(range1),
+                               std::ranges::begin(range2), detail::end_of(range2), pred, proj1, proj2);
   }
   template<std::input_iterator I1, std::sentinel_for<I1> S1, std::input_iterator I2, std::sentinel_for<I2> S2,
            class Pred = std::ranges::equal_to, class Proj1 = std::identity, class Proj2 = std::identity>
     requires compared_by<I1, I2, Pred, Proj1, Proj2>
   static std::ranges::mismatch_result<I1, I2> on(pool* p, I1 first1, S1 last1, I2 first2, S2 last2,
                                                  Pred pred = {}, Proj1 proj1 = {}, Proj2 proj2 = {}) {
-    return mismatch_of(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2), pred,
-                       proj1, proj2);
+    return detail::mismatch_of(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2),
+                               pred, proj1, proj2);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -241,17 +244,17 @@ struct equal_fn : defaulted_forms<equal_fn, std::ranges::equal_to> {
            class Proj1 = std::identity, class Proj2 = std::identity>
     requires compared_by<std::ranges::iterator_t<R1>, std::ranges::iterator_t<R2>, Pred, Proj1, Proj2>
   static bool on(pool* p, R1&& range1, R2&& range2, Pred pred = {}, Proj1 proj1 = {}, Proj2 proj2 = {}) {
-    if (differ_in_length(range1, range2)) return false;
-    return equal_elements(p, std::ranges::begin(range1), end_of(range1), std::ranges::begin(range2),
-                          end_of(range2), pred, proj1, proj2);
+    if (detail::differ_in_length(range1, range2)) return false;
+    return detail::equal_elements(p, std::ranges::begin(range1), detail::end_of(range1),
+                                  std::ranges::begin(range2), detail::end_of(range2), pred, proj1, proj2);
   }
   template<std::input_iterator I1, std::sentinel_for<I1> S1, std::input_iterator I2, std::sentinel_for<I2> S2,
            class Pred = std::ranges::equal_to, class Proj1 = std::identity, class Proj2 = std::identity>
     requires compared_by<I1, I2, Pred, Proj1, Proj2>
   static bool on(pool* p, I1 first1, S1 last1, I2 first2, S2 last2, Pred pred = {}, Proj1 proj1 = {},
                  Proj2 proj2 = {}) {
-    return equal_elements(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2), pred,
-                          proj1, proj2);
+    return detail::equal_elements(p, std::move(first1), std::move(last1), std::move(first2), std::move(last2),
+                                  pred, proj1, proj2);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -273,13 +276,14 @@ struct min_element_fn : defaulted_forms<min_element_fn> {
   template<std::ranges::forward_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires weakly_ordered_by<std::ranges::iterator_t<R>, Comp, Proj>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
-    return extreme_element<extreme::least>(p, std::ranges::begin(range), end_of(range), comp, proj);
+    return detail::extreme_element<extreme::least>(p, std::ranges::begin(range), detail::end_of(range), comp,
+                                                   proj);
   }
   template<std::forward_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
            class Proj = std::identity>
     requires weakly_ordered_by<I, Comp, Proj>
   static I on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
-    return extreme_element<extreme::least>(p, std::move(first), std::move(last), comp, proj);
+    return detail::extreme_element<extreme::least>(p, std::move(first), std::move(last), comp, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -296,13 +300,14 @@ struct max_element_fn : defaulted_forms<max_element_fn> {
   template<std::ranges::forward_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires weakly_ordered_by<std::ranges::iterator_t<R>, Comp, Proj>
   static std::ranges::borrowed_iterator_t<R> on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
-    return extreme_element<extreme::greatest>(p, std::ranges::begin(range), end_of(range), comp, proj);
+    return detail::extreme_element<extreme::greatest>(p, std::ranges::begin(range), detail::end_of(range),
+                                                      comp, proj);
   }
   template<std::forward_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
            class Proj = std::identity>
     requires weakly_ordered_by<I, Comp, Proj>
   static I on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
-    return extreme_element<extreme::greatest>(p, std::move(first), std::move(last), comp, proj);
+    return detail::extreme_element<extreme::greatest>(p, std::move(first), std::move(last), comp, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -322,13 +327,13 @@ struct minmax_element_fn : defaulted_forms<minmax_element_fn> {
     requires weakly_ordered_by<std::ranges::iterator_t<R>, Comp, Proj>
   static std::ranges::minmax_element_result<std::ranges::borrowed_iterator_t<R>>
   on(pool* p, R&& range, Comp comp = {}, Proj proj = {}) {
-    return extreme_elements(p, std::ranges::begin(range), end_of(range), comp, proj);
+    return detail::extreme_elements(p, std::ranges::begin(range), detail::end_of(range), comp, proj);
   }
   template<std::forward_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
            class Proj = std::identity>
     requires weakly_ordered_by<I, Comp, Proj>
   static std::ranges::minmax_element_result<I> on(pool* p, I first, S last, Comp comp = {}, Proj proj = {}) {
-    return extreme_elements(p, std::move(first), std::move(last), comp, proj);
+    return detail::extreme_elements(p, std::move(first), std::move(last), comp, proj);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {

@@ -48,13 +48,13 @@ struct reduce_fn : pool_forms<reduce_fn> {
   template<std::ranges::input_range R, class T, class Op, class Map = std::identity>
     requires(!are_swapped<std::ranges::range_reference_t<R>, T, Op, Map>)
   static T on(pool* p, R&& range, T init, Op op, Map map = {}) {
-    return reduce_range<false>(p, range, std::move(init), op, map);
+    return detail::reduce_range<false>(p, range, std::move(init), op, map);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class T, class Op, class Map = std::identity>
     requires(!are_swapped<std::iter_reference_t<I>, T, Op, Map> && !maps_pairs<Map, I, I>)
   static T on(pool* p, I first, S last, T init, Op op, Map map = {}) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return reduce_range<false>(p, range, std::move(init), op, map);
+    return detail::reduce_range<false>(p, range, std::move(init), op, map);
   }
 
   /// Of the pairs of two ranges: op(... op(op(init, map(x0, y0)), map(x1, y1)) ...), for instance an inner
@@ -63,7 +63,7 @@ struct reduce_fn : pool_forms<reduce_fn> {
   template<std::ranges::input_range R1, std::ranges::input_range R2, class T, class Op, class Map>
     requires maps_pairs<Map, std::ranges::iterator_t<R1>, std::ranges::iterator_t<R2>>
   static T on(pool* p, R1&& r1, R2&& r2, T init, Op op, Map map) {
-    return reduce_pairs<false>(p, r1, r2, std::move(init), op, map);
+    return detail::reduce_pairs<false>(p, r1, r2, std::move(init), op, map);
   }
   template<std::input_iterator I1, std::sentinel_for<I1> S, std::input_iterator I2, class T, class Op,
            class Map>
@@ -71,7 +71,7 @@ struct reduce_fn : pool_forms<reduce_fn> {
   static T on(pool* p, I1 first1, S last1, I2 first2, T init, Op op, Map map) {
     auto r1 = std::ranges::subrange(std::move(first1), std::move(last1));
     auto r2 = std::ranges::subrange(std::move(first2), std::unreachable_sentinel);
-    return reduce_pairs<false>(p, r1, r2, std::move(init), op, map);
+    return detail::reduce_pairs<false>(p, r1, r2, std::move(init), op, map);
   }
 
   /// reduce(deterministic, ...): reduces as a tree whose shape depends only on the length of the range and on
@@ -83,21 +83,21 @@ struct reduce_fn : pool_forms<reduce_fn> {
   template<std::ranges::random_access_range R, class T, class Op, class Map = std::identity>
     requires std::ranges::sized_range<R>
   static T on(pool* p, deterministic_t, R&& range, T init, Op op, Map map = {}) {
-    return reduce_range<true>(p, range, std::move(init), op, map);
+    return detail::reduce_range<true>(p, range, std::move(init), op, map);
   }
   template<std::random_access_iterator I, std::sized_sentinel_for<I> S, class T, class Op,
            class Map = std::identity>
     requires(!maps_pairs<Map, I, I>)
   static T on(pool* p, deterministic_t, I first, S last, T init, Op op, Map map = {}) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return reduce_range<true>(p, range, std::move(init), op, map);
+    return detail::reduce_range<true>(p, range, std::move(init), op, map);
   }
   template<std::ranges::random_access_range R1, std::ranges::random_access_range R2, class T, class Op,
            class Map>
     requires std::ranges::sized_range<R1> &&
              maps_pairs<Map, std::ranges::iterator_t<R1>, std::ranges::iterator_t<R2>>
   static T on(pool* p, deterministic_t, R1&& r1, R2&& r2, T init, Op op, Map map) {
-    return reduce_pairs<true>(p, r1, r2, std::move(init), op, map);
+    return detail::reduce_pairs<true>(p, r1, r2, std::move(init), op, map);
   }
   template<std::random_access_iterator I1, std::sized_sentinel_for<I1> S, std::random_access_iterator I2,
            class T, class Op, class Map>
@@ -105,7 +105,7 @@ struct reduce_fn : pool_forms<reduce_fn> {
   static T on(pool* p, deterministic_t, I1 first1, S last1, I2 first2, T init, Op op, Map map) {
     auto r1 = std::ranges::subrange(std::move(first1), std::move(last1));
     auto r2 = std::ranges::subrange(std::move(first2), std::unreachable_sentinel);
-    return reduce_pairs<true>(p, r1, r2, std::move(init), op, map);
+    return detail::reduce_pairs<true>(p, r1, r2, std::move(init), op, map);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -133,12 +133,12 @@ struct fold_fn : pool_forms<fold_fn> {
   /// fold and reduce of rayon; parallel_reduce of oneTBB.
   template<std::ranges::input_range R, class Make, class Add, class Merge>
   static auto on(pool* p, R&& range, Make make, Add add, Merge merge_with) {
-    return fold_range(p, range, make, add, merge_with);
+    return detail::fold_range(p, range, make, add, merge_with);
   }
   template<std::input_iterator I, std::sentinel_for<I> S, class Make, class Add, class Merge>
   static auto on(pool* p, I first, S last, Make make, Add add, Merge merge_with) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return fold_range(p, range, make, add, merge_with);
+    return detail::fold_range(p, range, make, add, merge_with);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
@@ -167,12 +167,14 @@ struct inclusive_scan_fn : pool_forms<inclusive_scan_fn> {
   template<std::ranges::input_range R, std::weakly_incrementable O, class Op = std::plus<>>
     requires scans_by<Op, no_init, std::identity, std::ranges::iterator_t<R>>
   static O on(scan_place at, R&& range, O out, Op op = {}) {
-    return scan_range<scan_kind::inclusive>(at, range, std::move(out), op, std::identity(), no_init());
+    return detail::scan_range<scan_kind::inclusive>(at, range, std::move(out), op, std::identity(),
+                                                    no_init());
   }
   template<std::ranges::input_range R, std::weakly_incrementable O, class Op, class T>
     requires scans_by<Op, T, std::identity, std::ranges::iterator_t<R>>
   static O on(scan_place at, R&& range, O out, Op op, T init) {
-    return scan_range<scan_kind::inclusive>(at, range, std::move(out), op, std::identity(), std::move(init));
+    return detail::scan_range<scan_kind::inclusive>(at, range, std::move(out), op, std::identity(),
+                                                    std::move(init));
   }
   template<std::input_iterator I, std::sentinel_for<I> S, std::weakly_incrementable O, class Op = std::plus<>>
     requires scans_by<Op, no_init, std::identity, I>
@@ -183,7 +185,8 @@ struct inclusive_scan_fn : pool_forms<inclusive_scan_fn> {
     requires scans_by<Op, T, std::identity, I>
   static O on(scan_place at, I first, S last, O out, Op op, T init) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return scan_range<scan_kind::inclusive>(at, range, std::move(out), op, std::identity(), std::move(init));
+    return detail::scan_range<scan_kind::inclusive>(at, range, std::move(out), op, std::identity(),
+                                                    std::move(init));
   }
   /// inclusive_scan(deterministic, ...): the same bits with any number of workers. Each block of the range is
   /// added up before it is scanned, but where the form without the tag gives the same bits in any case: with
@@ -208,14 +211,16 @@ struct exclusive_scan_fn : pool_forms<exclusive_scan_fn> {
   template<std::ranges::input_range R, std::weakly_incrementable O, class T, class Op = std::plus<>>
     requires scans_by<Op, T, std::identity, std::ranges::iterator_t<R>>
   static O on(scan_place at, R&& range, O out, T init, Op op = {}) {
-    return scan_range<scan_kind::exclusive>(at, range, std::move(out), op, std::identity(), std::move(init));
+    return detail::scan_range<scan_kind::exclusive>(at, range, std::move(out), op, std::identity(),
+                                                    std::move(init));
   }
   template<std::input_iterator I, std::sentinel_for<I> S, std::weakly_incrementable O, class T,
            class Op = std::plus<>>
     requires scans_by<Op, T, std::identity, I>
   static O on(scan_place at, I first, S last, O out, T init, Op op = {}) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return scan_range<scan_kind::exclusive>(at, range, std::move(out), op, std::identity(), std::move(init));
+    return detail::scan_range<scan_kind::exclusive>(at, range, std::move(out), op, std::identity(),
+                                                    std::move(init));
   }
   /// exclusive_scan(deterministic, ...): see inclusive_scan(deterministic, ...).
   template<class... Arguments>
@@ -239,25 +244,25 @@ struct transform_inclusive_scan_fn : pool_forms<transform_inclusive_scan_fn> {
   template<std::ranges::input_range R, std::weakly_incrementable O, class Op, class Map>
     requires scans_by<Op, no_init, Map, std::ranges::iterator_t<R>>
   static O on(scan_place at, R&& range, O out, Op op, Map map) {
-    return scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, no_init());
+    return detail::scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, no_init());
   }
   template<std::ranges::input_range R, std::weakly_incrementable O, class Op, class Map, class T>
     requires scans_by<Op, T, Map, std::ranges::iterator_t<R>>
   static O on(scan_place at, R&& range, O out, Op op, Map map, T init) {
-    return scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, std::move(init));
+    return detail::scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, std::move(init));
   }
   template<std::input_iterator I, std::sentinel_for<I> S, std::weakly_incrementable O, class Op, class Map>
     requires scans_by<Op, no_init, Map, I>
   static O on(scan_place at, I first, S last, O out, Op op, Map map) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, no_init());
+    return detail::scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, no_init());
   }
   template<std::input_iterator I, std::sentinel_for<I> S, std::weakly_incrementable O, class Op, class Map,
            class T>
     requires scans_by<Op, T, Map, I>
   static O on(scan_place at, I first, S last, O out, Op op, Map map, T init) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, std::move(init));
+    return detail::scan_range<scan_kind::inclusive>(at, range, std::move(out), op, map, std::move(init));
   }
   /// transform_inclusive_scan(deterministic, ...): see inclusive_scan(deterministic, ...).
   template<class... Arguments>
@@ -280,14 +285,14 @@ struct transform_exclusive_scan_fn : pool_forms<transform_exclusive_scan_fn> {
   template<std::ranges::input_range R, std::weakly_incrementable O, class T, class Op, class Map>
     requires scans_by<Op, T, Map, std::ranges::iterator_t<R>>
   static O on(scan_place at, R&& range, O out, T init, Op op, Map map) {
-    return scan_range<scan_kind::exclusive>(at, range, std::move(out), op, map, std::move(init));
+    return detail::scan_range<scan_kind::exclusive>(at, range, std::move(out), op, map, std::move(init));
   }
   template<std::input_iterator I, std::sentinel_for<I> S, std::weakly_incrementable O, class T, class Op,
            class Map>
     requires scans_by<Op, T, Map, I>
   static O on(scan_place at, I first, S last, O out, T init, Op op, Map map) {
     auto range = std::ranges::subrange(std::move(first), std::move(last));
-    return scan_range<scan_kind::exclusive>(at, range, std::move(out), op, map, std::move(init));
+    return detail::scan_range<scan_kind::exclusive>(at, range, std::move(out), op, map, std::move(init));
   }
   /// transform_exclusive_scan(deterministic, ...): see inclusive_scan(deterministic, ...).
   template<class... Arguments>

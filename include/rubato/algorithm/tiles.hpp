@@ -43,13 +43,13 @@ struct for_tile_fn : pool_forms<for_tile_fn> {
   template<class I, class J, class F>
     requires loop_bound<I> && loop_bound<J>
   static void on(pool* p, I rows, J cols, F&& f) {
-    call_for_tiles_of(p, rows, cols, f);
+    detail::call_for_tiles_of(p, rows, cols, f);
   }
   /// for_tile(planes, rows, cols, f): the same in three dimensions, by f(p0, p1, r0, r1, c0, c1).
   template<class I, class J, class K, class F>
     requires loop_bound<I> && loop_bound<J> && loop_bound<K>
   static void on(pool* p, I planes, J rows, K cols, F&& f) {
-    call_for_tiles_of(p, planes, rows, cols, f);
+    detail::call_for_tiles_of(p, planes, rows, cols, f);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {

@@ -39,9 +39,10 @@ template<class T, class Op, class A, class B>
 /// Combines eight values in order, as a tree.
 template<class T, class Op>
 [[gnu::always_inline]] inline T combine_eight(T (&v)[side_by_side], Op const& op) {
-  for (std::uint64_t i : {0U, 2U, 4U, 6U}) v[i] = combined<T>(op, std::move(v[i]), std::move(v[i + 1]));
-  for (std::uint64_t i : {0U, 4U}) v[i] = combined<T>(op, std::move(v[i]), std::move(v[i + 2]));
-  return combined<T>(op, std::move(v[0]), std::move(v[4]));
+  for (std::uint64_t i : {0U, 2U, 4U, 6U})
+    v[i] = detail::combined<T>(op, std::move(v[i]), std::move(v[i + 1]));
+  for (std::uint64_t i : {0U, 4U}) v[i] = detail::combined<T>(op, std::move(v[i]), std::move(v[i + 2]));
+  return detail::combined<T>(op, std::move(v[0]), std::move(v[4]));
 }
 
 template<class T, class Source, class Op>
@@ -49,7 +50,7 @@ template<class T, class Source, class Op>
                                                 Op const& op) {
   auto i = at.from(lo);
   T sum = static_cast<T>(*i);
-  for (++lo, i.next(); lo != hi; ++lo, i.next()) sum = combined<T>(op, std::move(sum), *i);
+  for (++lo, i.next(); lo != hi; ++lo, i.next()) sum = detail::combined<T>(op, std::move(sum), *i);
   return sum;
 }
 
@@ -59,10 +60,11 @@ template<class T, class Source, class Op>
                                                 Op const& op) {
   T sum = static_cast<T>(at(lo));
   for (++lo; hi - lo >= 4; lo += 4)
-    sum = combined<T>(op, std::move(sum),
-                      combined<T>(op, combined<T>(op, static_cast<T>(at(lo)), static_cast<T>(at(lo + 1))),
-                                  combined<T>(op, static_cast<T>(at(lo + 2)), static_cast<T>(at(lo + 3)))));
-  for (; lo != hi; ++lo) sum = combined<T>(op, std::move(sum), at(lo));
+    sum = detail::combined<T>(
+        op, std::move(sum),
+        detail::combined<T>(op, detail::combined<T>(op, static_cast<T>(at(lo)), static_cast<T>(at(lo + 1))),
+                            detail::combined<T>(op, static_cast<T>(at(lo + 2)), static_cast<T>(at(lo + 3)))));
+  for (; lo != hi; ++lo) sum = detail::combined<T>(op, std::move(sum), at(lo));
   return sum;
 }
 
@@ -80,7 +82,7 @@ private:
                                     std::integer_sequence<std::uint64_t, K...> /*all*/)
       : sums{static_cast<T>(at(lo + K * each))...} {
     for (std::uint64_t i = 1; i != each; ++i)
-      (static_cast<void>(sums[K] = combined<T>(op, std::move(sums[K]), at(lo + K * each + i))), ...);
+      (static_cast<void>(sums[K] = detail::combined<T>(op, std::move(sums[K]), at(lo + K * each + i))), ...);
   }
 };
 
@@ -88,7 +90,7 @@ template<class T, class Source, class Op>
 [[gnu::always_inline]] inline T add_up_eight(Source const& at, std::uint64_t lo, std::uint64_t each,
                                              Op const& op) {
   eight_sums<T, Source, Op> all(at, lo, each, op);
-  return combine_eight(all.sums, op);
+  return detail::combine_eight(all.sums, op);
 }
 
 /// Any operator, on small values: their order stays.
@@ -96,20 +98,22 @@ template<class T, class Source, class Op>
 T add_up_in_order(Source const& at, std::uint64_t lo, std::uint64_t hi, Op const& op) {
   constexpr std::uint64_t tile = side_by_side * long_block, small_tile = side_by_side * short_block;
   std::uint64_t const n = hi - lo;
-  if (n < 4 * side_by_side) return add_up_in_fours<T>(at, lo, hi, op);
+  if (n < 4 * side_by_side) return detail::add_up_in_fours<T>(at, lo, hi, op);
   if (n < small_tile) {
     std::uint64_t const each = n / side_by_side;
-    T sum = add_up_eight<T>(at, lo, each, op);
+    T sum = detail::add_up_eight<T>(at, lo, each, op);
     lo += each * side_by_side;
-    return lo == hi ? sum : combined<T>(op, std::move(sum), add_up_in_fours<T>(at, lo, hi, op));
+    return lo == hi ? sum
+                    : detail::combined<T>(op, std::move(sum), detail::add_up_in_fours<T>(at, lo, hi, op));
   }
-  T sum = n < tile ? add_up_eight<T>(at, lo, short_block, op) : add_up_eight<T>(at, lo, long_block, op);
+  T sum = n < tile ? detail::add_up_eight<T>(at, lo, short_block, op)
+                   : detail::add_up_eight<T>(at, lo, long_block, op);
   lo += n < tile ? small_tile : tile;
   for (; hi - lo >= tile; lo += tile)
-    sum = combined<T>(op, std::move(sum), add_up_eight<T>(at, lo, long_block, op));
+    sum = detail::combined<T>(op, std::move(sum), detail::add_up_eight<T>(at, lo, long_block, op));
   for (; hi - lo >= small_tile; lo += small_tile)
-    sum = combined<T>(op, std::move(sum), add_up_eight<T>(at, lo, short_block, op));
-  return lo == hi ? sum : combined<T>(op, std::move(sum), add_up_in_order<T>(at, lo, hi, op));
+    sum = detail::combined<T>(op, std::move(sum), detail::add_up_eight<T>(at, lo, short_block, op));
+  return lo == hi ? sum : detail::combined<T>(op, std::move(sum), detail::add_up_in_order<T>(at, lo, hi, op));
 }
 
 /// The sum of the numbers in whole lanes, from lo on: `vectors` of them, at least eight.
@@ -126,7 +130,7 @@ template<class T, class Source, class LaneOp, std::uint64_t... K>
   auto const all =
       op(op(op(sums[0], sums[1]), op(sums[2], sums[3])), op(op(sums[4], sums[5]), op(sums[6], sums[7])));
   T sum = static_cast<T>(all[0]);
-  for (std::uint64_t k = 1; k != width; ++k) sum = combined<T>(op, sum, static_cast<T>(all[k]));
+  for (std::uint64_t k = 1; k != width; ++k) sum = detail::combined<T>(op, sum, static_cast<T>(all[k]));
   return sum;
 }
 
@@ -136,10 +140,10 @@ T add_up_in_lanes(Source const& at, std::uint64_t lo, std::uint64_t hi, Op const
   using lane_op = lane_operator_t<Op, T>;
   constexpr std::uint64_t width = lane_count<T>;
   std::uint64_t const vectors = (hi - lo) / width;
-  if (vectors < side_by_side) return add_up_in_fours<T>(at, lo, hi, op);
-  T sum = add_up_vectors<T, Source, lane_op>(at, lo, vectors,
-                                             std::make_integer_sequence<std::uint64_t, side_by_side>());
-  for (lo += vectors * width; lo != hi; ++lo) sum = combined<T>(op, sum, at(lo));
+  if (vectors < side_by_side) return detail::add_up_in_fours<T>(at, lo, hi, op);
+  T sum = detail::add_up_vectors<T, Source, lane_op>(
+      at, lo, vectors, std::make_integer_sequence<std::uint64_t, side_by_side>());
+  for (lo += vectors * width; lo != hi; ++lo) sum = detail::combined<T>(op, sum, at(lo));
   return sum;
 }
 
@@ -147,11 +151,11 @@ T add_up_in_lanes(Source const& at, std::uint64_t lo, std::uint64_t hi, Op const
 template<class T, class Source, class Op>
 T add_up(Source const& at, std::uint64_t lo, std::uint64_t hi, Op const& op) {
   if constexpr (has_lanes<Op, T> && Source::template lanes_of<T>)
-    return add_up_in_lanes<T>(at, lo, hi, op);
+    return detail::add_up_in_lanes<T>(at, lo, hi, op);
   else if constexpr (Source::contiguous && is_small<T>)
-    return add_up_in_order<T>(at, lo, hi, op);
+    return detail::add_up_in_order<T>(at, lo, hi, op);
   else
-    return add_up_serially<T>(at, lo, hi, op);
+    return detail::add_up_serially<T>(at, lo, hi, op);
 }
 
 } // namespace rubato::detail

@@ -18,10 +18,10 @@ namespace rubato::detail {
 /// exceptions and the floating-point modes of a loop.
 template<class F>
 void for_blocks(pool* p, std::uint64_t n, std::uint64_t block, F&& f) {
-  for_chunks(p, n / block + (n % block != 0),
-             [&f, n, block](thread_context&, std::uint64_t lo, std::uint64_t hi) {
-               f(lo * block, std::min(n, hi * block));
-             });
+  detail::for_chunks(p, n / block + (n % block != 0),
+                     [&f, n, block](thread_context&, std::uint64_t lo, std::uint64_t hi) {
+                       f(lo * block, std::min(n, hi * block));
+                     });
 }
 
 } // namespace rubato::detail

@@ -50,20 +50,21 @@ struct round_of_blocks {
 template<class Blocks, class Sink>
 void choose_in_rounds(pool* p, std::uint64_t from, std::uint64_t n, std::uint32_t block, Blocks& blocks,
                       Sink& sink) {
-  on_pool(p, [&](thread_context& me) {
+  detail::on_pool(p, [&](thread_context& me) {
     notify_of_loop(me); // no round is long enough to do so
     std::array<std::uint64_t, blocks_at_once> place{};
     std::uint64_t number = 0;
     round_of_blocks before{from, n, block};
     for (round_of_blocks now = before.next(); before.blocks + now.blocks != 0;) {
-      for_chunks(nullptr, std::max(before.blocks, now.blocks),
-                 [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
-                   for (std::uint64_t i = lo; i != hi; ++i) {
-                     if constexpr (Sink::is_shared)
-                       if (i < before.blocks) blocks.write(i, before.lo(i), before.hi(i), sink.at(place[i]));
-                     if (i < now.blocks) blocks.choose(i, now.lo(i), now.hi(i));
-                   }
-                 });
+      detail::for_chunks(nullptr, std::max(before.blocks, now.blocks),
+                         [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
+                           for (std::uint64_t i = lo; i != hi; ++i) {
+                             if constexpr (Sink::is_shared)
+                               if (i < before.blocks)
+                                 blocks.write(i, before.lo(i), before.hi(i), sink.at(place[i]));
+                             if (i < now.blocks) blocks.choose(i, now.lo(i), now.hi(i));
+                           }
+                         });
       for (std::uint64_t i = 0; i != now.blocks; ++i) {
         place[i] = number;
         number += blocks.number(i);
@@ -88,12 +89,12 @@ O choose_alone(Test const& test, I const& first, std::uint64_t lo, std::uint64_t
     auto* const values = reinterpret_cast<value*>(room);
     while (lo != hi) {
       auto const size = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, hi - lo));
-      std::uint32_t const chosen = pack(test, lo, lo + size, values);
-      out = put(values, chosen, std::move(out));
+      std::uint32_t const chosen = detail::pack(test, lo, lo + size, values);
+      out = detail::put(values, chosen, std::move(out));
       lo += size;
     }
   } else {
-    auto in = cursor_at(first, lo);
+    auto in = detail::cursor_at(first, lo);
     for (auto c = test.cursor(lo); lo != hi; ++lo, void(), ++c, void(), ++in)
       if (test(c)) {
         *out = *in;
@@ -111,7 +112,7 @@ struct output_sink {
   std::uint64_t written = 0;
 
   void grow(std::uint64_t /*number*/, std::uint64_t /*done*/) const noexcept {}
-  [[nodiscard]] O at(std::uint64_t i) const { return moved_by(out, i); }
+  [[nodiscard]] O at(std::uint64_t i) const { return detail::moved_by(out, i); }
 };
 
 /// A vector that grows between the rounds. Where its elements cannot be made before they are written, or
@@ -135,7 +136,7 @@ struct vector_sink {
     }
     if constexpr (is_shared) values.resize(wanted);
   }
-  [[nodiscard]] auto at(std::uint64_t i) const { return moved_by(values.begin(), begin + i); }
+  [[nodiscard]] auto at(std::uint64_t i) const { return detail::moved_by(values.begin(), begin + i); }
   [[nodiscard]] auto next() const { return appender<T>(values); }
 };
 
@@ -152,7 +153,7 @@ template<class I, class Test, class Sink>
 bool choose_with_pool(pool* p, I const& first, std::uint64_t from, std::uint64_t n, Test const& test,
                       Sink& sink) {
   auto const run = [&](auto blocks) {
-    if (blocks.has_memory()) choose_in_rounds(p, from, n, block_of_round<I>(n - from), blocks, sink);
+    if (blocks.has_memory()) detail::choose_in_rounds(p, from, n, block_of_round<I>(n - from), blocks, sink);
     return blocks.has_memory();
   };
   if (size_of(*core_of(pool_or_current(p))) <= 1) return false;
@@ -169,7 +170,7 @@ O choose_rest(Test const& test, I const& first, std::uint64_t from, std::uint64_
   while (from != n) {
     throw_if_stopped();
     std::uint64_t const hi = std::min(n, from + step);
-    out = choose_alone(test, first, std::exchange(from, hi), hi, std::move(out));
+    out = detail::choose_alone(test, first, std::exchange(from, hi), hi, std::move(out));
   }
   return out;
 }
@@ -181,14 +182,14 @@ std::uint64_t choose_first(I const& first, std::uint64_t n, Test const& test, O&
   if constexpr (!array_of_numbers<I>) return 0;
   std::uint64_t done = 0;
   auto const go_on = [&](std::uint64_t hi) {
-    out = choose_alone(test, first, std::exchange(done, hi), hi, std::move(out));
+    out = detail::choose_alone(test, first, std::exchange(done, hi), hi, std::move(out));
   };
   if (n > few_numbers)
     for (std::uint32_t const size : {64U, 448U}) {
       std::int64_t const begin = tick_count();
       go_on(done + size);
       std::int64_t const took = tick_count() - begin;
-      if (!will_outlast(brief_us, n - done, size, took)) break;
+      if (!detail::will_outlast(brief_us, n - done, size, took)) break;
       if (size == 448 || took > brief_us * ticks_per_us()) return done;
     }
   go_on(n);
@@ -199,22 +200,22 @@ template<class I, class S, class O, class Pred, class Proj>
 std::ranges::copy_if_result<I, O> copy_chosen(pool* p, I first, S last, O out, Pred const& pred,
                                               Proj const& proj) {
   if constexpr (std::contiguous_iterator<I> && std::sized_sentinel_for<S, I> && std::contiguous_iterator<O>)
-    RUBATO_ASSERT(!begins_within(first, last, out),
+    RUBATO_ASSERT(!detail::begins_within(first, last, out),
                   "copy_if() writes into its own input: remove_if() works in place", last - first);
   if constexpr (splittable_from<I, S>) {
-    std::uint64_t const n = length_of(first, last);
+    std::uint64_t const n = detail::length_of(first, last);
     element_test<I, Pred, Proj> const test{first, pred, proj};
-    std::uint64_t const done = choose_first(first, n, test, out);
+    std::uint64_t const done = detail::choose_first(first, n, test, out);
     if (done != n) {
       if constexpr (splittable_output<O>) {
         output_sink<O> sink{std::move(out)};
-        if (choose_with_pool(p, first, done, n, test, sink))
-          return {moved_by(first, n), sink.at(sink.written)};
+        if (detail::choose_with_pool(p, first, done, n, test, sink))
+          return {detail::moved_by(first, n), sink.at(sink.written)};
         out = std::move(sink.out);
       }
-      out = choose_rest(test, first, done, n, std::move(out));
+      out = detail::choose_rest(test, first, done, n, std::move(out));
     }
-    return {moved_by(first, n), std::move(out)};
+    return {detail::moved_by(first, n), std::move(out)};
   } else {
     for (walk w; first != last; ++first) {
       w.step();
@@ -231,19 +232,20 @@ std::vector<std::ranges::range_value_t<R>> filter_range(pool* p, R& range, Pred 
                                                         Proj const& proj) {
   using value = std::ranges::range_value_t<R>;
   auto first = std::ranges::begin(range);
-  auto const last = end_of(range);
+  auto const last = detail::end_of(range);
   using iterator = decltype(first);
   std::vector<value> chosen;
   if constexpr (splittable_from<iterator, std::remove_const_t<decltype(last)>>) {
-    std::uint64_t const n = length_of(first, last);
+    std::uint64_t const n = detail::length_of(first, last);
     element_test<iterator, Pred, Proj> const test{first, pred, proj};
     appender<value> out(chosen);
-    std::uint64_t const done = choose_first(first, n, test, out);
+    std::uint64_t const done = detail::choose_first(first, n, test, out);
     if (done == n) return chosen;
     vector_sink<value, std::ranges::range_reference_t<R>> sink{chosen, n - done};
-    if (!choose_with_pool(p, first, done, n, test, sink)) choose_rest(test, first, done, n, out);
+    if (!detail::choose_with_pool(p, first, done, n, test, sink))
+      detail::choose_rest(test, first, done, n, out);
   } else {
-    copy_chosen(p, std::move(first), last, appender<value>(chosen), pred, proj);
+    detail::copy_chosen(p, std::move(first), last, appender<value>(chosen), pred, proj);
   }
   return chosen;
 }

@@ -97,11 +97,11 @@ public:
   [[nodiscard]] bool has_memory() const noexcept { return room_.get() != nullptr; }
   [[nodiscard]] std::uint32_t number(std::uint64_t block) const noexcept { return chosen_[block]; }
   void choose(std::uint64_t block, std::uint64_t lo, std::uint64_t hi) {
-    chosen_[block] = pack(test_, lo, hi, room_.get() + block * most_);
+    chosen_[block] = detail::pack(test_, lo, hi, room_.get() + block * most_);
   }
   template<class O>
   void write(std::uint64_t block, std::uint64_t /*lo*/, std::uint64_t /*hi*/, O out) const {
-    put(room_.get() + block * most_, chosen_[block], std::move(out));
+    detail::put(room_.get() + block * most_, chosen_[block], std::move(out));
   }
 };
 
@@ -132,7 +132,7 @@ public:
   template<class O>
   void write(std::uint64_t block, std::uint64_t lo, std::uint64_t hi, O out) const {
     bool const* mark = marks_.get() + block * most_;
-    for (auto c = cursor_at(first_, lo); lo != hi; ++lo, void(), ++c)
+    for (auto c = detail::cursor_at(first_, lo); lo != hi; ++lo, void(), ++c)
       if (*mark++) {
         *out = *c;
         ++out;

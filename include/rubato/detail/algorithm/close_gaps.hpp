@@ -271,7 +271,7 @@ template<bool Saves, class I, class Keep>
 std::uint64_t keep_elements(pool* p, I begin, std::uint64_t n, std::iter_value_t<I>* memory,
                             Keep const& keep) {
   constexpr std::uint64_t first_ones = 1024;
-  auto const first = bare_iterator(begin);
+  auto const first = detail::bare_iterator(begin);
   using iterator = std::remove_const_t<decltype(first)>;
   gap_closer<iterator, Keep, Saves> const closer(first, memory, keep);
   kept_part head;
@@ -285,7 +285,7 @@ std::uint64_t keep_elements(pool* p, I begin, std::uint64_t n, std::iter_value_t
       throw_if_stopped();
       std::int64_t const start = tick_count();
       closer.close(head, first_ones);
-      here = !is_worth_sharing(n - first_ones, first_ones, tick_count() - start);
+      here = !detail::is_worth_sharing(n - first_ones, first_ones, tick_count() - start);
     }
     if (here) closer.close(head, n);
   } catch (...) {
@@ -300,12 +300,12 @@ std::uint64_t keep_elements(pool* p, I begin, std::uint64_t n, std::iter_value_t
   }
   bool entered = false;
   try {
-    return on_pool(p, [&](thread_context& me) {
+    return detail::on_pool(p, [&](thread_context& me) {
       using body_type = gap_closing<iterator, Keep, Saves>;
       body_type body(me, closer, n, head);
       entered = true;
       try {
-        run_loop(me, body, (n - first_ones + body_type::block - 1) / body_type::block);
+        detail::run_loop(me, body, (n - first_ones + body_type::block - 1) / body_type::block);
       } catch (...) {
         body.undo();
         throw;

@@ -57,7 +57,7 @@ public:
     } catch (...) {
       if (first_ == nullptr) first_ = std::current_exception();
     }
-    move_at_last(f);
+    detail::move_at_last(f);
   }
   void throw_first() const {
     if (first_ != nullptr) std::rethrow_exception(first_);
@@ -79,7 +79,7 @@ public:
   lifted(lifted const&) = delete;
   lifted& operator=(lifted const&) = delete;
   ~lifted() {
-    if (!back_) move_at_last([this] { *place_ = std::move(value_); });
+    if (!back_) detail::move_at_last([this] { *place_ = std::move(value_); });
   }
   [[nodiscard]] std::iter_value_t<I>& value() noexcept { return value_; }
   [[nodiscard]] I const& place() const noexcept { return place_; }

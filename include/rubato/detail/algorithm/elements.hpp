@@ -60,10 +60,10 @@ auto cursor_at(I const& first, std::uint64_t n) {
   if constexpr (std::contiguous_iterator<I>)
     return std::to_address(first) + n;
   else
-    return moved_by(first, n);
+    return detail::moved_by(first, n);
 }
 template<class I>
-using cursor_of = decltype(cursor_at(std::declval<I const&>(), 0));
+using cursor_of = decltype(detail::cursor_at(std::declval<I const&>(), 0));
 
 /// A callable within an inner loop. A copy of a small one that is trivial to copy: its captures may stay in
 /// registers, because no store to an element changes them. Any other one is never copied.

@@ -42,11 +42,11 @@ T extreme_by_lanes(T const* p, std::uint64_t n) {
   T a = p[0], b = a; // two chains
   std::uint64_t i = 1;
   for (; i + 2 <= n; i += 2) {
-    a = comes_before<Direction>(p[i], a) ? p[i] : a;
-    b = comes_before<Direction>(p[i + 1], b) ? p[i + 1] : b;
+    a = detail::comes_before<Direction>(p[i], a) ? p[i] : a;
+    b = detail::comes_before<Direction>(p[i + 1], b) ? p[i + 1] : b;
   }
-  if (i != n) a = comes_before<Direction>(p[i], a) ? p[i] : a;
-  return comes_before<Direction>(b, a) ? b : a;
+  if (i != n) a = detail::comes_before<Direction>(p[i], a) ? p[i] : a;
+  return detail::comes_before<Direction>(b, a) ? b : a;
 }
 
 /// Four vectors side by side. Their type is the compilers' own: g++ vectorises no other form of this loop at
@@ -55,29 +55,30 @@ template<int Direction, class T>
 T extreme_by_vectors(T const* p, std::uint64_t n) {
   using vector [[gnu::vector_size(16)]] = T;
   constexpr std::uint64_t lanes = 16 / sizeof(T), step = 4 * lanes;
-  if (n < step) return extreme_by_lanes<Direction>(p, n);
+  if (n < step) return detail::extreme_by_lanes<Direction>(p, n);
   vector least[4];
   std::memcpy(least, p, sizeof(least));
   std::uint64_t i = step;
   for (; i + step <= n; i += step) {
     vector next[4];
     std::memcpy(next, p + i, sizeof(next));
-    for (int k = 0; k != 4; ++k) least[k] = comes_before<Direction>(next[k], least[k]) ? next[k] : least[k];
+    for (int k = 0; k != 4; ++k)
+      least[k] = detail::comes_before<Direction>(next[k], least[k]) ? next[k] : least[k];
   }
   std::array<T, step> all;
   std::memcpy(all.data(), least, sizeof(least));
-  T const best = extreme_by_lanes<Direction>(all.data(), step);
+  T const best = detail::extreme_by_lanes<Direction>(all.data(), step);
   if (i == n) return best;
-  T const rest = extreme_by_lanes<Direction>(p + i, n - i);
-  return comes_before<Direction>(rest, best) ? rest : best;
+  T const rest = detail::extreme_by_lanes<Direction>(p + i, n - i);
+  return detail::comes_before<Direction>(rest, best) ? rest : best;
 }
 
 template<int Direction, class T>
 T extreme_value(T const* p, std::uint64_t n) {
   if constexpr (is_compared_in_vectors<T>)
-    return extreme_by_vectors<Direction>(p, n);
+    return detail::extreme_by_vectors<Direction>(p, n);
   else
-    return extreme_by_lanes<Direction>(p, n);
+    return detail::extreme_by_lanes<Direction>(p, n);
 }
 
 /// The place of the first or, if `Last`, the last of the numbers before which none comes. Source: see
@@ -88,8 +89,8 @@ std::uint64_t extreme_place(T const* p, std::uint64_t lo, std::uint64_t hi) {
   std::uint64_t at = lo;
   T best = p[lo];
   for (std::uint64_t i = lo; i < hi; i += block) {
-    T const v = extreme_value<Direction>(p + i, hi - i < block ? hi - i : block);
-    if (Last ? comes_before<Direction>(best, v) : !comes_before<Direction>(v, best)) continue;
+    T const v = detail::extreme_value<Direction>(p + i, hi - i < block ? hi - i : block);
+    if (Last ? detail::comes_before<Direction>(best, v) : !detail::comes_before<Direction>(v, best)) continue;
     best = v;
     at = i;
   }

@@ -62,7 +62,7 @@ std::uint64_t extreme_of(I const& first, std::uint64_t lo, std::uint64_t hi, Com
   } else {
     contest<Which, Comp, Proj> const replaced{comp, proj};
     std::uint64_t best = lo;
-    auto at = cursor_at(first, lo);
+    auto at = detail::cursor_at(first, lo);
     auto c = at;
     for (std::uint64_t i = lo + 1; i != hi; ++i) {
       ++c;
@@ -79,12 +79,12 @@ template<class I, class Comp, class Proj>
 std::pair<std::uint64_t, std::uint64_t> both_of(I const& first, std::uint64_t lo, std::uint64_t hi,
                                                 Comp const& comp, Proj const& proj) {
   if constexpr (found_by_value<I, Comp, Proj>) {
-    return {extreme_of<extreme::least>(first, lo, hi, comp, proj),
-            extreme_of<extreme::last_greatest>(first, lo, hi, comp, proj)};
+    return {detail::extreme_of<extreme::least>(first, lo, hi, comp, proj),
+            detail::extreme_of<extreme::last_greatest>(first, lo, hi, comp, proj)};
   } else {
     contest<extreme::least, Comp, Proj> const is_less{comp, proj};
     contest<extreme::last_greatest, Comp, Proj> const is_greater{comp, proj};
-    auto const at = [&first](std::uint64_t i) -> decltype(auto) { return *cursor_at(first, i); };
+    auto const at = [&first](std::uint64_t i) -> decltype(auto) { return *detail::cursor_at(first, i); };
     std::pair<std::uint64_t, std::uint64_t> best{lo, lo};
     std::uint64_t i = lo + 1;
     for (; hi - i >= 2; i += 2) {
@@ -110,11 +110,11 @@ auto best_of_pieces(pool* p, std::uint64_t n, BestOf const& best_of, Combine con
   if (n <= (Numbers ? few_numbers : few)) return best_of(0, n);
   std::int64_t const begin = tick_count();
   static_cast<void>(best_of(0, few));
-  if (!is_worth_sharing(n, few, tick_count() - begin)) return best_of(0, n);
+  if (!detail::is_worth_sharing(n, few, tick_count() - begin)) return best_of(0, n);
   std::uint64_t const size = std::max<std::uint64_t>((n + most_pieces - 1) / most_pieces, Numbers ? 64 : 1);
   std::uint64_t const pieces = (n + size - 1) / size;
   std::array<decltype(best_of(0, n)), most_pieces> found;
-  for_chunks(p, pieces, [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
+  detail::for_chunks(p, pieces, [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
     for (; lo != hi; ++lo) found[lo] = best_of(lo * size, std::min(n, (lo + 1) * size));
   });
   for (std::uint64_t i = 1; i != pieces; ++i) combine(found[0], found[i]);
@@ -126,14 +126,16 @@ I extreme_element(pool* p, I first, S last, Comp const& comp, Proj const& proj) 
   contest<Which, Comp, Proj> const replaced{comp, proj};
   if (first == last) return first;
   if constexpr (splittable_from<I, S>) {
-    return moved_by(first, best_of_pieces<array_of_numbers<I>>(
-                               p, length_of(first, last),
-                               [&](std::uint64_t lo, std::uint64_t hi) {
-                                 return extreme_of<Which>(first, lo, hi, comp, proj);
-                               },
-                               [&](std::uint64_t& best, std::uint64_t next) {
-                                 if (replaced(*moved_by(first, best), *moved_by(first, next))) best = next;
-                               }));
+    return detail::moved_by(
+        first, detail::best_of_pieces<array_of_numbers<I>>(
+                   p, detail::length_of(first, last),
+                   [&](std::uint64_t lo, std::uint64_t hi) {
+                     return detail::extreme_of<Which>(first, lo, hi, comp, proj);
+                   },
+                   [&](std::uint64_t& best, std::uint64_t next) {
+                     if (replaced(*detail::moved_by(first, best), *detail::moved_by(first, next)))
+                       best = next;
+                   }));
   } else {
     I best = first;
     for (walk w; ++first != last;) {
@@ -152,15 +154,16 @@ std::ranges::minmax_element_result<I> extreme_elements(pool* p, I first, S last,
   if (first == last) return {first, first};
   if constexpr (splittable_from<I, S>) {
     using both = std::pair<std::uint64_t, std::uint64_t>;
-    both const found = best_of_pieces<array_of_numbers<I>>(
-        p, length_of(first, last),
-        [&](std::uint64_t lo, std::uint64_t hi) { return both_of(first, lo, hi, comp, proj); },
+    both const found = detail::best_of_pieces<array_of_numbers<I>>(
+        p, detail::length_of(first, last),
+        [&](std::uint64_t lo, std::uint64_t hi) { return detail::both_of(first, lo, hi, comp, proj); },
         [&](both& best, both const& next) {
-          if (is_less(*moved_by(first, best.first), *moved_by(first, next.first))) best.first = next.first;
-          if (is_greater(*moved_by(first, best.second), *moved_by(first, next.second)))
+          if (is_less(*detail::moved_by(first, best.first), *detail::moved_by(first, next.first)))
+            best.first = next.first;
+          if (is_greater(*detail::moved_by(first, best.second), *detail::moved_by(first, next.second)))
             best.second = next.second;
         });
-    return {moved_by(first, found.first), moved_by(first, found.second)};
+    return {detail::moved_by(first, found.first), detail::moved_by(first, found.second)};
   } else {
     I least = first, greatest = first;
     for (walk w; ++first != last;) {

@@ -105,7 +105,7 @@ public:
       std::int64_t const now = tick_count();
       std::int64_t const took = now - std::exchange(before, now);
       chunk.learn(size, took);
-      if (!called && will_outlast(worth_a_wake_us, end - lo, size, took)) {
+      if (!called && detail::will_outlast(worth_a_wake_us, end - lo, size, took)) {
         called = true;
         notify_of_loop(me);
       }
@@ -128,10 +128,10 @@ private:
 template<class Test>
 std::uint64_t search_with_pool(pool* p, std::uint64_t from, std::uint64_t n, std::uint32_t first_chunk,
                                Test const& test) {
-  return on_pool(p, [&](thread_context& me) {
+  return detail::on_pool(p, [&](thread_context& me) {
     std::uint32_t const threads = std::max(1U, size_of(*me.core));
     ordered_search<Test> search(from, n, threads, first_chunk, test);
-    for_chunks(nullptr, threads, [&search](thread_context& m, std::uint64_t lo, std::uint64_t hi) {
+    detail::for_chunks(nullptr, threads, [&search](thread_context& m, std::uint64_t lo, std::uint64_t hi) {
       for (; lo != hi; ++lo) search.take_part(m);
     });
     return search.result();
@@ -149,21 +149,21 @@ std::uint64_t call_test(Test const& test, std::uint64_t lo, std::uint64_t hi) {
 template<bool Numbers, class Test>
 std::uint64_t first_match(pool* p, std::uint64_t n, Test const& test) {
   constexpr std::uint32_t few = 64;
-  if (n <= (Numbers ? few_numbers : few)) return call_test(test, 0, n);
+  if (n <= (Numbers ? few_numbers : few)) return detail::call_test(test, 0, n);
   std::uint64_t done = 0;
   bool heavy = false;
   for (std::uint64_t const end : {std::uint64_t{few}, std::min(few_numbers, n)}) {
     std::int64_t const begin = tick_count();
-    std::uint64_t const match = call_test(test, done, end);
+    std::uint64_t const match = detail::call_test(test, done, end);
     if (match != end || end == n) return match;
     std::int64_t const took = tick_count() - begin;
-    if (!is_worth_sharing(n - end, static_cast<std::uint32_t>(end - done), took))
-      return call_test(test, end, n);
+    if (!detail::is_worth_sharing(n - end, static_cast<std::uint32_t>(end - done), took))
+      return detail::call_test(test, end, n);
     done = end;
     heavy = took > brief_rest_us * ticks_per_us();
     if (heavy) break;
   }
-  return search_with_pool(p, done, n, heavy ? 1 : few, test);
+  return detail::search_with_pool(p, done, n, heavy ? 1 : few, test);
 }
 
 } // namespace rubato::detail

@@ -66,10 +66,10 @@ public:
     I i = first_ + static_cast<std::iter_difference_t<I>>(lo);
     if constexpr (is_small<A>) { // in a register
       A here = std::move(*kept);
-      for (; lo != hi; ++lo, void(), ++i) accumulate_in(add_, here, *i);
+      for (; lo != hi; ++lo, void(), ++i) detail::accumulate_in(add_, here, *i);
       *kept = std::move(here);
     } else {
-      for (; lo != hi; ++lo, void(), ++i) accumulate_in(add_, *kept, *i);
+      for (; lo != hi; ++lo, void(), ++i) detail::accumulate_in(add_, *kept, *i);
     }
   }
 
@@ -81,7 +81,7 @@ public:
       if (!all)
         all.emplace(std::move(*next.accumulator));
       else if constexpr (accumulates<Merge, A, A>)
-        accumulate_in(merge_with, *all, std::move(*next.accumulator));
+        detail::accumulate_in(merge_with, *all, std::move(*next.accumulator));
       else
         accumulate_in(merge_with, *all, *next.accumulator);
     });
@@ -118,17 +118,17 @@ auto fold_range(pool* p, R& range, Make const& make, Add const& add, Merge const
       auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
       if (n == 0) return accumulator(std::invoke(make));
       auto const first = std::ranges::begin(range);
-      return on_pool(p, [&](thread_context& me) -> accumulator {
+      return detail::on_pool(p, [&](thread_context& me) -> accumulator {
         folding<std::remove_const_t<decltype(first)>, accumulator, Make, Add> body(me, first, make, add);
-        run_loop(me, body, n);
+        detail::run_loop(me, body, n);
         return body.result(merge_with);
       });
     } else {
       accumulator all(std::invoke(make));
-      on_this_thread(p, [&](auto throw_if_over) {
+      detail::on_this_thread(p, [&](auto throw_if_over) {
         for (auto&& x : range) {
           throw_if_over();
-          accumulate_in(add, all, std::forward<decltype(x)>(x));
+          detail::accumulate_in(add, all, std::forward<decltype(x)>(x));
         }
       });
       return all;

@@ -99,7 +99,7 @@ void with_fork_attempts(pool* p, bool alone, bool long_work, Body&& body) {
     tree.throw_if_ended_early();
     return;
   }
-  on_pool(p, [&](thread_context& me) {
+  detail::on_pool(p, [&](thread_context& me) {
     if (long_work) notify_of_loop(me);
     loop_root root(me);
     token_in_force const token(me.chain, &root.stop());

@@ -71,7 +71,7 @@ public:
 /// cancelled if a branch has ended because of a stop.
 template<class F>
 void with_fork_tree(pool* p, F&& f) {
-  on_pool(p, [&f](thread_context& me) {
+  detail::on_pool(p, [&f](thread_context& me) {
     loop_root root(me);
     token_in_force const token(me.chain, &root.stop());
     try {

@@ -22,10 +22,11 @@ template<class I, class Less>
   using difference = std::iter_difference_t<I>;
   constexpr std::uint64_t block = 1'024;
   relaxed<bool> broken;
-  for_blocks(p, static_cast<std::uint64_t>(n - 1), block, [&](std::uint64_t lo, std::uint64_t hi) {
+  detail::for_blocks(p, static_cast<std::uint64_t>(n - 1), block, [&](std::uint64_t lo, std::uint64_t hi) {
     for (; lo < hi && !broken.get(); lo += block) {
       auto const pairs = static_cast<difference>(std::min(block, hi - lo));
-      if (!is_run(first + static_cast<difference>(lo), pairs + 1, run::ascending, less)) broken.set(true);
+      if (!detail::is_run(first + static_cast<difference>(lo), pairs + 1, run::ascending, less))
+        broken.set(true);
     }
   });
   return !broken.get();
@@ -37,8 +38,9 @@ template<class I, class S, class Comp, class Proj>
   if constexpr (std::random_access_iterator<I> && std::sized_sentinel_for<S, I>) {
     auto const n = last - first;
     key_order const less(comp, proj);
-    auto const from = bare_iterator(first);
-    return n < serial_below ? is_run(from, n, run::ascending, less) : are_sorted_in_blocks(p, from, n, less);
+    auto const from = detail::bare_iterator(first);
+    return n < serial_below ? detail::is_run(from, n, run::ascending, less)
+                            : detail::are_sorted_in_blocks(p, from, n, less);
   } else {
     return std::ranges::is_sorted(std::move(first), std::move(last), comp, proj);
   }

@@ -61,12 +61,12 @@ public:
 
   template<class F, class Cursor>
   void make(pool* p, F const& f, Cursor const& cursor) {
-    for_chunks(p, made_.size(), [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
+    detail::for_chunks(p, made_.size(), [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
       for (; lo != hi; ++lo) {
         T* place = room_.get() + lo * size_;
         auto c = cursor(lo * size_);
         for (std::uint64_t left = std::min(size_, n_ - lo * size_); left != 0; --left, void(), ++c) {
-          ::new (static_cast<void*>(place++)) T(result_in_std(f, *c));
+          ::new (static_cast<void*>(place++)) T(detail::result_in_std(f, *c));
           ++made_[lo];
         }
       }
@@ -82,7 +82,7 @@ template<class R, class F>
 auto map_range(pool* p, R& range, F const& f) {
   using value = value_in_std<std::invoke_result_t<F const&, std::ranges::range_reference_t<R&>>>;
   auto first = std::ranges::begin(range);
-  auto const last = end_of(range);
+  auto const last = detail::end_of(range);
   using iterator = decltype(first);
   if constexpr (!splittable_from<iterator, std::remove_const_t<decltype(last)>>) {
     std::vector<value> results;
@@ -90,17 +90,17 @@ auto map_range(pool* p, R& range, F const& f) {
       results.reserve(static_cast<std::size_t>(std::ranges::size(range)));
     for (walk w; first != last; ++first) {
       w.step();
-      results.push_back(result_in_std(f, *first));
+      results.push_back(detail::result_in_std(f, *first));
     }
     return results;
   } else {
-    std::uint64_t const n = length_of(first, last);
+    std::uint64_t const n = detail::length_of(first, last);
     constexpr bool numbers = array_of_numbers<iterator> && std::is_arithmetic_v<value>;
     auto const fill_in = [&](auto* results) {
-      share_out<numbers>(p, n, [&, results](std::uint64_t lo, std::uint64_t hi) {
+      detail::share_out<numbers>(p, n, [&, results](std::uint64_t lo, std::uint64_t hi) {
         kept_in_loop<F> g = f;
-        auto c = cursor_at(first, lo);
-        for (auto* r = results + lo; r != results + hi; ++r, void(), ++c) *r = result_in_std(g, *c);
+        auto c = detail::cursor_at(first, lo);
+        for (auto* r = results + lo; r != results + hi; ++r, void(), ++c) *r = detail::result_in_std(g, *c);
       });
     };
     if constexpr (std::is_same_v<value, bool>) { // whose vector has elements that share words
@@ -113,7 +113,7 @@ auto map_range(pool* p, R& range, F const& f) {
       return results;
     } else {
       made_in_pieces<value> results(n);
-      if (n != 0) results.make(p, f, [&first](std::uint64_t i) { return cursor_at(first, i); });
+      if (n != 0) results.make(p, f, [&first](std::uint64_t i) { return detail::cursor_at(first, i); });
       return results.moved_out();
     }
   }

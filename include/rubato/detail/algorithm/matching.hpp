@@ -54,7 +54,7 @@ struct element_test {
   kept_in_loop<Pred> pred;
   kept_in_loop<Proj> proj;
 
-  [[nodiscard]] auto cursor(std::uint64_t n) const { return cursor_at(first, n); }
+  [[nodiscard]] auto cursor(std::uint64_t n) const { return detail::cursor_at(first, n); }
   template<class Cursor>
   bool operator()(Cursor const& c) const {
     return static_cast<bool>(std::invoke(pred, std::invoke(proj, *c)));
@@ -96,7 +96,8 @@ struct difference_test {
   kept_in_loop<Proj2> proj2;
 
   [[nodiscard]] auto cursor(std::uint64_t n) const {
-    return two_cursors<cursor_of<I>, cursor_of<J>>{cursor_at(first1, n), cursor_at(first2, n)};
+    return two_cursors<cursor_of<I>, cursor_of<J>>{detail::cursor_at(first1, n),
+                                                   detail::cursor_at(first2, n)};
   }
   template<class Cursor>
   bool operator()(Cursor const& c) const {
@@ -138,7 +139,7 @@ template<class Test>
 template<class Test>
 [[gnu::always_inline]] inline std::uint64_t skip(Test const& test, std::uint64_t lo, std::uint64_t hi) {
   if constexpr (in_blocks<Test>)
-    while (hi - lo >= tested_at_once<Test> && !any_at(test, lo)) lo += tested_at_once<Test>;
+    while (hi - lo >= tested_at_once<Test> && !detail::any_at(test, lo)) lo += tested_at_once<Test>;
   if constexpr (requires { test.first_in(lo, hi); }) return test.first_in(lo, hi);
   for (auto c = test.cursor(lo); hi - lo >= 4; lo += 4, ++c) {
     if (test(c)) return lo;
@@ -156,7 +157,7 @@ template<class Test>
   Test const mine = test; // its members may stay in registers
   if constexpr (Test::of_numbers) {
     try {
-      lo = skip(mine, lo, hi);
+      lo = detail::skip(mine, lo, hi);
     } catch (...) { // NOLINT(bugprone-empty-catch): thrown again unless there is a match before it
     }
   }
@@ -169,9 +170,10 @@ template<class Test>
 /// The first place in [0, n) at which the test is true, else n.
 template<class Test>
 std::uint64_t first_place(pool* p, std::uint64_t n, Test const& test) {
-  return first_match<Test::of_numbers>(p, n, [&test](std::uint64_t lo, std::uint64_t hi, std::uint64_t& at) {
-    return scan(test, lo, hi, at);
-  });
+  return detail::first_match<Test::of_numbers>(
+      p, n, [&test](std::uint64_t lo, std::uint64_t hi, std::uint64_t& at) {
+        return detail::scan(test, lo, hi, at);
+      });
 }
 
 /// Never inline: see call_body().
@@ -199,8 +201,8 @@ template<class Test>
 template<class Test>
 std::uint64_t count_places(pool* p, std::uint64_t n, Test const& test) {
   relaxed<std::uint64_t> sum(0); // the end of the loop publishes it
-  share_out<Test::of_numbers>(p, n,
-                              [&](std::uint64_t lo, std::uint64_t hi) { sum.add(count_some(test, lo, hi)); });
+  share_out<Test::of_numbers>(
+      p, n, [&](std::uint64_t lo, std::uint64_t hi) { sum.add(detail::count_some(test, lo, hi)); });
   return sum.get();
 }
 

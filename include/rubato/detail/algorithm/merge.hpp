@@ -82,7 +82,7 @@ public:
     std::size_t const half = (n + m) / 2;
     std::size_t left = 0;
     bool const known = tree_.attempt([&] {
-      left = cut_of_merge(n, m, half, [&](std::size_t j, std::size_t i) {
+      left = detail::cut_of_merge(n, m, half, [&](std::size_t j, std::size_t i) {
         return less_(r[static_cast<std::iter_difference_t<R>>(j)],
                      l[static_cast<std::iter_difference_t<L>>(i)]);
       });
@@ -114,9 +114,9 @@ std::ranges::merge_result<I1, I2, O> merge_ranges(pool* p, I1 first1, S1 last1, 
   } else {
     auto const n = last1 - first1;
     auto const m = last2 - first2;
-    auto const l = bare_iterator(first1);
-    auto const r = bare_iterator(first2);
-    auto const o = bare_iterator(out);
+    auto const l = detail::bare_iterator(first1);
+    auto const r = detail::bare_iterator(first2);
+    auto const o = detail::bare_iterator(out);
     cross_order const less(comp, proj1, proj2);
     using merge_type = forked_merge<std::remove_const_t<decltype(l)>, std::remove_const_t<decltype(r)>,
                                     std::remove_const_t<decltype(o)>, decltype(less)>;

@@ -42,8 +42,8 @@ class selection {
     double place = share * static_cast<double>(size);
     double const gap = n > many ? std::sqrt(static_cast<double>(size)) * 1.2 : 0.0;
     place += share < 0.5 ? gap : -gap;
-    difference const at = std::clamp(static_cast<difference>(place), difference{0},
-                                     static_cast<difference>(size - 1));
+    difference const at =
+        std::clamp(static_cast<difference>(place), difference{0}, static_cast<difference>(size - 1));
     select(first, first + at, first + size, true);
     detail::swap_elements(first, first + at);
   }
@@ -75,7 +75,7 @@ public:
       else
         sampled_pivot(first, nth, last);
       auto const partition_by = [&](I from, auto const& test) {
-        return partition_any(pool_, alone, from, last, test);
+        return detail::partition_any(pool_, alone, from, last, test);
       };
       // The elements before the pivot, which goes behind them.
       I const cut = partition_by(first + 1, [&](auto&& x) { return less_(x, *first); }) - 1;
@@ -100,10 +100,10 @@ public:
 template<class I, class Comp, class Proj>
 void nth_element_range(pool* p, I begin, I nth, I end, Comp const& comp, Proj const& proj) {
   if constexpr (bit_iterator<I>) {
-    sort_bits(begin, end, comp, proj);
+    detail::sort_bits(begin, end, comp, proj);
   } else {
     if (nth == end) return;
-    auto const first = bare_iterator(begin);
+    auto const first = detail::bare_iterator(begin);
     auto const last = first + (end - begin);
     auto const place = first + (nth - begin);
     key_order const less(comp, proj);

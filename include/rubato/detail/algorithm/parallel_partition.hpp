@@ -88,8 +88,8 @@ template<class I, class Predicate>
   tree.for_each_index(c, 0, blocks, [&](std::size_t b) {
     tree.throw_if_stopped();
     auto const begin = begin_of(b);
-    in_front_of[b] =
-        tree.attempt([&] { return partition_elements(first + begin, begin_of(b + 1) - begin, in_front); });
+    in_front_of[b] = tree.attempt(
+        [&] { return detail::partition_elements(first + begin, begin_of(b + 1) - begin, in_front); });
   });
   std::ptrdiff_t border = 0;
   for (std::size_t b = 0; b != blocks; ++b) border += in_front_of[b];
@@ -104,7 +104,7 @@ template<class I, class Predicate>
     auto const share = [swaps, blocks](std::size_t k) {
       return static_cast<std::ptrdiff_t>(static_cast<std::size_t>(swaps) * k / blocks);
     };
-    tree.attempt([&] { swap_places(first, to_the_right, to_the_left, share(b), share(b + 1)); });
+    tree.attempt([&] { detail::swap_places(first, to_the_right, to_the_left, share(b), share(b + 1)); });
   });
   return border;
 }

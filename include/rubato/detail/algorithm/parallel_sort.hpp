@@ -20,7 +20,7 @@ class sort_tree {
   /// One thread sorts so many elements: some 20 us for integers.
   static constexpr difference leaf = 1'024;
   /// Near the top, where another worker may have nothing to do yet, the partition itself is parallel.
-  static constexpr difference least_for_blocks = 1 << 16;
+  static constexpr std::ptrdiff_t least_for_blocks = 1 << 16;
 
   fork_tree tree_;
   Less less_;
@@ -30,15 +30,15 @@ class sort_tree {
   [[nodiscard]] difference partition_piece(context& c, sort_piece<I> const& piece,
                                            InFront const& in_front) const {
     if (piece.n < least_for_blocks || piece.n < n_ / 8)
-      return tree_.attempt([&] { return partition_around_first(piece.first, piece.n, in_front); });
+      return tree_.attempt([&] { return detail::partition_around_first(piece.first, piece.n, in_front); });
     I const rest = piece.first + 1;
     auto const place = [&] {
       if constexpr (are_cheap_to_copy<I>) {
         std::iter_value_t<I> pivot = *piece.first;
-        return partition_blocks(tree_, c, rest, piece.n - 1,
-                                [in_front, pivot](auto& x) mutable { return in_front(x, pivot); });
+        return detail::partition_blocks(tree_, c, rest, piece.n - 1,
+                                        [in_front, pivot](auto& x) mutable { return in_front(x, pivot); });
       } else {
-        return partition_blocks(tree_, c, rest, piece.n - 1, [&in_front, &piece](auto&& x) {
+        return detail::partition_blocks(tree_, c, rest, piece.n - 1, [&in_front, &piece](auto&& x) {
           return in_front(std::forward<decltype(x)>(x), *piece.first);
         });
       }
@@ -59,7 +59,7 @@ public:
       if (piece.levels == 0) break; // heapsort
       --piece.levels;
       bool const takes_least = tree_.attempt([&] {
-        bring_pivot_to_front(piece.first, piece.n, less_);
+        detail::bring_pivot_to_front(piece.first, piece.n, less_);
         return piece.starts_with_least(less_);
       });
       if (takes_least) {
@@ -73,7 +73,7 @@ public:
           c, [&](context& mine) { (*this)(mine, piece.before(place)); },
           [&](context& its) { (*this)(its, piece.behind(place, true)); });
     }
-    tree_.attempt([&] { quicksort(piece, less_); });
+    tree_.attempt([&] { detail::quicksort(piece, less_); });
   }
 };
 
@@ -82,9 +82,9 @@ template<class I, class Less>
 [[nodiscard]] run run_of(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n, Less less) {
   constexpr std::ptrdiff_t block = 1 << 14;
   constexpr std::ptrdiff_t sight = 256; // random elements show it among the first
-  run const direction = tree.attempt([&] { return direction_of_run(first, n, less); });
+  run const direction = tree.attempt([&] { return detail::direction_of_run(first, n, less); });
   auto const runs = [&](std::ptrdiff_t lo, std::ptrdiff_t hi) {
-    return tree.attempt([&] { return is_run(first + lo, hi - lo, direction, less); });
+    return tree.attempt([&] { return detail::is_run(first + lo, hi - lo, direction, less); });
   };
   if (!runs(0, std::min<std::ptrdiff_t>(n, sight))) return run::none;
   relaxed<bool> broken;
@@ -115,15 +115,15 @@ void reverse_in_parallel(fork_tree const& tree, context& c, I first, std::iter_d
 template<class I, class Less>
 [[nodiscard]] bool sort_run(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n,
                             Less less) {
-  run const found = run_of(tree, c, first, n, less);
-  if (found == run::descending) reverse_in_parallel(tree, c, first, n);
+  run const found = detail::run_of(tree, c, first, n, less);
+  if (found == run::descending) detail::reverse_in_parallel(tree, c, first, n);
   return found != run::none;
 }
 
 template<class I, class Less>
 void quicksort_in_parallel(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n,
                            Less less) {
-  sort_tree<I, Less>(tree, less, n)(c, {first, n, most_levels(static_cast<std::uint64_t>(n))});
+  sort_tree<I, Less>(tree, less, n)(c, {first, n, detail::most_levels(static_cast<std::uint64_t>(n))});
 }
 
 } // namespace rubato::detail

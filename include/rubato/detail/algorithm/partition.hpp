@@ -119,8 +119,8 @@ public:
     auto const rest = [this](std::uint64_t lo, std::uint64_t hi) {
       for (; lo != hi; ++lo) partition_pair(lo + 1);
     };
-    if (outlasts(worth_sharing_us * ticks_per_us(), left, 1, took))
-      for_blocks(p, left, 1, rest);
+    if (detail::outlasts(worth_sharing_us * ticks_per_us(), left, 1, took))
+      detail::for_blocks(p, left, 1, rest);
     else
       rest(0, left);
     std::size_t cut = 0;
@@ -143,7 +143,8 @@ public:
 template<class I, class Pred>
 I partition_any(pool* p, bool alone, I first, I last, Pred const& pred) {
   auto const n = static_cast<std::size_t>(last - first);
-  if (alone || n < mirrored_partition<I, Pred>::worth_it) return partition_serially(first, last, pred);
+  if (alone || n < mirrored_partition<I, Pred>::worth_it)
+    return detail::partition_serially(first, last, pred);
   return first + static_cast<std::iter_difference_t<I>>(mirrored_partition<I, Pred>(first, n, pred).run(p));
 }
 
@@ -161,9 +162,9 @@ I partition_range(pool* p, I begin, I end, Pred const& pred, Proj const& proj) {
   } else if constexpr (!std::random_access_iterator<I>) {
     return std::ranges::partition(begin, end, test).begin();
   } else {
-    auto const first = bare_iterator(begin);
+    auto const first = detail::bare_iterator(begin);
     auto const last = first + (end - begin);
-    return begin + (partition_any(p, !writable_apart<I>, first, last, test) - first);
+    return begin + (detail::partition_any(p, !writable_apart<I>, first, last, test) - first);
   }
 }
 

@@ -52,11 +52,11 @@ template<class I, class Less>
 [[nodiscard]] I pseudo_median(I a, I b, I c, std::iter_difference_t<I> n, Less less) {
   if (n >= 8) {
     auto const step = n / 8;
-    a = pseudo_median(a, a + 4 * step, a + 7 * step, step, less);
-    b = pseudo_median(b, b + 4 * step, b + 7 * step, step, less);
-    c = pseudo_median(c, c + 4 * step, c + 7 * step, step, less);
+    a = detail::pseudo_median(a, a + 4 * step, a + 7 * step, step, less);
+    b = detail::pseudo_median(b, b + 4 * step, b + 7 * step, step, less);
+    c = detail::pseudo_median(c, c + 4 * step, c + 7 * step, step, less);
   }
-  return median_of_three(a, b, c, less);
+  return detail::median_of_three(a, b, c, less);
 }
 
 /// Brings a pivot to the front of n >= 8 elements.
@@ -64,7 +64,8 @@ template<class I, class Less>
 void bring_pivot_to_front(I first, std::iter_difference_t<I> n, Less less) {
   auto const step = n / 8;
   I const a = first, b = first + 4 * step, c = first + 7 * step;
-  I const pivot = n < 64 ? median_of_three(a, b, c, less) : pseudo_median(a, b, c, step, less);
+  I const pivot =
+      n < 64 ? detail::median_of_three(a, b, c, less) : detail::pseudo_median(a, b, c, step, less);
   if (pivot != first) detail::swap_elements(first, pivot);
 }
 
@@ -119,11 +120,11 @@ template<class I, class InFront>
   std::iter_difference_t<I> place = 0;
   if constexpr (are_cheap_to_copy<I>) {
     std::iter_value_t<I> pivot = *first;
-    place = partition_elements(first + 1, n - 1,
-                               [in_front, pivot](auto& x) mutable { return in_front(x, pivot); });
+    place = detail::partition_elements(first + 1, n - 1,
+                                       [in_front, pivot](auto& x) mutable { return in_front(x, pivot); });
   } else {
-    place = partition_elements(first + 1, n - 1,
-                               [&](auto&& x) { return in_front(std::forward<decltype(x)>(x), *first); });
+    place = detail::partition_elements(
+        first + 1, n - 1, [&](auto&& x) { return in_front(std::forward<decltype(x)>(x), *first); });
   }
   if (place != 0) detail::swap_elements(first, first + place);
   return place;
@@ -160,20 +161,20 @@ struct sort_piece {
 template<class I, class Less>
 void quicksort(sort_piece<I> piece, Less less) {
   while (piece.n > most_for_small_sort<I>) {
-    if (piece.levels == 0) return heap_sort(piece.first, piece.n, less);
+    if (piece.levels == 0) return detail::heap_sort(piece.first, piece.n, less);
     --piece.levels;
-    bring_pivot_to_front(piece.first, piece.n, less);
+    detail::bring_pivot_to_front(piece.first, piece.n, less);
     if (piece.starts_with_least(less)) {
-      auto const place = partition_around_first(piece.first, piece.n,
-                                                [less](auto&& x, auto&& pivot) { return !less(pivot, x); });
+      auto const place = detail::partition_around_first(
+          piece.first, piece.n, [less](auto&& x, auto&& pivot) { return !less(pivot, x); });
       piece = piece.behind(place, false);
     } else {
-      auto const place = partition_around_first(piece.first, piece.n, less);
-      quicksort(piece.before(place), less);
+      auto const place = detail::partition_around_first(piece.first, piece.n, less);
+      detail::quicksort(piece.before(place), less);
       piece = piece.behind(place, true);
     }
   }
-  small_sort(piece.first, piece.n, less);
+  detail::small_sort(piece.first, piece.n, less);
 }
 
 enum class run : unsigned char { none, ascending, descending };
@@ -205,13 +206,13 @@ template<class I, class Less>
 void serial_sort(I first, std::iter_difference_t<I> n, Less less) {
   if (n < 2) return;
   if (n > most_for_small_sort<I>) {
-    run const direction = direction_of_run(first, n, less);
-    if (is_run(first, n, direction, less)) {
-      if (direction == run::descending) reverse_elements(first, n);
+    run const direction = detail::direction_of_run(first, n, less);
+    if (detail::is_run(first, n, direction, less)) {
+      if (direction == run::descending) detail::reverse_elements(first, n);
       return;
     }
   }
-  quicksort(sort_piece<I>{first, n, most_levels(static_cast<std::uint64_t>(n))}, less);
+  detail::quicksort(sort_piece<I>{first, n, detail::most_levels(static_cast<std::uint64_t>(n))}, less);
 }
 
 } // namespace rubato::detail

@@ -53,7 +53,8 @@ class radix_bucket {
   }
 
   void by_quicksort() const {
-    quicksort(sort_piece<bits*>{keys_, static_cast<std::ptrdiff_t>(n_), most_levels(n_)}, std::less<>());
+    detail::quicksort(sort_piece<bits*>{keys_, static_cast<std::ptrdiff_t>(n_), detail::most_levels(n_)},
+                      std::less<>());
     write();
   }
 

@@ -41,20 +41,20 @@ public:
   void operator()(typename base::cell& c, thread_context&, std::uint64_t lo, std::uint64_t hi) {
     std::optional<T>& before = c.value;
     if constexpr (is_small<T>) {
-      T sum = add_up<T>(source_, lo, hi, op_);
-      before.emplace(before ? combined<T>(op_, std::move(*before), std::move(sum)) : std::move(sum));
+      T sum = detail::add_up<T>(source_, lo, hi, op_);
+      before.emplace(before ? detail::combined<T>(op_, std::move(*before), std::move(sum)) : std::move(sum));
     } else {
       // In a local variable: the compiler cannot keep the cell's sum in a register across op.
       auto i = source_.from(lo);
-      T sum = before ? combined<T>(op_, std::move(*before), *i) : static_cast<T>(*i);
-      for (++lo, i.next(); lo != hi; ++lo, i.next()) sum = combined<T>(op_, std::move(sum), *i);
+      T sum = before ? detail::combined<T>(op_, std::move(*before), *i) : static_cast<T>(*i);
+      for (++lo, i.next(); lo != hi; ++lo, i.next()) sum = detail::combined<T>(op_, std::move(sum), *i);
       before.emplace(std::move(sum));
     }
   }
 
   T result(T init) {
     this->for_each_value([&](std::optional<T>& sum) {
-      if (sum) init = combined<T>(op_, std::move(init), std::move(*sum));
+      if (sum) init = detail::combined<T>(op_, std::move(init), std::move(*sum));
     });
     return init;
   }
@@ -76,7 +76,7 @@ struct reduction_tree {
 
   T operator()(context& c, std::uint64_t lo, std::uint64_t hi) const {
     if (root->stopped()) throw cancelled(); // the root knows the reason
-    if (is_leaf(lo, hi)) return attempt([&] { return add_up<T>(source, lo, hi, op); });
+    if (is_leaf(lo, hi)) return attempt([&] { return detail::add_up<T>(source, lo, hi, op); });
     std::uint64_t const middle = lo + (hi - lo) / 2;
     auto halves = join_fn{}(
         c, [&, this](context& mine) -> T { return (*this)(mine, lo, middle); },
@@ -85,7 +85,8 @@ struct reduction_tree {
             return elsewhere(its, middle, hi);
           return (*this)(its, middle, hi);
         });
-    return attempt([&] { return combined<T>(op, std::move(halves.first), std::move(halves.second)); });
+    return attempt(
+        [&] { return detail::combined<T>(op, std::move(halves.first), std::move(halves.second)); });
   }
 
 private:
@@ -146,30 +147,31 @@ template<class T, class Source, class Op>
 T reduce_briefly(pool* p, Source const& source, std::uint64_t n, T init, Op const& op) {
   if (n <= brief_sum) {
     throw_if_stopped();
-    return combined<T>(op, init, add_up<T>(source, 0, n, op));
+    return detail::combined<T>(op, init, detail::add_up<T>(source, 0, n, op));
   }
   std::uint64_t const block = sum_block<Op, T>(n);
   T sums[most_blocks];
-  for_blocks(p, n, block, [&](std::uint64_t lo, std::uint64_t hi) {
-    for (; lo < hi; lo += block) sums[lo / block] = add_up<T>(source, lo, std::min(lo + block, hi), op);
+  detail::for_blocks(p, n, block, [&](std::uint64_t lo, std::uint64_t hi) {
+    for (; lo < hi; lo += block)
+      sums[lo / block] = detail::add_up<T>(source, lo, std::min(lo + block, hi), op);
   });
   std::identity const as_it_is;
   mapped_range<T const*, std::identity> const all{sums, as_it_is};
-  return combined<T>(op, init, add_up<T>(all, 0, (n + block - 1) / block, op));
+  return detail::combined<T>(op, init, detail::add_up<T>(all, 0, (n + block - 1) / block, op));
 }
 
 template<class T, class Source, class Op>
 T reduce_in_pieces(pool* p, Source const& source, std::uint64_t n, T init, Op const& op) {
-  return on_pool(p, [&](thread_context& me) -> T {
+  return detail::on_pool(p, [&](thread_context& me) -> T {
     reduction<Source, T, Op> body(me, source, op);
-    run_loop(me, body, n);
+    detail::run_loop(me, body, n);
     return body.result(std::move(init));
   });
 }
 
 template<class T, class Source, class Op>
 T reduce_as_tree(pool* p, Source const& source, std::uint64_t n, T init, Op const& op) {
-  T sum = on_pool(p, [&](thread_context& me) -> T {
+  T sum = detail::on_pool(p, [&](thread_context& me) -> T {
     loop_root root(me);
     token_in_force const token(me.chain, &root.stop());
     reduction_tree<Source, T, Op> const tree{source, op, n, &root};
@@ -180,7 +182,7 @@ T reduce_as_tree(pool* p, Source const& source, std::uint64_t n, T init, Op cons
       throw;
     }
   });
-  return combined<T>(op, std::move(init), std::move(sum));
+  return detail::combined<T>(op, std::move(init), std::move(sum));
 }
 
 /// The terms of a source in order. `Deterministic`: the shape of the sum depends on n and the types alone.
@@ -188,11 +190,11 @@ template<bool Deterministic, class T, class Source, class Op>
 T reduce_terms(pool* p, Source const& source, std::uint64_t n, T init, Op const& op) {
   if (n == 0) return init;
   if constexpr (is_brief<Source, T, Op>)
-    return reduce_briefly(p, source, n, init, op);
+    return detail::reduce_briefly(p, source, n, init, op);
   else if constexpr (Deterministic)
-    return reduce_as_tree(p, source, n, std::move(init), op);
+    return detail::reduce_as_tree(p, source, n, std::move(init), op);
   else
-    return reduce_in_pieces(p, source, n, std::move(init), op);
+    return detail::reduce_in_pieces(p, source, n, std::move(init), op);
 }
 
 /// What the calling thread alone does with each element of a range that cannot be split. Throws cancelled if
@@ -235,13 +237,13 @@ T reduce_range(pool* p, R& range, T init, Op const& op, Map const& map) {
     return init;
   } else if constexpr (splittable<R&>) {
     auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
-    return reduce_terms<Deterministic>(p, terms_of(std::ranges::begin(range), n, map), n, std::move(init),
-                                       op);
+    return detail::reduce_terms<Deterministic>(p, detail::terms_of(std::ranges::begin(range), n, map), n,
+                                               std::move(init), op);
   } else {
-    on_this_thread(p, [&](auto throw_if_over) {
+    detail::on_this_thread(p, [&](auto throw_if_over) {
       for (auto&& x : range) {
         throw_if_over();
-        init = combined<T>(op, std::move(init), std::invoke(map, std::forward<decltype(x)>(x)));
+        init = detail::combined<T>(op, std::move(init), std::invoke(map, std::forward<decltype(x)>(x)));
       }
     });
     return init;
@@ -259,14 +261,15 @@ T reduce_pairs(pool* p, R& first, S& second, T init, Op const& op, Map const& ma
     return init;
   } else if constexpr (both_splittable<R, S>) {
     auto const n = static_cast<std::uint64_t>(std::ranges::size(first));
-    return reduce_terms<Deterministic>(
-        p, terms_of(std::ranges::begin(first), std::ranges::begin(second), n, map), n, std::move(init), op);
+    return detail::reduce_terms<Deterministic>(
+        p, detail::terms_of(std::ranges::begin(first), std::ranges::begin(second), n, map), n,
+        std::move(init), op);
   } else {
-    on_this_thread(p, [&](auto throw_if_over) {
+    detail::on_this_thread(p, [&](auto throw_if_over) {
       auto j = std::ranges::begin(second);
       for (auto&& x : first) {
         throw_if_over();
-        init = combined<T>(op, std::move(init), std::invoke(map, std::forward<decltype(x)>(x), *j));
+        init = detail::combined<T>(op, std::move(init), std::invoke(map, std::forward<decltype(x)>(x), *j));
         ++j;
       }
     });

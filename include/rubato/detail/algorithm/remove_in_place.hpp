@@ -26,7 +26,8 @@ std::ranges::subrange<I> remove_elements(pool* p, I first, S last, Pred const& p
     return {std::remove_if(first, end, test), end};
   } else if constexpr (std::random_access_iterator<I>) {
     keep_where<false, decltype(test)> const keep{test};
-    auto const kept = keep_elements<false>(p, first, static_cast<std::uint64_t>(end - first), nullptr, keep);
+    auto const kept =
+        detail::keep_elements<false>(p, first, static_cast<std::uint64_t>(end - first), nullptr, keep);
     return {first + static_cast<std::iter_difference_t<I>>(kept), end};
   } else {
     return std::ranges::remove_if(first, end, test);
@@ -40,7 +41,8 @@ std::ranges::subrange<I> unique_elements(pool* p, I first, S last, Comp const& c
     return {std::unique(first, end, same), end};
   } else if constexpr (std::random_access_iterator<I>) {
     keep_first<decltype(same)> const keep{same};
-    auto const kept = keep_elements<false>(p, first, static_cast<std::uint64_t>(end - first), nullptr, keep);
+    auto const kept =
+        detail::keep_elements<false>(p, first, static_cast<std::uint64_t>(end - first), nullptr, keep);
     return {first + static_cast<std::iter_difference_t<I>>(kept), end};
   } else {
     return std::ranges::unique(first, end, same);

@@ -91,7 +91,7 @@ void scan_terms(scan_place at, Source const& source, std::uint64_t n, Out out, O
     }
   }
   bool const at_once = kernel::is_stable || exact || !at.deterministic;
-  on_pool(at.where, [&](thread_context& me) {
+  detail::on_pool(at.where, [&](thread_context& me) {
     scan_in_blocks<T, kernel>(k, n, length, at_once, std::move(before))(me);
   });
 }
@@ -129,20 +129,20 @@ Out scan_range(scan_place at, R& range, Out out, Op const& op, Map const& map, I
     auto const n = static_cast<std::uint64_t>(std::ranges::size(range));
     if (n == 0) return out;
     auto const first = std::ranges::begin(range);
-    auto const to = as_pointer(out, n);
+    auto const to = detail::as_pointer(out, n);
     if constexpr (!std::is_same_v<Init, no_init>) {
-      scan_terms<Kind>(at, terms_of(first, n, map), n, to, op, value(std::move(init)));
+      detail::scan_terms<Kind>(at, detail::terms_of(first, n, map), n, to, op, value(std::move(init)));
     } else {
       throw_if_stopped();
       value before = static_cast<value>(std::invoke(map, *first));
       *to = std::as_const(before);
       if (n != 1)
-        scan_terms<Kind>(at, terms_of(std::ranges::next(first), n - 1, map), n - 1, to + 1, op,
-                         std::move(before));
+        detail::scan_terms<Kind>(at, detail::terms_of(std::ranges::next(first), n - 1, map), n - 1, to + 1,
+                                 op, std::move(before));
     }
     return out + static_cast<difference>(n);
   } else {
-    on_this_thread(at.where, [&](auto throw_if_over) {
+    detail::on_this_thread(at.where, [&](auto throw_if_over) {
       auto i = std::ranges::begin(range);
       auto const end = std::ranges::end(range);
       if (i == end) return;
@@ -150,10 +150,10 @@ Out scan_range(scan_place at, R& range, Out out, Op const& op, Map const& map, I
         for (; i != end; ++i, void(), ++out) {
           throw_if_over();
           if constexpr (Kind == scan_kind::inclusive) {
-            before = combined<value>(op, std::move(before), std::invoke(map, *i));
+            before = detail::combined<value>(op, std::move(before), std::invoke(map, *i));
             *out = std::as_const(before);
           } else {
-            value next = combined<value>(op, std::as_const(before), std::invoke(map, *i));
+            value next = detail::combined<value>(op, std::as_const(before), std::invoke(map, *i));
             *out = std::as_const(before);
             before = std::move(next);
           }

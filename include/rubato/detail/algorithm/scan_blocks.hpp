@@ -57,7 +57,7 @@ class scan_in_blocks {
   void carry_on() {
     for (std::uint64_t b; (b = order_.to_carry()) != scan_order::no_block; order_.carried())
       blocks_[b + 1].before.emplace(
-          combined<T>(kernel_.op, std::as_const(*blocks_[b].before), std::move(*blocks_[b].sum)));
+          detail::combined<T>(kernel_.op, std::as_const(*blocks_[b].before), std::move(*blocks_[b].sum)));
   }
   void run(scan_order::job const& j) {
     if (j.what == step::scan) {
@@ -92,7 +92,7 @@ class scan_in_blocks {
       if (j.what == step::scan_at_once) size.learn(blocks, took, chunk_size::brief_us * us);
       if (j.what == step::add_up) mine = j.first;
       if (!called &&
-          outlasts(worth_a_wake_us * us, static_cast<std::uint32_t>(count_ - j.last), blocks, took)) {
+          detail::outlasts(worth_a_wake_us * us, static_cast<std::uint32_t>(count_ - j.last), blocks, took)) {
         called = true;
         notify_of_loop(me);
       }
@@ -111,13 +111,15 @@ public:
   }
 
   void operator()(thread_context& me) {
-    for_chunks(nullptr, std::max(1U, size_of(*me.core)),
-               [this](thread_context& here, std::uint64_t, std::uint64_t) { take_part(here); });
+    detail::for_chunks(nullptr, std::max(1U, size_of(*me.core)),
+                       [this](thread_context& here, std::uint64_t, std::uint64_t) { take_part(here); });
     std::uint64_t const first = order_.oldest_left();
-    for_chunks(nullptr, count_ - first, [this, first](thread_context&, std::uint64_t lo, std::uint64_t hi) {
-      for (; lo != hi; ++lo)
-        if (order_.claim(first + lo)) static_cast<void>(scan(first + lo, *blocks_[first + lo].before));
-    });
+    detail::for_chunks(nullptr, count_ - first,
+                       [this, first](thread_context&, std::uint64_t lo, std::uint64_t hi) {
+                         for (; lo != hi; ++lo)
+                           if (order_.claim(first + lo))
+                             static_cast<void>(scan(first + lo, *blocks_[first + lo].before));
+                       });
   }
 };
 

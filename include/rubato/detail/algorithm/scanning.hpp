@@ -26,7 +26,9 @@ struct scan_in_order {
   Out out;
   Op const& op;
 
-  [[nodiscard]] T sum(std::uint64_t lo, std::uint64_t hi) const { return add_up<T>(source, lo, hi, op); }
+  [[nodiscard]] T sum(std::uint64_t lo, std::uint64_t hi) const {
+    return detail::add_up<T>(source, lo, hi, op);
+  }
   /// Writes the terms [lo, hi). Returns what comes before the next one. Never inline: elsewhere g++ keeps
   /// `before` in memory, where each output may be it.
   [[gnu::noinline]] T scan(std::uint64_t lo, std::uint64_t hi, T before) const {
@@ -35,10 +37,11 @@ struct scan_in_order {
     Out to = out + static_cast<std::iter_difference_t<Out>>(lo);
     for (; lo != hi; ++lo, i.next(), ++to) {
       if constexpr (Kind == scan_kind::inclusive) {
-        before = combined<T>(here, std::move(before), *i);
+        before = detail::combined<T>(here, std::move(before), *i);
         *to = std::as_const(before);
       } else {
-        T next = combined<T>(here, std::as_const(before), *i); // read first: the output may be the input
+        T next =
+            detail::combined<T>(here, std::as_const(before), *i); // read first: the output may be the input
         *to = std::move(before);
         before = std::move(next);
       }
@@ -64,26 +67,26 @@ struct scan_in_groups {
     bool const whole = hi - lo >= group;
     T all = whole ? group_sum(lo, rest()) : static_cast<T>(source(lo));
     for (lo += whole ? group : 1; hi - lo >= group; lo += group)
-      all = combined<T>(op, all, group_sum(lo, rest()));
-    for (; lo != hi; ++lo) all = combined<T>(op, all, source(lo));
+      all = detail::combined<T>(op, all, group_sum(lo, rest()));
+    for (; lo != hi; ++lo) all = detail::combined<T>(op, all, source(lo));
     return all;
   }
 
   T scan(std::uint64_t lo, std::uint64_t hi, T const before) const {
     bool const whole = hi - lo >= group;
     T all = whole ? write_group(lo, before, rest()) : write_one(lo, before);
-    T reached = combined<T>(op, before, all);
+    T reached = detail::combined<T>(op, before, all);
     for (lo += whole ? group : 1; hi - lo >= group; lo += group) {
       T const one = write_group(lo, reached, rest());
-      reached = combined<T>(op, reached, one);
-      all = combined<T>(op, all, one);
+      reached = detail::combined<T>(op, reached, one);
+      all = detail::combined<T>(op, all, one);
     }
     for (; lo != hi; ++lo) {
       T const x = write_one(lo, reached);
-      reached = combined<T>(op, reached, x);
-      all = combined<T>(op, all, x);
+      reached = detail::combined<T>(op, reached, x);
+      all = detail::combined<T>(op, all, x);
     }
-    return combined<T>(op, before, all);
+    return detail::combined<T>(op, before, all);
   }
 
 private:
@@ -91,7 +94,7 @@ private:
   [[gnu::always_inline]] T write_one(std::uint64_t i, T const& before) const {
     T const x = static_cast<T>(source(i));
     out[static_cast<std::iter_difference_t<Out>>(i)] =
-        Kind == scan_kind::inclusive ? combined<T>(op, before, x) : before;
+        Kind == scan_kind::inclusive ? detail::combined<T>(op, before, x) : before;
     return x;
   }
   /// All but the first of a group. Spelt out for compilers that do not unroll loops.
@@ -101,7 +104,7 @@ private:
   [[gnu::always_inline]] T group_sum(std::uint64_t i,
                                      std::integer_sequence<std::uint64_t, K...> /*rest*/) const {
     T one = static_cast<T>(source(i));
-    ((one = combined<T>(op, one, source(i + K + 1))), ...);
+    ((one = detail::combined<T>(op, one, source(i + K + 1))), ...);
     return one;
   }
   template<std::uint64_t... K>
@@ -109,14 +112,14 @@ private:
                                        std::integer_sequence<std::uint64_t, K...> /*rest*/) const {
     T sums[group];
     sums[0] = static_cast<T>(source(i));
-    ((sums[K + 1] = combined<T>(op, sums[K], source(i + K + 1))), ...);
+    ((sums[K + 1] = detail::combined<T>(op, sums[K], source(i + K + 1))), ...);
     Out const to = out + static_cast<std::iter_difference_t<Out>>(i);
     if constexpr (Kind == scan_kind::inclusive) {
-      to[0] = combined<T>(op, before, sums[0]);
-      ((to[K + 1] = combined<T>(op, before, sums[K + 1])), ...);
+      to[0] = detail::combined<T>(op, before, sums[0]);
+      ((to[K + 1] = detail::combined<T>(op, before, sums[K + 1])), ...);
     } else {
       to[0] = before;
-      ((to[K + 1] = combined<T>(op, before, sums[K])), ...);
+      ((to[K + 1] = detail::combined<T>(op, before, sums[K])), ...);
     }
     return sums[group - 1];
   }

@@ -25,8 +25,8 @@ concept compared_by = std::indirectly_comparable<I, J, Pred const, Proj1 const, 
 template<class I, class S, class Pred, class Proj>
 I find_element(pool* p, I first, S last, Pred const& pred, Proj const& proj) {
   if constexpr (splittable_from<I, S>) {
-    return moved_by(first,
-                    first_place(p, length_of(first, last), element_test<I, Pred, Proj>{first, pred, proj}));
+    return detail::moved_by(first, detail::first_place(p, detail::length_of(first, last),
+                                                       element_test<I, Pred, Proj>{first, pred, proj}));
   } else {
     for (walk w; first != last; ++first) {
       w.step();
@@ -40,18 +40,18 @@ I find_element(pool* p, I first, S last, Pred const& pred, Proj const& proj) {
 template<class I, class S, class Pred, class Proj>
 bool has_element(pool* p, I first, S last, Pred const& pred, Proj const& proj) {
   if constexpr (splittable_from<I, S>) {
-    std::uint64_t const n = length_of(first, last);
-    return first_place(p, n, element_test<I, Pred, Proj>{first, pred, proj}) != n;
+    std::uint64_t const n = detail::length_of(first, last);
+    return detail::first_place(p, n, element_test<I, Pred, Proj>{first, pred, proj}) != n;
   } else {
-    return find_element(p, std::move(first), last, pred, proj) != last;
+    return detail::find_element(p, std::move(first), last, pred, proj) != last;
   }
 }
 
 template<class I, class S, class Pred, class Proj>
 std::iter_difference_t<I> count_elements(pool* p, I first, S last, Pred const& pred, Proj const& proj) {
   if constexpr (splittable_from<I, S>) {
-    return static_cast<std::iter_difference_t<I>>(
-        count_places(p, length_of(first, last), element_test<I, Pred, Proj>{first, pred, proj}));
+    return static_cast<std::iter_difference_t<I>>(detail::count_places(
+        p, detail::length_of(first, last), element_test<I, Pred, Proj>{first, pred, proj}));
   } else {
     std::iter_difference_t<I> sum = 0;
     for (walk w; first != last; ++first) {
@@ -67,9 +67,9 @@ std::ranges::mismatch_result<I, J> mismatch_of(pool* p, I first1, S last1, J fir
                                                Pred const& pred, Proj1 const& proj1, Proj2 const& proj2) {
   if constexpr (splittable_from<I, S> && splittable_from<J, T>) {
     std::uint64_t const at =
-        first_place(p, std::min(length_of(first1, last1), length_of(first2, last2)),
-                    difference_test<I, J, Pred, Proj1, Proj2>{first1, first2, pred, proj1, proj2});
-    return {moved_by(first1, at), moved_by(first2, at)};
+        detail::first_place(p, std::min(detail::length_of(first1, last1), detail::length_of(first2, last2)),
+                            difference_test<I, J, Pred, Proj1, Proj2>{first1, first2, pred, proj1, proj2});
+    return {detail::moved_by(first1, at), detail::moved_by(first2, at)};
   } else {
     for (walk w; first1 != last1 && first2 != last2; ++first1, ++first2) {
       w.step();
@@ -83,9 +83,9 @@ template<class I, class S, class J, class T, class Pred, class Proj1, class Proj
 bool equal_elements(pool* p, I first1, S last1, J first2, T last2, Pred const& pred, Proj1 const& proj1,
                     Proj2 const& proj2) {
   if constexpr (std::sized_sentinel_for<S, I> && std::sized_sentinel_for<T, J>)
-    if (length_of(first1, last1) != length_of(first2, last2)) return false;
+    if (detail::length_of(first1, last1) != detail::length_of(first2, last2)) return false;
   auto const [in1, in2] =
-      mismatch_of(p, std::move(first1), last1, std::move(first2), last2, pred, proj1, proj2);
+      detail::mismatch_of(p, std::move(first1), last1, std::move(first2), last2, pred, proj1, proj2);
   return in1 == last1 && in2 == last2;
 }
 

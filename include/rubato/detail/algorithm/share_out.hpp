@@ -35,11 +35,11 @@ inline constexpr std::int64_t brief_rest_us = 10;
 [[nodiscard]] inline bool will_outlast(std::int64_t us, std::uint64_t left, std::uint32_t size,
                                        std::int64_t took) {
   constexpr std::uint64_t many = std::numeric_limits<std::uint32_t>::max();
-  return outlasts(us * ticks_per_us(), static_cast<std::uint32_t>(std::min(left, many)), size, took);
+  return detail::outlasts(us * ticks_per_us(), static_cast<std::uint32_t>(std::min(left, many)), size, took);
 }
 /// True if they will take longer than the caller should go on alone.
 [[nodiscard]] inline bool is_worth_sharing(std::uint64_t left, std::uint32_t size, std::int64_t took) {
-  return will_outlast(brief_rest_us, left, size, took);
+  return detail::will_outlast(brief_rest_us, left, size, took);
 }
 
 /// Calls body(lo, hi), never inline: g++ vectorises the same loop in one place, and in another one not.
@@ -55,11 +55,11 @@ std::uint64_t begin_alone(std::uint64_t n, Body const& body) {
   std::uint64_t done = 0;
   for (std::uint32_t const size : {64U, 448U}) { // the first ones may have come from memory: twice
     std::int64_t const begin = tick_count();
-    call_body(body, done, done + size);
+    detail::call_body(body, done, done + size);
     done += size;
     std::int64_t const took = tick_count() - begin;
-    if (!is_worth_sharing(n - done, size, took)) {
-      call_body(body, done, n);
+    if (!detail::is_worth_sharing(n - done, size, took)) {
+      detail::call_body(body, done, n);
       return n;
     }
     if (took > brief_rest_us * ticks_per_us()) break;
@@ -73,14 +73,15 @@ void share_out(pool* p, std::uint64_t n, Body const& body) {
   std::uint64_t done = 0;
   if constexpr (Numbers) {
     if (n <= few_numbers) {
-      call_body(body, 0, n);
+      detail::call_body(body, 0, n);
       return;
     }
-    done = begin_alone(n, body);
+    done = detail::begin_alone(n, body);
     if (done == n) return;
   }
-  for_blocks(p, n - done, block_of(n),
-             [&body, done](std::uint64_t lo, std::uint64_t hi) { call_body(body, done + lo, done + hi); });
+  detail::for_blocks(p, n - done, block_of(n), [&body, done](std::uint64_t lo, std::uint64_t hi) {
+    detail::call_body(body, done + lo, done + hi);
+  });
 }
 
 /// The same for work that takes as long as the memory does: `size` bytes for each element.
@@ -88,10 +89,10 @@ template<class Body>
 void share_out_bytes(pool* p, std::uint64_t n, std::uint64_t size, Body const& body) {
   constexpr std::uint64_t block_bytes = 16 * 1024;
   if (n <= few_bytes / size)
-    call_body(body, 0, n);
+    detail::call_body(body, 0, n);
   else
     for_blocks(p, n, std::max<std::uint64_t>(1, block_bytes / size),
-               [&body](std::uint64_t lo, std::uint64_t hi) { call_body(body, lo, hi); });
+               [&body](std::uint64_t lo, std::uint64_t hi) { detail::call_body(body, lo, hi); });
 }
 
 } // namespace rubato::detail

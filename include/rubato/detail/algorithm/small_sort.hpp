@@ -48,7 +48,7 @@ void insert_last(I first, std::iter_difference_t<I> n, Less less) {
 /// Sorts n elements, the first `sorted` of which are sorted.
 template<class I, class Less>
 void insertion_sort(I first, std::iter_difference_t<I> n, Less less, std::iter_difference_t<I> sorted = 1) {
-  for (; sorted < n; ++sorted) insert_last(first, sorted + 1, less);
+  for (; sorted < n; ++sorted) detail::insert_last(first, sorted + 1, less);
 }
 
 /// K. E. Batcher's merge exchange for N elements, as pairs to compare (D. E. Knuth, TAOCP vol. 3, 5.2.2,
@@ -110,7 +110,7 @@ template<std::size_t N, class T, class Less>
 [[gnu::noinline]] void sort_by_network(T* v, Less less) {
   constexpr auto& pairs = sorting_network<N>::pairs;
   [&]<std::size_t... K>(std::index_sequence<K...>) {
-    (order_two(v + pairs[K].low, v + pairs[K].high, less), ...);
+    (detail::order_two(v + pairs[K].low, v + pairs[K].high, less), ...);
   }(std::make_index_sequence<pairs.size()>());
 }
 
@@ -119,14 +119,14 @@ template<class T, class Less>
 void sort_half(T* v, std::ptrdiff_t n, Less less) {
   std::ptrdiff_t sorted = 1;
   if (n >= 16)
-    sort_by_network<16>(v, less), sorted = 16;
+    detail::sort_by_network<16>(v, less), sorted = 16;
   else if (n >= 12)
-    sort_by_network<12>(v, less), sorted = 12;
+    detail::sort_by_network<12>(v, less), sorted = 12;
   else if (n >= 8)
-    sort_by_network<8>(v, less), sorted = 8;
+    detail::sort_by_network<8>(v, less), sorted = 8;
   else if (n >= 4)
-    sort_by_network<4>(v, less), sorted = 4;
-  insertion_sort(v, n, less, sorted);
+    detail::sort_by_network<4>(v, less), sorted = 4;
+  detail::insertion_sort(v, n, less, sorted);
 }
 
 /// Room for elements that are assigned before they are read.
@@ -172,16 +172,16 @@ void small_sort(I first, std::iter_difference_t<I> n, Less less) {
   if constexpr (are_cheap_to_copy<I>) {
     using value = std::iter_value_t<I>;
     if (n < 2) return;
-    if (n <= 16) return sort_half(first, n, less);
-    sort_half(first, n / 2, less);
-    sort_half(first + n / 2, n - n / 2, less);
+    if (n <= 16) return detail::sort_half(first, n, less);
+    detail::sort_half(first, n / 2, less);
+    detail::sort_half(first + n / 2, n - n / 2, less);
     unmade<value, 32> merged;
-    if (merge_both_ends(first, n, merged.elements, less))
+    if (detail::merge_both_ends(first, n, merged.elements, less))
       for (std::ptrdiff_t i = 0; i != n; ++i) first[i] = merged.elements[i];
   } else if constexpr (moves_may_throw<std::iter_value_t<I>>) {
     detail::stable_insertion_sort(first, first + n, less);
   } else {
-    insertion_sort(first, n, less);
+    detail::insertion_sort(first, n, less);
   }
 }
 

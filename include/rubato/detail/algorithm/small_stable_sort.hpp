@@ -49,7 +49,7 @@ inline constexpr std::size_t small_block = 32;
 template<std::size_t H, class T, class Less>
 [[gnu::always_inline]] inline void merge_runs_of(T* from, T* to, Less const& less) {
   for (std::size_t i = 0; i != small_block; i += 2 * H)
-    if (!merge_equal<H>(from + i, to + i, less)) [[unlikely]]
+    if (!detail::merge_equal<H>(from + i, to + i, less)) [[unlikely]]
       std::copy_n(from + i, 2 * H, to + i);
 }
 
@@ -63,11 +63,11 @@ void sort_block(T* from, T* other, Less const& less) {
   try {
     for (std::size_t i = 0; i != small_block; i += 4) detail::sort_four(from + i, to + i, less);
     whole = to;
-    merge_runs_of<4>(to, back, less);
+    detail::merge_runs_of<4>(to, back, less);
     whole = back;
-    merge_runs_of<8>(back, to, less);
+    detail::merge_runs_of<8>(back, to, less);
     whole = to;
-    merge_runs_of<16>(to, back, less);
+    detail::merge_runs_of<16>(to, back, less);
   } catch (...) {
     if (whole != from) std::copy_n(whole, small_block, from);
     throw;

@@ -61,21 +61,22 @@ template<natural Order, class I>
 template<sort_memory Memory, natural Order, class I, class Less>
 void sort_elements(pool* p, I first, std::iter_difference_t<I> n, Less less) {
   constexpr std::ptrdiff_t worth_a_wake = 1 << 14; // 150 us for integers
-  if (shares_words<I> || n < serial_sort_below) return serial_sort(first, n, less);
-  with_fork_tree(p, [&](fork_tree const& tree, context& c) {
+  if (shares_words<I> || n < serial_sort_below) return detail::serial_sort(first, n, less);
+  detail::with_fork_tree(p, [&](fork_tree const& tree, context& c) {
     if (n >= worth_a_wake) notify_of_loop(thread_context::of(c));
-    if (sort_run(tree, c, first, n, less) || sort_by_bits<Order>(tree, c, first, n, Memory)) return;
-    quicksort_in_parallel(tree, c, first, n, less);
+    if (detail::sort_run(tree, c, first, n, less) || detail::sort_by_bits<Order>(tree, c, first, n, Memory))
+      return;
+    detail::quicksort_in_parallel(tree, c, first, n, less);
   });
 }
 
 template<sort_memory Memory, class I, class Comp, class Proj>
 void sort_range(pool* p, I first, I last, Comp const& comp, Proj const& proj) {
   if constexpr (bit_iterator<I>)
-    sort_bits(first, last, comp, proj);
+    detail::sort_bits(first, last, comp, proj);
   else
     sort_elements<Memory, order_named_by<std::iter_value_t<I>, Comp, Proj>>(
-        p, bare_iterator(first), last - first, key_order(comp, proj));
+        p, detail::bare_iterator(first), last - first, key_order(comp, proj));
 }
 
 } // namespace rubato::detail

@@ -118,7 +118,7 @@ struct mapped_range {
   [[gnu::always_inline]] term_t<Map, I> operator()(std::uint64_t i) const {
     return std::invoke(map, *(first + static_cast<difference>(i)));
   }
-  [[gnu::always_inline]] auto load(std::uint64_t i) const noexcept { return load_lanes(first + i); }
+  [[gnu::always_inline]] auto load(std::uint64_t i) const noexcept { return detail::load_lanes(first + i); }
 
   /// Steps from term to term, which is cheaper than an index where iterators are more than pointers.
   struct cursor {
@@ -152,7 +152,7 @@ struct mapped_pairs {
                        *(second + static_cast<std::iter_difference_t<J>>(i)));
   }
   [[gnu::always_inline]] auto load(std::uint64_t i) const noexcept {
-    return lane_operator_t<Map, element>()(load_lanes(first + i), load_lanes(second + i));
+    return lane_operator_t<Map, element>()(detail::load_lanes(first + i), detail::load_lanes(second + i));
   }
 
   struct cursor {
@@ -173,13 +173,13 @@ struct mapped_pairs {
 
 template<class I, class Map>
 [[nodiscard]] auto terms_of(I first, std::uint64_t n, Map const& map) {
-  auto const at = as_pointer(first, n);
+  auto const at = detail::as_pointer(first, n);
   return mapped_range<std::remove_const_t<decltype(at)>, Map>{at, map};
 }
 template<class I, class J, class Map>
 [[nodiscard]] auto terms_of(I first, J second, std::uint64_t n, Map const& map) {
-  auto const at = as_pointer(first, n);
-  auto const beside = as_pointer(second, n);
+  auto const at = detail::as_pointer(first, n);
+  auto const beside = detail::as_pointer(second, n);
   return mapped_pairs<std::remove_const_t<decltype(at)>, std::remove_const_t<decltype(beside)>, Map>{
       at, beside, map};
 }

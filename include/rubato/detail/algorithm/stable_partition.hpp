@@ -40,8 +40,8 @@ I stable_partition_range(pool* p, I begin, I end, Pred const& pred, Proj const& 
     raw_memory<std::iter_value_t<I>> const memory(n);
     if (memory.get() == nullptr) return detail::stable_partition_in_place(begin, end - begin, test);
     keep_where<true, decltype(test)> const keep{test};
-    return begin +
-           static_cast<std::iter_difference_t<I>>(keep_elements<true>(p, begin, n, memory.get(), keep));
+    return begin + static_cast<std::iter_difference_t<I>>(
+                       detail::keep_elements<true>(p, begin, n, memory.get(), keep));
   }
 }
 

@@ -63,9 +63,9 @@ class stable_sorter {
     } else {
       I to = array(p.out);
       for (std::size_t i = p.l; i != p.le; ++i, void(), ++to)
-        move_at_last([&] { *to = std::move(memory_[i]); });
+        detail::move_at_last([&] { *to = std::move(memory_[i]); });
       for (std::size_t i = p.r; i != p.re; ++i, void(), ++to)
-        move_at_last([&] { *to = std::move(memory_[i]); });
+        detail::move_at_last([&] { *to = std::move(memory_[i]); });
       end_lives(p);
     }
   }
@@ -75,9 +75,9 @@ class stable_sorter {
     if constexpr (!plain) {
       I to = array(p.l);
       std::size_t i = p.out;
-      for (; i != p.out + left; ++i, void(), ++to) move_at_last([&] { *to = std::move(memory_[i]); });
+      for (; i != p.out + left; ++i, void(), ++to) detail::move_at_last([&] { *to = std::move(memory_[i]); });
       to = array(p.r);
-      for (; i != end; ++i, void(), ++to) move_at_last([&] { *to = std::move(memory_[i]); });
+      for (; i != end; ++i, void(), ++to) detail::move_at_last([&] { *to = std::move(memory_[i]); });
       std::destroy(memory_ + p.out, memory_ + end);
     }
   }
@@ -123,8 +123,10 @@ class stable_sorter {
       return merged;
     } else {
       if (!merged) {
-        for (; l != p.le; ++l, void(), ++out) move_at_last([&] { *array(out) = std::move(memory_[l]); });
-        for (; r != p.re; ++r, void(), ++out) move_at_last([&] { *array(out) = std::move(memory_[r]); });
+        for (; l != p.le; ++l, void(), ++out)
+          detail::move_at_last([&] { *array(out) = std::move(memory_[l]); });
+        for (; r != p.re; ++r, void(), ++out)
+          detail::move_at_last([&] { *array(out) = std::move(memory_[r]); });
       }
       end_lives(p);
       return true;
@@ -178,7 +180,8 @@ class stable_sorter {
   bool sort_leaf(std::size_t lo, std::size_t hi) noexcept {
     if constexpr (plain) {
       if (hi - lo == small_block)
-        return tree_.attempt([&] { sort_block<ToMemory>(first_ + lo, memory_ + lo, less_); }) || !ToMemory;
+        return tree_.attempt([&] { detail::sort_block<ToMemory>(first_ + lo, memory_ + lo, less_); }) ||
+               !ToMemory;
     }
     bool const sorted = tree_.attempt([&] { detail::stable_insertion_sort(array(lo), array(hi), less_); });
     if constexpr (ToMemory)
@@ -244,9 +247,9 @@ inline constexpr bool equal_is_same =
 template<class I, class Comp, class Proj>
 void stable_sort_range(pool* p, I begin, I end, Comp const& comp, Proj const& proj) {
   if constexpr (bit_iterator<I> || equal_is_same<std::iter_value_t<I>, Comp, Proj>) {
-    sort_range<sort_memory::allowed>(p, begin, end, comp, proj);
+    detail::sort_range<sort_memory::allowed>(p, begin, end, comp, proj);
   } else {
-    auto const first = bare_iterator(begin);
+    auto const first = detail::bare_iterator(begin);
     auto const last = first + (end - begin);
     auto const n = static_cast<std::size_t>(end - begin);
     key_order const less(comp, proj);
@@ -254,7 +257,7 @@ void stable_sort_range(pool* p, I begin, I end, Comp const& comp, Proj const& pr
     if (n <= 20) return detail::stable_insertion_sort(first, last, less);
     raw_memory<std::iter_value_t<I>> const memory(n);
     bool const alone = n < stable_sort_alone || !writable_apart<I>;
-    with_fork_attempts(p, alone, n >= (1U << 14U), [&](fork_attempts& tree, context* c) {
+    detail::with_fork_attempts(p, alone, n >= (1U << 14U), [&](fork_attempts& tree, context* c) {
       if (memory.get() == nullptr)
         detail::sort_in_place(tree, c, first, last, less);
       else

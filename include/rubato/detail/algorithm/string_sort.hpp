@@ -140,7 +140,7 @@ public:
         return a.prefix < b.prefix;
       return Order == natural::descending ? v[b.index] < v[a.index] : v[a.index] < v[b.index];
     };
-    quicksort_in_parallel(tree_, c, entries.get(), static_cast<std::ptrdiff_t>(n_), less);
+    detail::quicksort_in_parallel(tree_, c, entries.get(), static_cast<std::ptrdiff_t>(n_), less);
     tree_.throw_if_stopped();
     permute(c, entries.get(), static_cast<std::string*>(room.get()));
     return true;

@@ -106,14 +106,14 @@ void call_for_tiles(pool* p, std::array<Index, Sides> const& sizes, F& f) {
   std::array<std::uint64_t, Sides> counts{};
   std::ranges::transform(sizes, counts.begin(), [](Index n) { return distance_of(Index{}, n); });
   tile_order<Sides> const order(counts);
-  for_chunks(p, order.cells(), [&](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+  detail::for_chunks(p, order.cells(), [&](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
     order.for_each(lo, hi, [&](auto const& b) {
       auto const at = [](std::uint64_t i) { return static_cast<Index>(i); };
       if constexpr (Sides == 2)
-        static_cast<void>(call_and_wait(me, f, at(b[0].lo), at(b[0].hi), at(b[1].lo), at(b[1].hi)));
+        static_cast<void>(detail::call_and_wait(me, f, at(b[0].lo), at(b[0].hi), at(b[1].lo), at(b[1].hi)));
       else
-        static_cast<void>(call_and_wait(me, f, at(b[0].lo), at(b[0].hi), at(b[1].lo), at(b[1].hi),
-                                        at(b[2].lo), at(b[2].hi)));
+        static_cast<void>(detail::call_and_wait(me, f, at(b[0].lo), at(b[0].hi), at(b[1].lo), at(b[1].hi),
+                                                at(b[2].lo), at(b[2].hi)));
     });
   });
 }
@@ -123,7 +123,8 @@ void call_for_tiles_of(pool* p, I rows, J columns, F& f) {
   using index = std::common_type_t<I, J>;
   constexpr bool f_fits = fits<F&, index, index, index, index>;
   static_assert(f_fits, "rubato: for_tile(rows, cols, f): f must be callable as f(r0, r1, c0, c1)");
-  if constexpr (f_fits) call_for_tiles<2, index>(p, {bound_as<index>(rows), bound_as<index>(columns)}, f);
+  if constexpr (f_fits)
+    detail::call_for_tiles<2, index>(p, {bound_as<index>(rows), bound_as<index>(columns)}, f);
 }
 template<class I, class J, class K, class F>
 void call_for_tiles_of(pool* p, I planes, J rows, K columns, F& f) {
@@ -132,8 +133,8 @@ void call_for_tiles_of(pool* p, I planes, J rows, K columns, F& f) {
   static_assert(f_fits,
                 "rubato: for_tile(planes, rows, cols, f): f must be callable as f(p0, p1, r0, r1, c0, c1)");
   if constexpr (f_fits)
-    call_for_tiles<3, index>(p, {bound_as<index>(planes), bound_as<index>(rows), bound_as<index>(columns)},
-                             f);
+    detail::call_for_tiles<3, index>(
+        p, {bound_as<index>(planes), bound_as<index>(rows), bound_as<index>(columns)}, f);
 }
 
 } // namespace rubato::detail

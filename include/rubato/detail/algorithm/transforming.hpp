@@ -35,19 +35,20 @@ template<class I, class S, class O, class F, class Proj>
 std::ranges::unary_transform_result<I, O> transform_elements(pool* p, I first, S last, O out, F const& f,
                                                              Proj const& proj) {
   if constexpr (splittable_from<I, S> && splittable_output<O>) {
-    std::uint64_t const n = length_of(first, last);
+    std::uint64_t const n = detail::length_of(first, last);
     auto const some = [&](std::uint64_t lo, std::uint64_t hi) {
       kept_in_loop<F> g = f;
       kept_in_loop<Proj> q = proj;
-      auto i = cursor_at(first, lo);
-      auto const end = cursor_at(first, hi);
-      for (auto o = cursor_at(out, lo); i != end; ++i, void(), ++o) *o = std::invoke(g, std::invoke(q, *i));
+      auto i = detail::cursor_at(first, lo);
+      auto const end = detail::cursor_at(first, hi);
+      for (auto o = detail::cursor_at(out, lo); i != end; ++i, void(), ++o)
+        *o = std::invoke(g, std::invoke(q, *i));
     };
-    if (partly_overlap(first, n, out))
+    if (detail::partly_overlap(first, n, out))
       some(0, n);
     else
       share_out<array_of_numbers<I> && array_of_numbers<O>>(p, n, some);
-    return {moved_by(first, n), moved_by(out, n)};
+    return {detail::moved_by(first, n), detail::moved_by(out, n)};
   } else {
     for (walk w; first != last; ++first, void(), ++out) {
       w.step();
@@ -62,22 +63,22 @@ std::ranges::binary_transform_result<I, J, O> transform_two(pool* p, I first1, S
                                                             O out, F const& f, Proj1 const& proj1,
                                                             Proj2 const& proj2) {
   if constexpr (splittable_from<I, S> && splittable_from<J, T> && splittable_output<O>) {
-    std::uint64_t const n = std::min(length_of(first1, last1), length_of(first2, last2));
+    std::uint64_t const n = std::min(detail::length_of(first1, last1), detail::length_of(first2, last2));
     auto const some = [&](std::uint64_t lo, std::uint64_t hi) {
       kept_in_loop<F> g = f;
       kept_in_loop<Proj1> q1 = proj1;
       kept_in_loop<Proj2> q2 = proj2;
-      auto i = cursor_at(first1, lo);
-      auto j = cursor_at(first2, lo);
-      auto const end = cursor_at(first1, hi);
-      for (auto o = cursor_at(out, lo); i != end; ++i, void(), ++j, void(), ++o)
+      auto i = detail::cursor_at(first1, lo);
+      auto j = detail::cursor_at(first2, lo);
+      auto const end = detail::cursor_at(first1, hi);
+      for (auto o = detail::cursor_at(out, lo); i != end; ++i, void(), ++j, void(), ++o)
         *o = std::invoke(g, std::invoke(q1, *i), std::invoke(q2, *j));
     };
-    if (partly_overlap(first1, n, out) || partly_overlap(first2, n, out))
+    if (detail::partly_overlap(first1, n, out) || detail::partly_overlap(first2, n, out))
       some(0, n);
     else
       share_out<array_of_numbers<I> && array_of_numbers<J> && array_of_numbers<O>>(p, n, some);
-    return {moved_by(first1, n), moved_by(first2, n), moved_by(out, n)};
+    return {detail::moved_by(first1, n), detail::moved_by(first2, n), detail::moved_by(out, n)};
   } else {
     for (walk w; first1 != last1 && first2 != last2; ++first1, ++first2, ++out) {
       w.step();
@@ -108,22 +109,23 @@ inline constexpr bool copied_as_bytes =
 template<class I, class S, class O>
 std::ranges::copy_result<I, O> copy_elements(pool* p, I first, S last, O out) {
   if constexpr (splittable_from<I, S> && splittable_output<O>) {
-    std::uint64_t const n = length_of(first, last);
+    std::uint64_t const n = detail::length_of(first, last);
     auto const some = [&](std::uint64_t lo, std::uint64_t hi) {
       if constexpr (copied_as_bytes<I, O>) {
         if (lo != hi)
-          std::memmove(cursor_at(out, lo), cursor_at(first, lo), (hi - lo) * sizeof(std::iter_value_t<I>));
+          std::memmove(detail::cursor_at(out, lo), detail::cursor_at(first, lo),
+                       (hi - lo) * sizeof(std::iter_value_t<I>));
       } else {
-        auto i = cursor_at(first, lo);
-        auto const end = cursor_at(first, hi);
-        for (auto o = cursor_at(out, lo); i != end; ++i, void(), ++o) *o = *i;
+        auto i = detail::cursor_at(first, lo);
+        auto const end = detail::cursor_at(first, hi);
+        for (auto o = detail::cursor_at(out, lo); i != end; ++i, void(), ++o) *o = *i;
       }
     };
-    if (partly_overlap(first, n, out))
+    if (detail::partly_overlap(first, n, out))
       some(0, n);
     else
       share_out_bytes(p, n, sizeof(std::iter_value_t<I>), some);
-    return {moved_by(first, n), moved_by(out, n)};
+    return {detail::moved_by(first, n), detail::moved_by(out, n)};
   } else {
     for (walk w; first != last; ++first, void(), ++out) {
       w.step();
@@ -136,12 +138,12 @@ std::ranges::copy_result<I, O> copy_elements(pool* p, I first, S last, O out) {
 template<class O, class S, class T>
 O fill_elements(pool* p, O first, S last, T const& value) {
   if constexpr (splittable_from<O, S> && splittable_output<O>) {
-    std::uint64_t const n = length_of(first, last);
+    std::uint64_t const n = detail::length_of(first, last);
     kept_in_loop<T> kept = value; // it may be one of the elements
     share_out_bytes(p, n, sizeof(std::iter_value_t<O>), [&](std::uint64_t lo, std::uint64_t hi) {
-      std::ranges::fill(cursor_at(first, lo), cursor_at(first, hi), kept);
+      std::ranges::fill(detail::cursor_at(first, lo), detail::cursor_at(first, hi), kept);
     });
-    return moved_by(first, n);
+    return detail::moved_by(first, n);
   } else {
     for (walk w; first != last; ++first) {
       w.step();
@@ -154,13 +156,13 @@ O fill_elements(pool* p, O first, S last, T const& value) {
 template<class O, class S, class F>
 O generate_elements(pool* p, O first, S last, F const& f) {
   if constexpr (splittable_from<O, S> && splittable_output<O>) {
-    std::uint64_t const n = length_of(first, last);
-    share_out<array_of_numbers<O>>(p, n, [&](std::uint64_t lo, std::uint64_t hi) {
+    std::uint64_t const n = detail::length_of(first, last);
+    detail::share_out<array_of_numbers<O>>(p, n, [&](std::uint64_t lo, std::uint64_t hi) {
       kept_in_loop<F> g = f;
-      auto const end = cursor_at(first, hi);
-      for (auto o = cursor_at(first, lo); o != end; ++o) *o = std::invoke(g);
+      auto const end = detail::cursor_at(first, hi);
+      for (auto o = detail::cursor_at(first, lo); o != end; ++o) *o = std::invoke(g);
     });
-    return moved_by(first, n);
+    return detail::moved_by(first, n);
   } else {
     for (walk w; first != last; ++first) {
       w.step();

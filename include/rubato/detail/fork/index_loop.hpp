@@ -31,9 +31,9 @@ struct chunk_body {
 template<class Chunk>
 void for_chunks(pool* p, std::uint64_t n, Chunk chunk) {
   if (n == 0) return;
-  on_pool(p, [&](thread_context& me) {
+  detail::on_pool(p, [&](thread_context& me) {
     chunk_body<Chunk> body(me, chunk);
-    run_loop(me, body, n);
+    detail::run_loop(me, body, n);
   });
 }
 
@@ -78,13 +78,14 @@ void call_for_each_index(pool* p, I first, J last, F& f) {
   static_assert(f_fits, "rubato: for_index(first, last, f): f must be callable as f(index)");
   auto const from = bound_as<index>(first);
   if constexpr (f_fits)
-    for_chunks(p, distance_of(from, bound_as<index>(last)),
-               [&f, from](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
-                 // Counts in the index's own type: g++ vectorises no loop whose index is truncated each time.
-                 index const end = advance_by(from, hi);
-                 for (index i = advance_by(from, lo); i != end; i = static_cast<index>(i + 1))
-                   static_cast<void>(call_and_wait(me, f, index(i)));
-               });
+    detail::for_chunks(p, distance_of(from, bound_as<index>(last)),
+                       [&f, from](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+                         // Counts in the index's own type: g++ vectorises no loop whose index is truncated
+                         // each time.
+                         index const end = advance_by(from, hi);
+                         for (index i = advance_by(from, lo); i != end; i = static_cast<index>(i + 1))
+                           static_cast<void>(detail::call_and_wait(me, f, index(i)));
+                       });
 }
 
 template<class I, class J, class F>
@@ -94,10 +95,11 @@ void call_for_chunks(pool* p, I first, J last, F& f) {
   static_assert(f_fits, "rubato: for_range(first, last, f): f must be callable as f(lo, hi)");
   auto const from = bound_as<index>(first);
   if constexpr (f_fits)
-    for_chunks(p, distance_of(from, bound_as<index>(last)),
-               [&f, from](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
-                 static_cast<void>(call_and_wait(me, f, advance_by(from, lo), advance_by(from, hi)));
-               });
+    detail::for_chunks(p, distance_of(from, bound_as<index>(last)),
+                       [&f, from](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+                         static_cast<void>(
+                             detail::call_and_wait(me, f, advance_by(from, lo), advance_by(from, hi)));
+                       });
 }
 
 /// In chunks that begin at multiples of `least` and have as many indices at least, but for the last of all.
@@ -109,11 +111,12 @@ void call_for_long_chunks(pool* p, I first, J last, std::uint64_t least, F& f) {
   auto const from = bound_as<index>(first);
   std::uint64_t const n = distance_of(from, bound_as<index>(last));
   if constexpr (f_fits)
-    for_chunks(p, n / least + (n % least != 0),
-               [=, &f](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
-                 std::uint64_t const end = hi > n / least ? n : hi * least; // the product may overflow
-                 static_cast<void>(call_and_wait(me, f, advance_by(from, lo * least), advance_by(from, end)));
-               });
+    detail::for_chunks(
+        p, n / least + (n % least != 0), [=, &f](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+          std::uint64_t const end = hi > n / least ? n : hi * least; // the product may overflow
+          static_cast<void>(
+              detail::call_and_wait(me, f, advance_by(from, lo * least), advance_by(from, end)));
+        });
 }
 
 } // namespace rubato::detail

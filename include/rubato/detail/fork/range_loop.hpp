@@ -202,11 +202,12 @@ void loop_over(pool* p, R& range, F& f) {
   if constexpr (splittable<R&>) {
     auto const first = std::ranges::begin(range);
     using difference = std::ranges::range_difference_t<R&>;
-    for_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)),
-               [&f, first](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
-                 auto i = first + static_cast<difference>(lo);
-                 for (; lo != hi; ++lo, void(), ++i) static_cast<void>(call_and_wait(me, f, *i));
-               });
+    detail::for_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)),
+                       [&f, first](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+                         auto i = first + static_cast<difference>(lo);
+                         for (; lo != hi; ++lo, void(), ++i)
+                           static_cast<void>(detail::call_and_wait(me, f, *i));
+                       });
   } else {
     // One share per worker; a late worker finds its share empty.
     unsigned const shares = std::max(1U, size_of(*core_of(pool_or_current(p))));
@@ -215,12 +216,13 @@ void loop_over(pool* p, R& range, F& f) {
       stop_around const stop(me);
       source.drain([&stop] { return stop.stopped(); },
                    [&](auto&& element) {
-                     static_cast<void>(call_and_wait(me, f, std::forward<decltype(element)>(element)));
+                     static_cast<void>(
+                         detail::call_and_wait(me, f, std::forward<decltype(element)>(element)));
                    });
     };
     thread_context& me = *current;
     if (me.core == nullptr || p != nullptr || shares > 1)
-      for_chunks(p, shares, [&](thread_context& m, std::uint64_t lo, std::uint64_t hi) {
+      detail::for_chunks(p, shares, [&](thread_context& m, std::uint64_t lo, std::uint64_t hi) {
         for (; lo != hi; ++lo) pull_all(m);
       });
     else
@@ -231,7 +233,7 @@ void loop_over(pool* p, R& range, F& f) {
 template<class R, class F>
 void call_for_each(pool* p, R& range, F& f) {
   static_assert(fits_elements<R, F>, "rubato: for_each(range, f): f must be callable as f(element)");
-  if constexpr (fits_elements<R, F>) loop_over(p, range, f);
+  if constexpr (fits_elements<R, F>) detail::loop_over(p, range, f);
 }
 
 } // namespace rubato::detail
