@@ -195,7 +195,7 @@ public:
       if (me.chain.must_poll()) [[unlikely]]
         return join_slow<call, F, G>(me, f, g);
       join_job<call, G> job(g);
-      me.chain.push(&job);
+      auto* const place = me.chain.push(&job);
       first_result<typename pair::first_type> a;
       using stored = typename decltype(a)::stored;
       bool failed = false;
@@ -213,7 +213,7 @@ public:
       }
       if (failed) job.rethrow(me);
       typename decltype(a)::destroyed const when_left{a.room.value};
-      if (me.chain.pop()) [[likely]]
+      if (me.chain.pop(place)) [[likely]]
         // Call the job's own copy of g: a register that holds g across f would cost f's leaf calls a
         // prologue.
         return pair(a.get(), call::template stayed<G>(job.g.get(), me));

@@ -216,15 +216,23 @@ public:
     return top_ >= limit_.load(std::memory_order_relaxed);
   }
 
-  [[gnu::always_inline]] void push(job* j) noexcept { push_word(reinterpret_cast<std::uintptr_t>(j)); }
+  /// Returns the job's cell. An owner that keeps it passes it to pop(), which need not load where the chain
+  /// ends.
+  [[gnu::always_inline]] cell* push(job* j) noexcept {
+    cell* const s = top_;
+    push_word(reinterpret_cast<std::uintptr_t>(j));
+    return s;
+  }
   void push(loop* l) noexcept {
     push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(l)) | loop_tag);
   }
 
   /// Unlinks the newest job. True: it had not left, and the owner has it. False: the caller calls pop_slow().
-  [[gnu::always_inline]] bool pop() noexcept {
-    RUBATO_ASSERT_STEP(top_ > base_, "a job was popped from an empty chain", mark());
-    cell* const s = top_ - 1;
+  [[gnu::always_inline]] bool pop() noexcept { return pop(top_ - 1); }
+  /// The same for an owner that has the job's cell.
+  [[gnu::always_inline]] bool pop(cell* s) noexcept {
+    RUBATO_ASSERT_STEP(s >= base_ && s + 1 == top_, "a job was popped that is not the newest", s - base_,
+                       mark());
     // The order is fixed: first clear the cell, then load head_. The light barrier pairs with heavy_barrier()
     // in take(): if the thief still sees the job after its barrier, this store comes after the barrier, and
     // so does the load of head_, which then sees that the thief has advanced it.
