@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -22,6 +24,29 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds first_look = 100us, longest_look = 500us, relief_look = 10ms, linger = 2ms;
+
+/// How long every pool must be idle before the monitor sleeps deeply. From that sleep the next fork wakes a
+/// worker at once, which is what a program with pauses needs, and what a tiny fork now and then pays for in
+/// vain. So the time is short, and doubles after each wake for which no work moved to another thread.
+class idle_linger {
+  static constexpr std::chrono::nanoseconds shortest = 250us;
+  std::chrono::nanoseconds time_ = shortest;
+  std::uint64_t moved_ = 0;
+
+  static std::uint64_t moved_by_now() noexcept {
+    std::uint64_t sum = 0;
+    static_cast<void>(find_pool([&sum](pool_core& p) { return sum += moved_latent_work(p), false; }));
+    return sum;
+  }
+
+public:
+  [[nodiscard]] std::chrono::nanoseconds time() const noexcept { return time_; }
+  /// When every pool is idle again after a sleep that a thread has ended.
+  void learn() noexcept {
+    std::uint64_t const moved = moved_by_now();
+    time_ = moved != std::exchange(moved_, moved) ? shortest : std::min(time_ * 2, linger);
+  }
+};
 
 constinit bool started = false; // under the lock of the registry of pools
 
@@ -36,6 +61,7 @@ attention look_at_all(os::ticks now) noexcept {
   attention all;
   static_cast<void>(find_pool([&](pool_core& p) {
     attention const a = inspect(p, now);
+    all.busy |= a.busy;
     all.latent |= a.latent;
     all.queued |= a.queued;
     return false;
@@ -67,13 +93,18 @@ void monitor_main(void*) {
   os::set_timer_slack(1us);
   os::schedule_ordinarily();
   std::chrono::nanoseconds pause = first_look;
-  auto last_seen = std::chrono::steady_clock::now();
+  auto last_seen = std::chrono::steady_clock::now(), last_busy = last_seen;
+  idle_linger idle;
+  bool latent_before = false, learns = false;
   for (;;) {
     std::uint32_t const alarm = sleep_of_monitor.alarm();
     attention const a = look_at_all(os::now());
     auto const now = std::chrono::steady_clock::now();
     if (a.latent || a.queued) last_seen = now;
-    if (now - last_seen < linger) {
+    if (a.busy) last_busy = now;
+    if (a.latent && !std::exchange(latent_before, a.latent)) pause = first_look; // the second look decides
+    latent_before = a.latent;
+    if (now - last_seen < linger && now - last_busy < idle.time()) {
       bool light = a.queued && !a.latent;
       if (light) {
         sleep_of_monitor.announce(monitor_rest::light);
@@ -84,6 +115,7 @@ void monitor_main(void*) {
       pause = std::min(pause * 2, longest_look);
       continue;
     }
+    if (std::exchange(learns, true)) idle.learn(); // all is done for which the last sleep ended
     // The first sleep is short: a fork that was between its poll and its push is seen at the second look.
     auto const second_look = now + longest_look;
     sleep_of_monitor.sleep_deeply([] { return anything_to_see(monitor_rest::asleep); },
@@ -93,7 +125,7 @@ void monitor_main(void*) {
                                                             : std::chrono::steady_clock::time_point::max());
                                   });
     // A look right after the wake would tell nothing yet: what began just now shows later.
-    last_seen = std::chrono::steady_clock::now();
+    last_seen = last_busy = std::chrono::steady_clock::now();
     pause = first_look;
     sleep_until(sleep_of_monitor.alarm(), last_seen + first_look);
   }

@@ -21,12 +21,20 @@ bool wants_attention(pool_core& core, bool later) noexcept {
   return core.idle_threads.has_vacant() && any_latent(core);
 }
 
+std::uint64_t moved_latent_work(pool_core& core) noexcept {
+  std::uint64_t sum = 0;
+  core.threads.records.for_each(
+      [&sum](pool_thread& t) { sum += t.counts[counted::handed] + t.counts[counted::taken]; });
+  return sum;
+}
+
 attention inspect(pool_core& core, os::ticks now) noexcept {
   attention result;
   if (core.idle_threads.active() == 0) {
     core.notes.latent_seen = false;
     return result;
   }
+  result.busy = true;
   // One thread is busy and another sleeps. Latent work that is there at two looks in a row is not short.
   if (core.idle_threads.has_vacant()) {
     result.latent = any_latent(core);
