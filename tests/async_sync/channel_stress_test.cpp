@@ -2,6 +2,8 @@
 #include "support/async_sync.hpp"
 #include "support/tally.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -156,6 +158,118 @@ TEST_P(channel_stress, tokens_in_a_ring) {
   for (std::size_t i = 0; i != stations; ++i) all.push_back(pool.spawn(pass_on(i)));
   all.push_back(pool.spawn(feed()));
   get_all(all);
+}
+
+using numbers = rubato::channel<std::uint64_t>;
+
+/// Checks at one receiver that the values of each sender arrive in order.
+class in_order {
+  std::vector<std::uint64_t> last_ = std::vector<std::uint64_t>(8, 0);
+  std::atomic<std::uint64_t>& received_;
+
+public:
+  explicit in_order(std::atomic<std::uint64_t>& received)
+      : received_(received) {}
+  void add(std::uint64_t value) {
+    std::uint64_t const sender = value >> 32U, number = value & 0xffffffffU;
+    EXPECT_GT(number, last_[sender]);
+    last_[sender] = number;
+    received_ += value;
+  }
+};
+
+/// Every kind of operation at both ends while receivers are stopped and the channel is closed: what was
+/// accepted arrives once, and the values of one sender arrive at one receiver in order.
+TEST_P(channel_stress, every_kind_of_operation_keeps_the_order) {
+  std::uint64_t const each = scaled(300);
+  for (std::size_t const capacity : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{300},
+                                     std::numeric_limits<std::size_t>::max()}) {
+    SCOPED_TRACE(capacity);
+    numbers c(capacity), idle(1);
+    std::atomic<std::uint64_t> accepted{0}, received{0};
+    auto const send = [&](std::uint64_t id) -> rubato::task<> {
+      for (std::uint64_t i = 1; i <= each; ++i) {
+        bool const sent = co_await c.send(id << 32U | i);
+        if (!sent) co_return;
+        accepted += id << 32U | i;
+      }
+    };
+    auto const receive = [&](int most) -> rubato::task<> {
+      in_order order(received);
+      for (int i = 0; i != most; ++i) {
+        std::optional<std::uint64_t> const v = co_await c.receive();
+        if (!v) co_return;
+        order.add(*v);
+      }
+    };
+    auto const choose = [&]() -> rubato::task<> {
+      in_order order(received);
+      for (bool more = true; more;)
+        co_await rubato::select(c.receiving([&](std::optional<std::uint64_t> v) {
+          if (v)
+            order.add(*v);
+          else
+            more = false;
+        }),
+                                idle.receiving([](auto const&) { ADD_FAILURE(); }));
+    };
+    std::vector<rubato::future<void>> in, out, stopped;
+    for (std::uint64_t i = 0; i != 3; ++i) in.push_back(pool.spawn(send(i)));
+    for (int i = 0; i != 2; ++i) out.push_back(pool.spawn(receive(std::numeric_limits<int>::max())));
+    for (int i = 0; i != 2; ++i) out.push_back(pool.spawn(choose()));
+    for (int i = 0; i != 4; ++i) stopped.push_back(pool.spawn(receive(50)));
+    std::jthread sends([&] {
+      for (std::uint64_t i = 1; i <= each && c.send_blocking(std::uint64_t{7} << 32U | i); ++i)
+        accepted += std::uint64_t{7} << 32U | i;
+    });
+    std::jthread receives([&] {
+      in_order order(received);
+      while (auto const v = c.receive_blocking()) order.add(*v);
+    });
+    for (auto& s : stopped) s.cancel();
+    if (capacity == 7) c.close();
+    get_all(in);
+    sends.join();
+    c.close();
+    receives.join();
+    get_all(out);
+    for (auto& s : stopped) s.wait();
+    while (auto const v = c.try_receive()) received += *v;
+    EXPECT_EQ(accepted.load(), received.load());
+  }
+}
+
+/// The thread that learns last that it may destroys the channel: the receiver of the last value, or a sender
+/// that a receive has let in. The other thread may still be in its unlock.
+TEST_P(channel_stress, destroyed_when_the_last_operation_is_known) {
+  auto const send = [](rubato::channel<int>& c, int n) -> rubato::task<> {
+    for (int i = 0; i != n; ++i) {
+      bool const sent = co_await c.send(i);
+      EXPECT_TRUE(sent);
+    }
+  };
+  auto const receive = [](rubato::channel<int>& c) -> rubato::task<> {
+    std::optional<int> const v = co_await c.receive();
+    EXPECT_TRUE(v.has_value());
+  };
+  auto const send_and_destroy = [&](std::unique_ptr<rubato::channel<int>> c) -> rubato::task<> {
+    co_await send(*c, 2);
+  };
+  auto const receive_and_destroy = [&](std::unique_ptr<rubato::channel<int>> c) -> rubato::task<> {
+    co_await receive(*c);
+  };
+  for (std::size_t i = 0; i != scaled(2'000); ++i) {
+    auto made = std::make_unique<rubato::channel<int>>(1);
+    auto sender = pool.spawn(send(*made, 1));
+    auto receiver = pool.spawn(receive_and_destroy(std::move(made)));
+    sender.get();
+    receiver.get();
+    made = std::make_unique<rubato::channel<int>>(1);
+    receiver = pool.spawn(receive(*made));
+    sender = pool.spawn(send_and_destroy(std::move(made)));
+    receiver.get();
+    sender.get();
+  }
 }
 
 rubato::task<> begin_with(rubato::channel<int>& c) {

@@ -29,7 +29,7 @@ class [[nodiscard(
     auto& cell = out_.made_cell();
     this->value = std::addressof(cell);
     try {
-      switch (this->entry().race == nullptr ? to_->put(cell, this) : to_->put_in_race(cell, this)) {
+      switch (to_->put_or_wait(cell, this)) {
       case core_type::outcome::waits: // the thread that takes it out of the list sets `accepted`
         return true;
       case core_type::outcome::done:
@@ -91,9 +91,7 @@ class [[nodiscard(
   core_type* from_;
 
   [[nodiscard]] bool insert() noexcept override {
-    return (this->entry().race == nullptr
-                ? from_->take(this->value, this)
-                : from_->take_in_race(this->value, this)) == core_type::outcome::waits;
+    return from_->take_or_wait(this->value, this) == core_type::outcome::waits;
   }
   [[nodiscard]] bool remove() noexcept override { return from_->remove(*this); }
 
@@ -137,7 +135,7 @@ template<class V, class U>
   thread_wait wait;
   thread_end<typename channel_core<V>::sender> here(wait);
   here.value = std::addressof(out.cell());
-  if (auto const o = to.put_in_race(out.cell(), &here); o != channel_outcome::waits)
+  if (auto const o = to.put_or_wait(out.cell(), &here); o != channel_outcome::waits)
     return answer(out, o == channel_outcome::done);
   if (!wait.wait("send_blocking")) static_cast<void>(to.remove(here));
   if (here.error != nullptr) std::rethrow_exception(here.error);
@@ -157,7 +155,7 @@ template<class V>
   if (from.take(value) != channel_outcome::waits) return received_value<V>(std::move(value));
   thread_wait wait;
   thread_end<typename channel_core<V>::receiver> here(wait);
-  if (from.take_in_race(here.value, &here) == channel_outcome::waits && !wait.wait("receive_blocking"))
+  if (from.take_or_wait(here.value, &here) == channel_outcome::waits && !wait.wait("receive_blocking"))
     static_cast<void>(from.remove(here));
   return received_value<V>(std::move(here.value));
 }

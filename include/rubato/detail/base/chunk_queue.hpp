@@ -1,6 +1,8 @@
 // A queue whose values are never moved while they are in it.
 #pragma once
 
+#include "rubato/detail/base/assert.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -9,9 +11,9 @@
 
 namespace rubato::detail {
 
-/// Of values of Of::type, which may be incomplete where the queue is declared. Grows by chunks, and keeps one
-/// empty chunk for the next push. Its memory follows its content, not its capacity, and a queue that neither
-/// grows nor shrinks allocates nothing. Not thread-safe.
+/// Of values of Of::type, which may be incomplete where the queue is declared. Grows by chunks, and keeps up
+/// to eight empty ones for the next pushes. Its memory follows its content, not its capacity, and a queue
+/// that neither grows nor shrinks allocates nothing. Not thread-safe.
 template<class Of>
 class chunk_queue {
   struct chunk {
@@ -20,7 +22,7 @@ class chunk_queue {
   static constexpr std::align_val_t alignment{std::max(alignof(chunk), alignof(typename Of::type))};
   static constexpr std::size_t first_at = (sizeof(chunk) + alignof(typename Of::type) - 1) /
                                           alignof(typename Of::type) * alignof(typename Of::type);
-  static constexpr std::size_t usual_bytes = 1024;
+  static constexpr std::size_t usual_bytes = 1024, most_spares = 8;
 
   std::size_t const per_chunk_;
   std::size_t size_ = 0;
@@ -28,7 +30,8 @@ class chunk_queue {
   std::size_t begin_ = 0;
   chunk* tail_ = nullptr; // chunk of the newest value
   std::size_t end_ = 0;
-  chunk* spare_ = nullptr;
+  chunk* spare_ = nullptr; // a list of empty chunks
+  std::size_t spares_ = 0;
 
   [[nodiscard]] static std::byte* place(chunk* c, std::size_t i) noexcept {
     return reinterpret_cast<std::byte*>(c) + first_at + i * sizeof(typename Of::type);
@@ -47,7 +50,7 @@ public:
   ~chunk_queue() {
     while (size_ != 0) pop();
     if (head_ != nullptr) free_chunk(head_);
-    if (spare_ != nullptr) free_chunk(spare_);
+    while (spare_ != nullptr) free_chunk(std::exchange(spare_, spare_->next));
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -55,15 +58,33 @@ public:
     return *std::launder(reinterpret_cast<typename Of::type*>(place(head_, begin_)));
   }
 
+  /// Exchanges the values of two queues for the same number of values, and their empty chunks.
+  void swap(chunk_queue& other) noexcept {
+    RUBATO_ASSERT_STEP(per_chunk_ == other.per_chunk_, "queues are exchanged whose chunks differ",
+                       per_chunk_);
+    std::swap(size_, other.size_);
+    std::swap(head_, other.head_);
+    std::swap(begin_, other.begin_);
+    std::swap(tail_, other.tail_);
+    std::swap(end_, other.end_);
+    std::swap(spare_, other.spare_);
+    std::swap(spares_, other.spares_);
+  }
+
   /// Throws std::bad_alloc, and exceptions of the value's move; then nothing has changed.
   void push(auto&& value) {
     bool const full = tail_ == nullptr || end_ == per_chunk_;
-    if (full && spare_ == nullptr) spare_ = make_chunk();
+    if (full && spare_ == nullptr) {
+      spare_ = make_chunk();
+      ++spares_;
+    }
     using type = typename Of::type; // incomplete where the class is made
     ::new (static_cast<void*>(full ? place(spare_, 0) : place(tail_, end_))) type(static_cast<type&&>(value));
     if (full) {
       (tail_ != nullptr ? tail_->next : head_) = spare_;
-      tail_ = std::exchange(spare_, nullptr);
+      tail_ = std::exchange(spare_, spare_->next);
+      tail_->next = nullptr;
+      --spares_;
       end_ = 0;
     }
     ++end_;
@@ -78,11 +99,11 @@ public:
     } else if (begin_ == per_chunk_) {
       chunk* const empty = std::exchange(head_, head_->next);
       begin_ = 0;
-      if (spare_ != nullptr) {
+      if (spares_ == most_spares) {
         free_chunk(empty);
       } else {
-        empty->next = nullptr;
-        spare_ = empty;
+        empty->next = std::exchange(spare_, empty);
+        ++spares_;
       }
     }
   }
