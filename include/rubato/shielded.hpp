@@ -21,7 +21,7 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/coro/as_task.hpp"
-#include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/coro/queued_group.hpp"
 
 #include <utility>
 

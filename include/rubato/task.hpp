@@ -39,11 +39,18 @@ namespace rubato {
 /// them the closure, not the task that it returns. Objects that are passed to a coroutine by reference must
 /// outlive it too.
 ///
+/// **A coroutine must not return a view of its parameters.** They are destroyed when it ends, before its
+/// awaiter goes on, as those of a function are:
+///
+///     task<std::string_view> name(std::string s) { co_return s; } // wrong: s is gone when the awaiter reads
+///
 /// An awaited task is a part of its awaiter. If it moves to another pool with resume_on(), its awaiter
 /// continues there too.
 ///
 /// In a task, `co_await x` accepts
-///   - a `task<U>`, as an lvalue or rvalue, once: yields its U. The task begins with the co_await;
+///   - a `task<U>`, as an lvalue or rvalue, once: yields its U. The task begins with the co_await, which
+///   takes
+///     its coroutine: valid() is false afterwards;
 ///   - a `future<U>`: yields its U. An lvalue is consumed too, as by get();
 ///   - a `shared_future<U>`: yields a `U const&` to the stored result;
 ///   - the results of Rubato's awaitable functions, in the expression that calls the function: yield(),
@@ -69,8 +76,9 @@ namespace rubato {
 ///
 /// Movable; awaited or spawned once. One thread at a time may use a task object. A task that has not begun
 /// costs only its frame; dropping the task destroys the frame. Awaiting a task allocates only that frame,
-/// from a per-thread cache, and uses no stack. Thread-local variables and current_worker() may change at each
-/// co_await, so a std::mutex must not be held across it.
+/// from a per-thread cache. It is a call: coroutines that await each other use at most 16 KiB of stack,
+/// however deep they are nested. Thread-local variables and current_worker() may change at each co_await, so
+/// a std::mutex must not be held across it.
 template<class T = void>
 class [[nodiscard("a task begins only when it is awaited or spawned")]] task {
   template<class F>
@@ -88,9 +96,9 @@ private:
       : frame_(h) {}
 
 public:
-  /// Empty, as after a move: it can only be assigned to and destroyed.
+  /// Empty, as after a move or a co_await: it can only be assigned to and destroyed.
   task() noexcept = default;
-  /// True if it holds a coroutine.
+  /// True if it holds a coroutine, which has not begun.
   [[nodiscard]] bool valid() const noexcept { return frame_.get() != nullptr; }
   /// Returns the task itself. So functions that take a callable, such as spawn() and enqueue(), take a task.
   [[nodiscard]] task operator()() && noexcept { return std::move(*this); }

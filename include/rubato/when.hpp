@@ -66,7 +66,7 @@ struct when_all_fn {
     requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
   auto operator()(As&&... awaitables) const {
     if constexpr (can_be_awaited_together<As...>())
-      return all_tasks(std::tuple(as_member(std::forward<As>(awaitables))...));
+      return all_tasks_of(std::forward<As>(awaitables)...);
     else
       return refused_as<std::tuple<decltype(static_cast<void>(awaitables), refused())...>>();
   }
@@ -80,7 +80,7 @@ struct when_all_fn {
     requires(!future_range<Range>)
   auto operator()(Range&& range) const {
     if constexpr (can_be_awaited_together_in<Range>())
-      return all_tasks(tasks_of(std::forward<Range>(range)));
+      return all_tasks_in(tasks_of(std::forward<Range>(range)));
     else
       return refused();
   }

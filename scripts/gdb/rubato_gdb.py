@@ -9,7 +9,7 @@ import re
 import gdb
 import gdb.printing
 
-LOW_BITS = 7  # of own_promise::awaited_by_, beside the address of a frame
+OUTERMOST = 8  # detail::no_frame, in place of the frame that awaits a coroutine
 PROMISE_AT = 16  # in a frame, as both compilers lay it out: behind the addresses of its resume and destroy functions
 DONE = 2  # what the word of a completion is when the result is there
 EXCEPTION_HEADER = 112  # of __cxa_exception, which lies before the object thrown, on the 64-bit targets
@@ -204,15 +204,27 @@ class TaskPrinter:
         frame = frame_in(self.value["frame_"]["frame_"])
         if frame == 0:
             return short(self.value.type) + ": empty"
-        return "%s: %s, %s" % (short(self.value.type), coroutine_name(frame),
-                               "awaited" if awaited_by(frame)[0] else "not awaited")
+        return "%s: %s, not awaited" % (short(self.value.type), coroutine_name(frame))
 
 
 def awaited_by(frame):
-    """The frame that a coroutine returns to, 0 if it is the outermost, and whether its promise can be found."""
+    """The frame that a coroutine which has begun returns to, 0 if it is the outermost."""
     promise = gdb.Value(frame + PROMISE_AT).cast(gdb.lookup_type("rubato::detail::own_promise").pointer())
     word = int(promise.dereference()["awaited_by_"])
-    return word & ~LOW_BITS, word & 1
+    return 0 if word == OUTERMOST else word
+
+
+# What the library's own frames stand for.
+OWN_FRAMES = (("forked_group", "when_all()"), ("race_tasks", "when_any() or when_first()"), ("race_for_some", "when_some()"),
+              ("run_until", "with_deadline()"), ("run_shielded", "shielded()"))
+
+
+def frame_name(frame):
+    name = coroutine_name(frame)
+    for part, text in OWN_FRAMES:
+        if "rubato::detail::" + part in name:
+            return text
+    return name
 
 
 def as_coroutine_task(state):
@@ -229,9 +241,15 @@ def as_coroutine_task(state):
 
 
 def parent_of(coroutine_task):
-    """The coroutine whose when_all() or when_any() this line of execution belongs to. None: it does not, or that is unknown."""
+    """The address of the coroutine whose when_all(), when_any() or the like this line of execution belongs to. None: it does not,
+    or that is unknown."""
     try:
-        return coroutine_task["of_"]["group_"].dereference()["of_"]
+        group = coroutine_task["of_"]["group_"]
+        # Its table of functions tells what it is.
+        functions = symbol_at(int(group["f_"]["coroutine"])) or ""
+        kind = "forked_group" if "detail::forked_group::" in functions else "queued_group"
+        group = group.cast(gdb.lookup_type("rubato::detail::" + kind).pointer())
+        return int(group["of_"] if kind == "forked_group" else group["of_"].address)
     except gdb.error:
         return None
 
@@ -247,7 +265,7 @@ def described_wait(coroutine_task):
     awaiter = re.match(r"detail::future_awaiter<((?:shared_)?future<.*>) *>$", name)
     if awaiter:
         return "awaits a " + awaiter.group(1).strip(), state_of(whole["future_"])
-    known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its fork_group"),
+    known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its when_all()"), ("wait_for_all", "awaits the tasks that lost"),
              ("send_awaiter", "awaits room in a channel"), ("receive_awaiter", "awaits a value of a channel"),
              ("group_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"), ("permit", "awaits a lock or a semaphore"),
              ("graph_awaiter", "awaits a run of a task_graph"), ("pipeline_awaiter", "awaits a pipeline"))
@@ -282,23 +300,17 @@ def print_coroutine(address, coroutine_task, seen, indent=""):
     if frame == 0:
         print(indent + "  runs, or has not begun")
         return
-    findable = int(coroutine_task["leaf_is_ours_"])
     number = 0
     while frame != 0:
-        name = coroutine_name(frame)
-        if "fork_group" in name:
-            name = "when_all(), when_any() or with_deadline()"
-        print("%s  #%d %s" % (indent, number, name))
-        if not findable:
-            break
-        frame, findable = awaited_by(frame)
+        print("%s  #%d %s" % (indent, number, frame_name(frame)))
+        frame = awaited_by(frame)
         number += 1
     node = node_of(coroutine_task)
     if node is not None:
         print('%s  #%d the node "%s" of a task_graph' % (indent, number, node))
     parent = parent_of(coroutine_task)
     if parent is not None:
-        print("%s  #%d when_all(), when_any() or with_deadline() of the coroutine at %#x" % (indent, number, int(parent.address)))
+        print("%s  #%d when_all(), when_any() or the like of the coroutine at %#x" % (indent, number, parent))
     text, state = described_wait(coroutine_task)
     print(indent + "  " + text)
     if state is not None:
@@ -421,7 +433,7 @@ class ChannelPrinter:
 
     def to_string(self):
         core = self.value["core_"]
-        parts = ["%d of %d" % (int(core["buffer_"]["size_"]), int(core["capacity_"]))]
+        parts = ["%d of %d" % (int(core["front_"]["size_"]) + int(core["back_"]["size_"]), int(core["capacity_"]))]
         for side in ("senders", "receivers"):
             n = 0
             node = core[side + "_"]["nodes_"]["first_"]

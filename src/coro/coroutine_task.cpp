@@ -1,9 +1,9 @@
 // How coroutines are resumed, suspended and destroyed. docs/design/coroutines.md
 #include "rubato/detail/coro/coroutine_task.hpp"
 
-#include "coro/trampoline.hpp"
+#include "os/thread.hpp"
 #include "rubato/cancelled.hpp"
-#include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/coro/group.hpp"
 #include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 #include "sched/core/life_state.hpp"
@@ -11,39 +11,71 @@
 #include "work/hazard_guard.hpp"
 #include "work/owned_tasks.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <new>
 #include <optional>
 #include <utility>
 
 namespace rubato::detail {
 
+#if !defined(__clang__)
+constinit thread_local trampoline own_trampoline;
+#endif
 [[gnu::noinline]] trampoline& this_trampoline() noexcept { return own_trampoline; }
 
 namespace {
 
-// The coroutines that have not begun and that the calling thread is destroying inside each other, and those
-// that it destroys later, linked as if each had been awaited by the next. Apart: together they would take
-// more bytes.
-[[gnu::tls_model("initial-exec")]] thread_local constinit std::uint32_t nest_depth = 0;
-[[gnu::tls_model("initial-exec")]] thread_local constinit std::coroutine_handle<> left_for_later;
-constexpr std::uint32_t deepest_nest = 256;
+/// How much stack coroutines take that call each other.
+constexpr std::uintptr_t nested_stack = 16 * 1024;
+
+/// Below this address of the calling thread's stack coroutines do not call each other: work that a get() runs
+/// in place may lie on top of each other, 64 levels deep.
+std::uintptr_t lowest_for_nested_calls() noexcept {
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit std::uintptr_t lowest = 0;
+  if (lowest == 0) lowest = os::middle_of_stack();
+  return lowest;
+}
+
+/// The coroutines that have not begun and that a thread is destroying inside each other.
+struct unbegun_nest {
+  static constexpr std::uint32_t deepest = 256;
+  std::uint32_t depth = 1;
+  std::coroutine_handle<>
+      later; ///< to be destroyed afterwards, linked as if each had been awaited by the next
+};
+[[gnu::tls_model("initial-exec")]] thread_local constinit unbegun_nest* own_nest = nullptr;
 
 } // namespace
 
 void destroy_unbegun(std::coroutine_handle<> h) noexcept {
-  if (nest_depth == deepest_nest) {
-    own_promise::in(h).link_to(left_for_later);
-    left_for_later = h;
+  if (unbegun_nest* const around = own_nest; around != nullptr) {
+    if (around->depth == unbegun_nest::deepest) {
+      own_promise::in(h).awaited_by(around->later);
+      around->later = h;
+      return;
+    }
+    ++around->depth;
+    h.destroy();
+    --around->depth;
     return;
   }
-  ++nest_depth;
+  unbegun_nest all;
+  own_nest = &all;
   h.destroy();
-  while (nest_depth == 1 && left_for_later != nullptr) {
-    std::coroutine_handle<> const next = left_for_later;
-    left_for_later = own_promise::in(next).continuation();
+  while (all.later != nullptr) {
+    std::coroutine_handle<> const next = all.later;
+    all.later = std::coroutine_handle<>::from_address(own_promise::in(next).awaiting());
     next.destroy();
   }
-  --nest_depth;
+  own_nest = nullptr;
+}
+
+void destroy_generator(std::coroutine_handle<> h) noexcept {
+  if (tombstone::stands_for(h) || own_promise::in(h).has_begun())
+    tombstone::destroy_frame(h);
+  else
+    destroy_unbegun(h);
 }
 
 void coroutine_task::resume(thread_context& runner) noexcept {
@@ -51,7 +83,7 @@ void coroutine_task::resume(thread_context& runner) noexcept {
   if (s != nullptr && s->wait_again()) return; // it may run elsewhere by now
   bool finished = false;
   {
-    token_in_force const token(runner.chain, scope_);
+    token_in_force const token(runner.chain, token_of(*this));
     if (leaf_ == nullptr) {
       if (stop.stop_requested()) {
         skipped();
@@ -60,13 +92,21 @@ void coroutine_task::resume(thread_context& runner) noexcept {
         leaf_ = begin(runner);
       }
     }
-    if (std::coroutine_handle<> h = std::exchange(leaf_, nullptr)) {
+    if (void* frame = std::exchange(leaf_, nullptr).address(); frame != nullptr) {
       waits_on_.clear(); // before the wait operation, a part of its frame, is destroyed
-      trampoline const outer =
-          std::exchange(own_trampoline, trampoline{this, nullptr, false, runner.chain.mark()});
-      for (; h != nullptr; h = std::exchange(own_trampoline.next, nullptr)) h.resume();
+      bool const may_fork = seat.get() == any_seat && size_of(*home()) != 0;
+      std::uintptr_t const stack_end = std::max(stack_position() - nested_stack, lowest_for_nested_calls());
+      trampoline const outer = std::exchange(
+          own_trampoline, trampoline{.running = this,
+                                     .stack_end = stack_end,
+                                     .fork_stack_end = may_fork ? stack_end : ~std::uintptr_t{0}});
+      void* const ended = reinterpret_cast<void*>(no_frame); // NOLINT(performance-no-int-to-ptr)
+      do {
+        std::coroutine_handle<>::from_address(frame).resume();
+        frame = own_trampoline.next;
+      } while (frame != nullptr && frame != ended);
       // Unless it has finished it may run elsewhere by now, and be gone.
-      finished = own_trampoline.finished;
+      finished = frame == ended;
       own_trampoline = outer;
       if (!finished) return;
     }
@@ -95,7 +135,7 @@ void coroutine_task::destroy() noexcept {
   state_ref const held(this);
   // The wait operation may be a part of an object that outlives the task, such as a generator.
   if (wait_operation* const s = waits_on_.clear()) s->retire();
-  scope_ = &stop; // the scope in force may be in a frame
+  stops_with(stop); // the scope in force may be in a frame
   was_cut = true;
   fail(broken_promise());
   destroy_inner_frames();
@@ -106,11 +146,13 @@ void coroutine_task::destroy() noexcept {
   leave_owned_tasks(core, *this);
 }
 
-/// From the innermost outwards, so that a deep recursion needs no deep stack. It stops at a foreign frame.
+/// From the innermost outwards, so that a deep recursion needs no deep stack. A frame that has begun has no
+/// owner, but for a generator's.
 void coroutine_task::destroy_inner_frames() noexcept {
-  if (leaf_is_ours_ == 0) return;
-  while (leaf_ != nullptr && own_promise::in(leaf_).is_owned()) {
-    std::coroutine_handle<> const around = own_promise::in(leaf_).continuation();
+  while (leaf_ != nullptr) {
+    own_promise const& p = own_promise::in(leaf_);
+    std::coroutine_handle<> const around =
+        p.is_outermost() ? nullptr : std::coroutine_handle<>::from_address(p.awaiting());
     void const* const outer = std::exchange(tombstone::wanted_for, leaf_.address());
     leaf_.destroy();
     tombstone::wanted_for = outer;
@@ -121,11 +163,6 @@ void coroutine_task::destroy_inner_frames() noexcept {
 bool coroutine_task::withdraw(owned_task const& /*as*/) noexcept {
   return waits_on_.use(
       [this](wait_operation& s) { return !stop.is_shielded() && children_.none() && s.withdraw(); });
-}
-
-void coroutine_task::stops_with(stop_scope& s) noexcept {
-  scope_ = &s;
-  current->chain.change_token(&s);
 }
 
 void coroutine_task::settle_in() noexcept {
@@ -141,7 +178,7 @@ void coroutine_task::settle_in() noexcept {
 /// Queues the members that the coroutine has forked and no thief has taken: any thread may run that, at once.
 void coroutine_task::flush() noexcept {
   latent_chain& chain = current->chain;
-  auto const forked = static_cast<std::uint32_t>(chain.mark() - own_trampoline.mark);
+  auto const forked = static_cast<std::uint32_t>(chain.mark() - chain.token_mark());
   if (forked == 0) return;
   children_begun(forked); // the taken ones too: only now is their number known
   for (std::uint32_t i = 0; i != forked; ++i) {
@@ -152,20 +189,20 @@ void coroutine_task::flush() noexcept {
 
 void coroutine_task::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
   flush();
+  own_trampoline.next = nullptr;
   leaf_ = h;
-  leaf_is_ours_ = 0;
   settle_in();
 }
 
-void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to) {
+void coroutine_task::requeue(std::coroutine_handle<> h, pool_core* to) {
   std::optional<arrival> in; // until it is queued
   if (to != nullptr && to != home())
     in.emplace(*to, arriving::begun);
   else if (life_of(*home()).is_discarding())
     throw cancelled();
   flush();
+  own_trampoline.next = nullptr;
   leaf_ = h;
-  leaf_is_ours_ = is_ours ? 1 : 0;
   if (to != nullptr && to != home()) {
     if (is_listed()) owned_tasks_of(*home()).remove(*this);
     seat.set(any_seat);
@@ -178,9 +215,9 @@ void coroutine_task::requeue(std::coroutine_handle<> h, bool is_ours, pool_core*
   offer(*this, made_ready_by::call);
 }
 
-bool coroutine_task::let_others_run(std::coroutine_handle<> h, bool is_ours) noexcept {
+bool coroutine_task::let_others_run(std::coroutine_handle<> h) noexcept {
   try {
-    requeue(h, is_ours, nullptr);
+    requeue(h, nullptr);
     return true;
   } catch (cancelled const&) {
     settle_in(); // a task that has never waited learns here that its pool discards it
@@ -188,8 +225,9 @@ bool coroutine_task::let_others_run(std::coroutine_handle<> h, bool is_ours) noe
   }
 }
 
-bool wait_operation::suspend(std::coroutine_handle<> h, bool is_ours) {
+bool wait_operation::suspend(std::coroutine_handle<> h) {
   coroutine_task& a = *own_trampoline.running;
+  own_trampoline.next = nullptr; // before another thread may resume it
   coroutine_ = &a;
   a.flush();
   a.settle_in();
@@ -198,7 +236,6 @@ bool wait_operation::suspend(std::coroutine_handle<> h, bool is_ours) {
     return false;
   }
   a.leaf_ = h;
-  a.leaf_is_ours_ = is_ours ? 1 : 0;
   a.waits_on_.set(*this);
   bool inserted = false;
   try {
@@ -230,7 +267,7 @@ void wait_operation::stop_requested() noexcept {
   if (state_.stop([this] { return remove(); })) offer(*coroutine_);
 }
 
-bool wait_operation::retire() noexcept {
+bool wait_operation::leave_scope() noexcept {
   // Once: afterwards the coroutine task may end before this does.
   if (coroutine_task* const a = std::exchange(coroutine_, nullptr)) a->scope().remove(*this);
   return state_.was_stopped();

@@ -19,7 +19,7 @@ public:
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
-    bool const is_outermost = h.promise().continuation() == nullptr;
+    bool const is_outermost = h.promise().is_outermost();
     if (is_outermost) found_ = this_trampoline().running->entry();
     return false;
   }

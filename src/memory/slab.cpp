@@ -26,47 +26,19 @@ constexpr bool recycles = false;
 constexpr bool recycles = true;
 #endif
 
-// The size of a type is a multiple of its alignment; so a type aligned to 64 bytes gets blocks aligned to 64
-// bytes.
-constexpr std::size_t step = 16, smallest = 32, small_classes = 31, large_step = 256, classes = 37;
-constexpr std::size_t largest_small = smallest + step * (small_classes - 1);
-constexpr std::size_t largest = largest_small + large_step * (classes - small_classes);
-constexpr std::size_t alignment = 64;
-constexpr std::size_t magazine_size = 64, chunk_size = 64 * 1024;
+using magazine = slab_magazine;
+constexpr std::size_t classes = slab_classes::number, magazine_size = slab_classes::magazine_size;
+constexpr std::size_t alignment = 64, chunk_size = 64 * 1024;
 // A shelf that has grown by as much as a huge page in small chunks goes on in huge pages: a page fault costs
 // as much as five tasks.
 constexpr unsigned small_chunks = 32;
 static_assert(small_chunks * chunk_size == os::huge_page);
 
-struct block {
-  block* next;
-};
-
-/// A stack of blocks. In the depot it is linked through its first one.
-struct magazine {
-  block* top = nullptr;
-  std::size_t loaded = 0;
-
-  void push(void* memory) noexcept {
-    auto* const b = ::new (memory) block;
-    b->next = top;
-    top = b;
-    ++loaded;
-  }
-  /// The stack is not empty.
-  [[nodiscard]] void* pop() noexcept {
-    block* const b = top;
-    top = b->next;
-    --loaded;
-    return b;
-  }
-};
-
-struct stored_magazine : block {
+struct stored_magazine : slab_block {
   stored_magazine* below;
   std::size_t loaded;
 };
-static_assert(sizeof(stored_magazine) <= smallest);
+static_assert(sizeof(stored_magazine) <= slab_classes::smallest);
 
 class depot {
   relaxed<stored_magazine*> top_; // changed under the lock
@@ -96,45 +68,21 @@ public:
 // Never destroyed: the last thread of the process may still free tasks.
 constinit std::array<depot, classes> depots;
 
-/// Of one thread and one class. Two magazines, so that a thread at the border does not run to the depot each
-/// time; and memory that was never used.
-struct shelf {
-  magazine first, second;
-  std::byte* fresh = nullptr;
-  std::byte* end = nullptr;
-  unsigned chunks = 0; ///< small ones that were got so far
-};
+[[nodiscard]] constexpr slab_cache* no_cache() noexcept {
+  return const_cast<slab_cache*>(&no_slab_cache); // NOLINT(cppcoreguidelines-pro-type-const-cast)
+}
 
-/// Of one thread. In memory of its own: a library that is loaded late finds a few hundred bytes at most for
-/// thread-locals that cost no call (docs/plugins.md), and this takes two thousand.
-struct alignas(alignment) cache {
-  std::array<shelf, classes> shelves;
-};
-
-/// Stands for the cache of a thread that has none, so that allocate() and deallocate() need no test for it:
-/// each first magazine is empty to the one and full to the other. Nothing is ever written to it.
-struct no_cache : cache {
-  constexpr no_cache() noexcept {
-    for (shelf& s : shelves) s.first.loaded = magazine_size;
-  }
-};
-constinit no_cache const nothing;
-
-[[gnu::tls_model("initial-exec")]] thread_local constinit cache* mine =
-    const_cast<no_cache*>(&nothing); // NOLINT(cppcoreguidelines-pro-type-const-cast)
 /// The thread's destructors have run; blocks that it frees from now on go to the depot alone.
 [[gnu::tls_model("initial-exec")]] thread_local constinit bool over = false;
 
-[[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept {
-  if (bytes <= smallest) return 0;
-  return bytes <= largest_small ? (bytes - smallest + step - 1) / step
-                                : small_classes + (bytes - largest_small - 1) / large_step;
-}
 [[nodiscard]] constexpr std::size_t size_of_class(std::size_t c) noexcept {
-  return c < small_classes ? smallest + c * step : largest_small + (c + 1 - small_classes) * large_step;
+  using k = slab_classes;
+  return c < k::small_classes ? k::smallest + c * k::step
+                              : k::largest_small + (c + 1 - k::small_classes) * k::large_step;
 }
-static_assert(size_of_class(class_of(33)) == 48 && size_of_class(class_of(512)) == 512 &&
-              size_of_class(class_of(513)) == 768 && class_of(largest) == classes - 1);
+static_assert(size_of_class(slab_classes::of(33)) == 48 && size_of_class(slab_classes::of(512)) == 512 &&
+              size_of_class(slab_classes::of(513)) == 768 &&
+              slab_classes::of(slab_classes::largest) == classes - 1);
 
 /// Everything goes to the depot when the thread ends.
 struct at_end_of_thread {
@@ -142,11 +90,10 @@ struct at_end_of_thread {
   at_end_of_thread(at_end_of_thread const&) = delete;
   at_end_of_thread& operator=(at_end_of_thread const&) = delete;
   ~at_end_of_thread() {
-    cache* const ended =
-        std::exchange(mine, const_cast<no_cache*>(&nothing)); // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    slab_cache* const ended = std::exchange(own_slabs, no_cache());
     over = true;
     for (std::size_t c = 0; c != classes; ++c) {
-      shelf& s = ended->shelves[c];
+      slab_shelf& s = ended->shelves[c];
       for (; s.fresh != s.end; s.fresh += size_of_class(c)) s.first.push(s.fresh);
       if (s.first.loaded != 0) depots[c].give(s.first);
       if (s.second.loaded != 0) depots[c].give(s.second);
@@ -159,11 +106,11 @@ thread_local at_end_of_thread const here;
 
 /// False: the thread is over, or there is no memory.
 [[nodiscard, gnu::noinline]] bool ensure_cache() noexcept {
-  if (mine != &nothing) return true;
+  if (own_slabs != &no_slab_cache) return true;
   if (over) return false;
-  auto* const made = new (std::nothrow) cache;
+  auto* const made = new (std::nothrow) slab_cache;
   if (made == nullptr) return false;
-  mine = made;
+  own_slabs = made;
   here.arm();
   return true;
 }
@@ -182,7 +129,7 @@ thread_local at_end_of_thread const here;
 }
 
 /// Never used memory for blocks of that size.
-void get_fresh(shelf& s, std::size_t size) {
+void get_fresh(slab_shelf& s, std::size_t size) {
   bool const grown = s.chunks == small_chunks;
   void* const huge = grown ? huge_chunk() : nullptr;
   s.fresh = static_cast<std::byte*>(huge != nullptr ? huge : from_system(chunk_size));
@@ -190,10 +137,24 @@ void get_fresh(shelf& s, std::size_t size) {
   if (!grown) ++s.chunks;
 }
 
-/// The first magazine is empty.
-[[gnu::noinline]] void* allocate_slowly(std::size_t c) {
+} // namespace
+
+constinit slab_cache const no_slab_cache = [] {
+  slab_cache none;
+  for (slab_shelf& s : none.shelves) s.first.loaded = magazine_size;
+  return none;
+}();
+
+#if !defined(__clang__)
+constinit thread_local slab_cache* own_slabs = no_cache();
+#endif
+
+/// The first magazine is empty, or the block is no slab's.
+[[gnu::noinline]] void* allocate_slowly(std::size_t bytes) {
+  if (!recycles || bytes > slab_classes::largest) return from_system(bytes);
+  std::size_t const c = slab_classes::of(bytes);
   if (!ensure_cache()) return from_system(size_of_class(c));
-  shelf& s = mine->shelves[c];
+  slab_shelf& s = own_slabs->shelves[c];
   if (s.second.loaded != 0 || depots[c].get(s.second)) {
     std::swap(s.first, s.second);
     return s.first.pop();
@@ -202,15 +163,20 @@ void get_fresh(shelf& s, std::size_t size) {
   return std::exchange(s.fresh, s.fresh + size_of_class(c));
 }
 
-/// The first magazine is full, or the thread has no cache.
-[[gnu::noinline]] void deallocate_slowly(void* memory, std::size_t c) noexcept {
+/// The first magazine is full, the thread has no cache, or the block is no slab's.
+[[gnu::noinline]] void deallocate_slowly(void* memory, std::size_t bytes) noexcept {
+  if (!recycles || bytes > slab_classes::largest) {
+    ::operator delete(memory, std::align_val_t{alignment});
+    return;
+  }
+  std::size_t const c = slab_classes::of(bytes);
   if (!ensure_cache()) {
     magazine single;
     single.push(memory);
     depots[c].give(single);
     return;
   }
-  shelf& s = mine->shelves[c];
+  slab_shelf& s = own_slabs->shelves[c];
   if (s.first.loaded >= magazine_size) {
     if (s.second.loaded >= magazine_size) depots[c].give(s.second);
     std::swap(s.first, s.second);
@@ -218,30 +184,8 @@ void get_fresh(shelf& s, std::size_t size) {
   s.first.push(memory);
 }
 
-} // namespace
-
-void* allocate(std::size_t bytes) {
-  if (!recycles || bytes > largest) [[unlikely]]
-    return from_system(bytes);
-  std::size_t const c = class_of(bytes);
-  magazine& m = mine->shelves[c].first;
-  if (m.top == nullptr) [[unlikely]]
-    return allocate_slowly(c);
-  return m.pop();
-}
-
-void deallocate(void* memory, std::size_t bytes) noexcept {
-  if (!recycles || bytes > largest) [[unlikely]] {
-    ::operator delete(memory, std::align_val_t{alignment});
-    return;
-  }
-  std::size_t const c = class_of(bytes);
-  magazine& m = mine->shelves[c].first;
-  if (m.loaded >= magazine_size) [[unlikely]]
-    deallocate_slowly(memory, c);
-  else
-    m.push(memory);
-}
+void* allocate(std::size_t bytes) { return allocate_here(bytes); }
+void deallocate(void* memory, std::size_t bytes) noexcept { deallocate_here(memory, bytes); }
 
 void lock_slabs() noexcept RUBATO_NOT_ANALYSED {
   for (auto& d : depots) d.lock.lock();

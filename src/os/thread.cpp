@@ -195,6 +195,15 @@ std::size_t stack_bytes() noexcept {
   return std::clamp(size, least, most);
 }
 
+std::uintptr_t middle_of_stack() noexcept {
+  constexpr std::size_t least = std::size_t{128} << 10;
+  attributes attr(::pthread_self());
+  void* low = nullptr;
+  std::size_t size = 0;
+  if (attr.error() != 0 || ::pthread_attr_getstack(attr.get(), &low, &size) != 0) return ~std::uintptr_t{0};
+  return reinterpret_cast<std::uintptr_t>(low) + std::max(size / 2, least);
+}
+
 thread_state state_of(thread_id thread) noexcept {
   std::array<char, 48> path;
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", static_cast<int>(thread));

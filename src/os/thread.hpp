@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <pthread.h>
 #include <string>
 #include <sys/types.h>
@@ -69,6 +70,10 @@ bool unpin() noexcept;
 /// The size of the calling thread's stack, cut to between 64 KiB and 1 GiB. An estimate: the main thread's
 /// limit may be changed at any time, and it may have none.
 [[nodiscard]] std::size_t stack_bytes() noexcept;
+
+/// The address in the middle of the calling thread's stack, or at least 128 KiB above its end. The highest
+/// address if the stack is unknown.
+[[nodiscard]] std::uintptr_t middle_of_stack() noexcept;
 
 enum class thread_state : unsigned char {
   runs,   ///< or is ready to run, or has just ended

@@ -17,7 +17,7 @@ namespace rubato::detail {
 namespace {
 
 stop_scope* stop_in_force(thread_context& m, pool_core& core) noexcept {
-  return m.core == &core ? static_cast<stop_scope*>(m.chain.token()) : nullptr;
+  return m.core == &core ? scope_of_token(m.chain.token()) : nullptr;
 }
 
 } // namespace

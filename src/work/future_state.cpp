@@ -11,6 +11,11 @@
 
 namespace rubato::detail {
 
+stop_scope* scope_of_state(void* token) noexcept {
+  auto const word = reinterpret_cast<std::uintptr_t>(token);
+  return &reinterpret_cast<future_state*>(word & ~state_token_bit)->current_scope();
+}
+
 void future_state::run_entry(task& base, thread_context* runner) noexcept {
   auto& s = static_cast<future_state&>(base);
   s.holds_capacity = false; // the capacity has been released

@@ -47,9 +47,9 @@ rubato::task<std::size_t> down(std::size_t left) {
   co_return below + 1;
 }
 
-TEST_P(on_small_stacks, a_recursion_a_hundred_thousand_deep) {
-  std::size_t const depth = scaled(100'000);
-  for (int i = 0; i != 3; ++i) EXPECT_EQ(pool.spawn(down(depth)).get(), depth);
+TEST_P(on_small_stacks, a_recursion_a_million_deep) {
+  std::size_t const depth = scaled(1'000'000);
+  for (int i = 0; i != 2; ++i) EXPECT_EQ(pool.spawn(down(depth)).get(), depth);
 }
 
 rubato::task<std::size_t> down_and_wait(std::size_t left, rubato::shared_future<void> gate) {
@@ -77,6 +77,19 @@ rubato::task<void> down_and_throw(std::size_t left) {
 
 TEST_P(on_small_stacks, an_exception_through_a_deep_recursion) {
   EXPECT_EQ(failure_of([&] { pool.spawn(down_and_throw(scaled(20'000))).get(); }), 1);
+}
+
+rubato::task<int> get_in_place(int levels, int nested) {
+  if (nested != 0) co_return co_await get_in_place(levels, nested - 1);
+  if (levels == 0) co_return 0;
+  co_return rubato::spawn(get_in_place(levels - 1, 100)).get() + 1;
+}
+
+// Each level may take 16 KiB for coroutines that call each other, but not where less than half of the stack
+// is left.
+TEST(small_stacks, are_enough_for_gets_in_place_inside_each_other) {
+  rubato::pool pool{rubato_test::with_workers(1).stack_size(std::size_t{256} * 1024)};
+  EXPECT_EQ(pool.spawn(get_in_place(64, 100)).get(), 64);
 }
 
 TEST_P(on_small_stacks, coroutines_that_yield_to_each_other) {

@@ -97,6 +97,37 @@ TEST_P(coroutines, are_lazy) {
   pool.wait_idle();
 }
 
+TEST_P(coroutines, are_taken_by_the_await_and_end_with_their_parameters) {
+  struct marks_its_end {
+    bool* ended;
+    explicit marks_its_end(bool& b) noexcept
+        : ended(&b) {}
+    marks_its_end(marks_its_end&& other) noexcept
+        : ended(std::exchange(other.ended, nullptr)) {}
+    marks_its_end(marks_its_end const&) = delete;
+    marks_its_end& operator=(marks_its_end const&) = delete;
+    ~marks_its_end() {
+      if (ended != nullptr) *ended = true;
+    }
+  };
+  auto const holds = [](marks_its_end m) -> rubato::task<bool> { co_return *m.ended; };
+  auto const body = [&]() -> rubato::task<void> {
+    bool ended = false;
+    rubato::task<bool> t = holds(marks_its_end(ended));
+    EXPECT_TRUE(t.valid());
+    bool const early = co_await t;
+    EXPECT_FALSE(early);
+    EXPECT_TRUE(ended);
+    EXPECT_FALSE(t.valid());
+    // In a group too, on whichever thread a member runs.
+    bool first = false, second = false;
+    auto const [a, b] = co_await rubato::when_all(holds(marks_its_end(first)), holds(marks_its_end(second)));
+    EXPECT_FALSE(a || b);
+    EXPECT_TRUE(first && second);
+  };
+  pool.block_on(body());
+}
+
 TEST_P(coroutines, pass_exceptions_on) {
   EXPECT_EQ(failure_of([&] { pool.spawn(fails(1)).get(); }), 1);
   auto const passes = []() -> rubato::task<int> {

@@ -356,7 +356,7 @@ bool is_discarding(pool_core const& c) noexcept { return c.life.is_discarding();
 bool is_closed(pool_core const& c) noexcept { return c.life.is_closed(); }
 std::stop_token current_token(thread_context& me) {
   if (me.core == nullptr) return {}; // blocking() outside any pool
-  auto const* const s = static_cast<stop_scope const*>(me.chain.token());
+  stop_scope const* const s = scope_of_token(me.chain.token());
   std::stop_token const outermost = me.core->life.stop_token();
   return s != nullptr ? s->token(outermost) : outermost;
 }

@@ -159,6 +159,11 @@ public:
     reset();
     return e;
   }
+  /// The exception of a result that is no value.
+  [[nodiscard]] std::exception_ptr take_failure() noexcept {
+    expect_error();
+    return take_error();
+  }
   /// A reference to the stored value; throws a stored exception. Any number of times, by any thread, after
   /// fill().
   std::add_lvalue_reference_t<std::add_const_t<value_type>> look() const {
@@ -181,6 +186,13 @@ public:
       return std::move(self().storage().value);
   }
 
+  /// The value, which is there, moved out. If its destructor is trivial it stays there, moved from.
+  [[gnu::always_inline]] value_type take_value() {
+    if constexpr (!is_reference && std::is_trivially_destructible_v<stored>)
+      return std::move(self().storage().value);
+    else
+      return take();
+  }
   /// The value, moved out; throws a stored exception. Called once, after fill(). The content is destroyed, on
   /// which a thread that has got the result may rely, though the storage lives on.
   value_type take() {

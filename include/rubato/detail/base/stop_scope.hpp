@@ -219,8 +219,8 @@ public:
   stop_scope own{up_, stop_scope::fork{}};
 
   /// Null: no outer scope can be stopped.
-  explicit fork_scope(void* token) noexcept
-      : up_(static_cast<stop_scope*>(token)) {}
+  explicit fork_scope(stop_scope* around) noexcept
+      : up_(around) {}
 };
 
 } // namespace rubato::detail

@@ -83,6 +83,17 @@ template<class T>
   return member;
 }
 
+/// The same, but a task stays where it is.
+template<class T>
+[[nodiscard, gnu::always_inline]] inline rubato::task<T>&& borrowed_member(rubato::task<T>&& t) noexcept {
+  return std::move(t);
+}
+template<class A>
+  requires(!is_task<std::remove_cvref_t<A>>::value)
+[[nodiscard]] auto borrowed_member(A&& a) {
+  return as_member(std::forward<A>(a));
+}
+
 /// True if as_task() can convert an argument passed as A&&. A task must be an rvalue.
 template<class A>
 concept becomes_task = awaitable<A> && can_be_kept<A> && requires(A&& a) { as_task(static_cast<A&&>(a)); };

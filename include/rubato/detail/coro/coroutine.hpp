@@ -45,24 +45,12 @@ concept awaitable =
       std::declval<decltype(awaiter_of(static_cast<A&&>(a)))&>().await_resume();
     };
 
-/// Passes control to the awaiting coroutine when a coroutine ends. Empty, because every frame contains it.
-struct final_awaiter : std::suspend_always {
-  template<class P>
-  void await_suspend(std::coroutine_handle<P> ended) const noexcept {
-    std::coroutine_handle<> const continuation = ended.promise().continuation();
-    trampoline& t = this_trampoline();
-    t.next = continuation;
-    t.finished = continuation == nullptr; // it was the coroutine task's outermost coroutine
-  }
-};
-
 template<class A>
 auto make_awaiter(A&& a);
 
-/// Stands in place of a frame that coroutine_task::destroy() has destroyed, until its owner, which does not
-/// know, destroys it too. So a suspended recursion is destroyed from the innermost frame outwards; by its
-/// owners it would take stack for each level. The mark stands where a frame has the address of its code,
-/// which never has this value.
+/// Stands in place of a generator's frame that coroutine_task::destroy() has destroyed, until its owner,
+/// which does not know, destroys it too. The mark stands where a frame has the address of its code, which
+/// never has this value.
 class tombstone {
   [[maybe_unused]] void const* mark_; // read through the address of a frame
   std::size_t bytes_;
@@ -82,7 +70,7 @@ public:
     std::memcpy(static_cast<void*>(&first), h.address(), sizeof(first));
     return first == &is_one;
   }
-  /// For the owner of a coroutine.
+  /// For the owner of a coroutine that has begun.
   static void destroy_frame(std::coroutine_handle<> h) noexcept {
     if (!stands_for(h)) [[likely]]
       h.destroy();
@@ -95,16 +83,34 @@ public:
 /// and so on: beyond some hundred levels the next is left to the outermost call on this thread, so that a
 /// long chain of them uses little stack. Such a coroutine goes after the parameters of those around it.
 void destroy_unbegun(std::coroutine_handle<> h) noexcept;
+/// For the owner of a generator, which may have begun.
+void destroy_generator(std::coroutine_handle<> h) noexcept;
+
+/// The frame of a task. It has an owner until it begins; then it frees itself when the coroutine ends.
+struct task_frame {
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes) { return allocate_here(bytes); }
+  // Not always_inline: without optimisation Clang keeps the variables of an inlined function in the frame,
+  // which is gone.
+  static void operator delete(void* frame, std::size_t bytes) noexcept { deallocate_here(frame, bytes); }
+  static void destroy(std::coroutine_handle<> h) noexcept { destroy_unbegun(h); }
+};
+
+/// The frame of a generator, which has an owner to its end.
+struct owned_frame {
+  static void* operator new(std::size_t bytes) { return allocate(bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept {
+    if (frame == tombstone::wanted_for) [[unlikely]]
+      ::new (frame) tombstone(bytes);
+    else
+      deallocate(frame, bytes);
+  }
+  static void destroy(std::coroutine_handle<> h) noexcept { destroy_generator(h); }
+};
 
 /// Owns a coroutine, or nothing.
 template<class Promise>
 class frame_owner {
   std::coroutine_handle<Promise> frame_;
-
-  /// In a list of frames, their promises have to be found.
-  [[nodiscard]] static constexpr bool may_be_nested() noexcept {
-    return Promise::template is_found_in<Promise>;
-  }
 
 public:
   frame_owner() noexcept = default;
@@ -117,83 +123,46 @@ public:
     return *this;
   }
   ~frame_owner() {
-    if (frame_ == nullptr) return;
-    if (may_be_nested() && !tombstone::stands_for(frame_) && !frame_.promise().has_begun()) [[unlikely]]
-      destroy_unbegun(frame_);
-    else
-      tombstone::destroy_frame(frame_);
+    if (frame_ != nullptr) Promise::destroy(frame_);
   }
   [[nodiscard]] std::coroutine_handle<Promise> get() const noexcept { return frame_; }
   [[nodiscard]] std::coroutine_handle<Promise> release() noexcept { return std::exchange(frame_, nullptr); }
 };
 
-/// Frames come from the slabs.
-struct coroutine_frame {
-  static void* operator new(std::size_t bytes) { return allocate(bytes); }
-  static void operator delete(void* frame, std::size_t bytes) noexcept {
-    if (frame == tombstone::wanted_for) [[unlikely]]
-      ::new (frame) tombstone(bytes);
-    else
-      deallocate(frame, bytes);
-  }
-};
-
 class join_point;
 
-/// The promise of a coroutine that runs within a coroutine task.
-class own_promise : public coroutine_frame {
-  // An aligned address. Its lowest bit says that the coroutine there owns this one; the next two hold the
-  // outcome. This saves eight bytes in every frame.
-  static constexpr std::uintptr_t owned = 1, outcome_bits = 6, low_bits = owned | outcome_bits;
-  static constexpr std::uintptr_t unstoppable = outcome_bits; // before it begins; no outcome has this value
-  std::uintptr_t awaited_by_ = owned;                         // and no address: it has not begun
+/// The promise of a coroutine that runs within a coroutine task. Its place in the frame is known: in(h).
+class own_promise {
+  static constexpr std::uintptr_t unbegun = 1, begins_always = 2;
+  /// Before it begins: `unbegun`, perhaps with begins_always. Then the address of the frame, or join point,
+  /// that goes on when it ends, or no_frame. 0: no coroutine awaits it, a generator.
+  std::uintptr_t awaited_by_ = unbegun;
 
 public:
-  /// Null: this is the coroutine task's outermost coroutine.
-  [[nodiscard]] std::coroutine_handle<> continuation() const noexcept {
-    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(awaited_by_ & ~low_bits));
+  [[nodiscard]] bool has_begun() const noexcept { return (awaited_by_ & unbegun) == 0; }
+  /// After it has begun.
+  [[nodiscard, gnu::always_inline]] void* awaiting() const noexcept {
+    return reinterpret_cast<void*>(awaited_by_);
   }
+  [[nodiscard]] bool is_outermost() const noexcept { return awaited_by_ == no_frame; }
+  /// It begins, or goes on, for the coroutine h, which awaits it.
+  [[gnu::always_inline]] void awaited_by(std::coroutine_handle<> h) noexcept {
+    awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address());
+  }
+  [[gnu::always_inline]] void awaited_by(join_point& j) noexcept;
+  void begins_outermost() noexcept { awaited_by_ = no_frame; }
   void not_awaited() noexcept { awaited_by_ = 0; }
-  [[nodiscard]] bool has_begun() const noexcept { return (awaited_by_ & ~outcome_bits) != owned; }
-  /// It is the outermost coroutine of a task, and begins. It keeps its outcome.
-  void begins_outermost() noexcept { awaited_by_ &= ~owned; }
-  /// It will never begin: links it in a list, as if the next one awaited it.
-  void link_to(std::coroutine_handle<> next) noexcept {
-    awaited_by_ = reinterpret_cast<std::uintptr_t>(next.address());
-  }
-  /// The awaiting coroutine is h, whose frame contains this one's owner.
-  template<class P>
-  void owned_by(std::coroutine_handle<P> h) noexcept {
-    awaited_by_ = reinterpret_cast<std::uintptr_t>(h.address()) | (is_found_in<P> ? owned : 0);
-  }
-  void owned_by(join_point& j) noexcept;
-  /// True if the continuation is such a coroutine, so that its promise can be found.
-  [[nodiscard]] bool is_owned() const noexcept { return (awaited_by_ & owned) != 0; }
 
-  /// What the result storage holds.
-  [[nodiscard]] outcome holds() const noexcept {
-    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): initialised with the frame
-    return static_cast<outcome>((awaited_by_ & outcome_bits) >> 1U);
-  }
   /// Before it begins: as a group member it begins even if the group was stopped.
-  void begin_though_stopped() noexcept { awaited_by_ |= unstoppable; }
+  void begin_though_stopped() noexcept { awaited_by_ = unbegun | begins_always; }
   [[nodiscard]] bool begins_though_stopped() const noexcept {
-    return (awaited_by_ & outcome_bits) == unstoppable;
-  }
-  void holds(outcome o) noexcept {
-    awaited_by_ = (awaited_by_ & ~outcome_bits) | static_cast<std::uintptr_t>(o) << 1U;
+    return awaited_by_ == (unbegun | begins_always);
   }
 
-  /// True if the promise can be found in the frame without knowing its type. False if it is aligned more
-  /// strictly.
-  template<class P>
-  static constexpr bool is_found_in = alignof(P) <= 2 * sizeof(void*);
   [[nodiscard]] static own_promise& in(std::coroutine_handle<> h) noexcept {
     return std::coroutine_handle<own_promise>::from_address(h.address()).promise();
   }
-
   [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
-  [[nodiscard]] static final_awaiter final_suspend() noexcept { return {}; }
 
   template<class A>
   auto await_transform(A&& a) {
@@ -219,7 +188,7 @@ class join_point {
 
 protected:
   /// `resumed` gets the join point's address.
-  explicit join_point(void (*resumed)(void*) noexcept) noexcept
+  [[gnu::always_inline]] explicit join_point(void (*resumed)(void*) noexcept) noexcept
       : resume_(resumed) {}
   ~join_point() = default;
   [[nodiscard]] own_promise& promise() noexcept { return promise_; }
@@ -229,28 +198,30 @@ public:
   join_point& operator=(join_point const&) = delete;
 };
 
-inline void own_promise::owned_by(join_point& j) noexcept {
-  awaited_by_ = reinterpret_cast<std::uintptr_t>(&j) | owned;
+[[gnu::always_inline]] inline void own_promise::awaited_by(join_point& j) noexcept {
+  awaited_by_ = reinterpret_cast<std::uintptr_t>(&j);
 }
 
-/// The same with storage for a result.
+/// The promise of a task. Its result goes to a place that its awaiter has prepared; so nothing is needed of
+/// the frame when the coroutine has ended, and it destroys itself.
 template<class T>
-class result_promise : public own_promise, public result_access<result_promise<T>, T> {
-  friend class result_access<result_promise<T>, T>;
-  result_storage<T> storage_;
-
-  [[nodiscard]] result_storage<T>& storage() noexcept { return storage_; }
-  [[nodiscard]] result_storage<T> const& storage() const noexcept { return storage_; }
+class result_promise : public own_promise, public task_frame {
+  static_assert(alignof(own_promise) <= 2 * sizeof(void*),
+                "it stands right behind the two addresses of a frame");
+  result_slot<T>* result_; ///< set before it begins
 
 protected:
-  result_promise() noexcept = default;
-  ~result_promise() { this->reset(); }
+  [[nodiscard, gnu::always_inline]] result_slot<T>& result() noexcept { return *result_; }
 
 public:
-  /// The place of an exception, if there is one.
-  [[nodiscard]] std::exception_ptr const& stored_error() const noexcept { return storage_.error; }
+  [[gnu::always_inline]] result_promise() noexcept {} // NOLINT: result_ is written before it is read
+  [[gnu::always_inline]] void goes_to(result_slot<T>& s) noexcept { result_ = &s; }
   // The coroutine may throw after co_return, from a destructor, and may catch that and return again.
-  void unhandled_exception() noexcept { this->fail(std::current_exception()); }
+  void unhandled_exception() noexcept { result_->fail(std::current_exception()); }
+  [[nodiscard, gnu::always_inline]] std::suspend_never final_suspend() noexcept {
+    own_trampoline.next = this->awaiting();
+    return {};
+  }
 };
 
 template<class T>
@@ -258,20 +229,21 @@ class task_promise : public result_promise<T> {
 public:
   template<class U = T>
     requires std::convertible_to<U&&, T>
-  void return_value(U&& value) {
-    this->reset();
-    this->emplace(std::forward<U>(value));
+  [[gnu::always_inline]] void return_value(U&& value) {
+    // A coroutine that returns again has not failed: at most a value is there.
+    if constexpr (!std::is_trivially_destructible_v<T>) this->result().reset();
+    this->result().emplace(std::forward<U>(value));
   }
 };
 template<class T>
 class task_promise<T&> : public result_promise<T&> {
 public:
-  void return_value(T& value) noexcept { this->emplace(value); }
+  void return_value(T& value) noexcept { this->result().emplace(value); }
 };
 template<>
 class task_promise<void> : public result_promise<void> {
 public:
-  void return_void() noexcept { this->emplace(); }
+  [[gnu::always_inline]] void return_void() noexcept { result().emplace(); }
 };
 
 /// Access to a task's coroutine, for the code that runs it.
@@ -280,14 +252,12 @@ struct task_access {
   [[nodiscard]] static auto frame(rubato::task<T> const& t) noexcept {
     return t.frame_.get();
   }
-  /// The same for a task that is about to begin. Throws if there is no coroutine, or if it has begun.
+  /// The same for a task that is about to begin. Throws if there is no coroutine.
   template<class T>
-  [[nodiscard]] static auto unbegun(rubato::task<T> const& t) {
-    if (!t.valid()) throw_no_state("rubato: an empty task cannot be run");
-    auto const h = t.frame_.get();
-    if (h.promise().continuation() != nullptr)
-      throw std::logic_error("rubato: a task is run again that has been awaited before");
-    return h;
+  [[nodiscard, gnu::always_inline]] static auto unbegun(rubato::task<T> const& t) {
+    if (!t.valid()) [[unlikely]]
+      throw_no_state("rubato: an empty task, or one that was awaited before, cannot be run");
+    return t.frame_.get();
   }
   template<class T>
   [[nodiscard]] static auto release(rubato::task<T>& t) noexcept {
@@ -365,7 +335,7 @@ struct awaiter_ref {
 /// A coroutine that awaits an awaitable of another library and then brings the coroutine task back to its
 /// pool.
 struct foreign_wait {
-  struct promise_type : coroutine_frame {
+  struct promise_type : owned_frame {
     struct ender : std::suspend_always {
       void await_suspend(std::coroutine_handle<promise_type> h) const noexcept { h.promise().end(); }
     };
@@ -464,7 +434,7 @@ public:
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
     if (lets_others_run_) {
       if constexpr (requires { inner_.keep_while_queued(); }) inner_.keep_while_queued();
-      return this_trampoline().running->let_others_run(h, P::template is_found_in<P>);
+      return this_trampoline().running->let_others_run(h);
     }
     if constexpr (std::is_void_v<decltype(inner_.await_suspend(h))>) {
       inner_.await_suspend(h); // the coroutine may run elsewhere by now
@@ -491,7 +461,7 @@ struct [[nodiscard(
       : to(c) {}
   template<std::derived_from<own_promise> P>
   void await_suspend(std::coroutine_handle<P> h) const {
-    this_trampoline().running->requeue(h, P::template is_found_in<P>, to);
+    this_trampoline().running->requeue(h, to);
   }
 };
 

@@ -16,22 +16,94 @@
 namespace rubato::detail {
 
 class coroutine_task;
+class forked_group;
 class own_promise;
 class wait_operation;
 
-/// The next step of the calling thread's resumption loop. g++ 12 does not turn a transfer between coroutines
-/// into a jump at -O0, nor does any compiler under a sanitizer; so a coroutine that passes control on stores
-/// the coroutine to resume, and returns to the loop.
+/// In place of the frame that goes on: the coroutine task's outermost coroutine has ended. No frame has this
+/// address.
+inline constexpr std::uintptr_t no_frame = 8;
+
+/// What the thread's resumption loop, coroutine_task::resume(), does next. A coroutine calls the one that it
+/// awaits, as a function, while there is room on the stack: see call_nested(). Beyond that, and whenever it
+/// is suspended, it returns to the loop. docs/design/coroutines.md
 struct trampoline {
   coroutine_task* running = nullptr; ///< null: no coroutine of Rubato runs here
-  std::coroutine_handle<> next;      ///< resumed as soon as the present one returns to the loop
-  bool finished = false;             ///< the coroutine task's outermost coroutine has ended
-  std::size_t mark = 0; ///< the thread's chain before it ran: jobs above are forks of the coroutine task
+  /// The frame that goes on when the present one returns: its caller goes on if it is that frame, else the
+  /// loop resumes it. Null: the coroutine is suspended. Meaningless while a coroutine runs.
+  void* next = nullptr;
+  std::uintptr_t stack_end = ~std::uintptr_t{0}; ///< no nested call below this address
+  /// The same for the fork of a group; the highest address if its members must not be latent.
+  std::uintptr_t fork_stack_end = ~std::uintptr_t{0};
+
+  [[nodiscard]] bool may_fork() const noexcept { return fork_stack_end == stack_end; }
 };
 
-/// The calling thread's trampoline. Not inline: a coroutine may run on another thread after each suspension,
-/// and a compiler may keep the address of a thread-local across it.
+// The calling thread's trampoline, for functions that no coroutine is suspended in.
+#if defined(__clang__)
+[[gnu::tls_model("initial-exec"),
+  gnu::visibility("default")]] inline thread_local constinit trampoline own_trampoline;
+#else // as `current` in thread_context.hpp
+[[gnu::tls_model("initial-exec"),
+  gnu::visibility("default")]] extern constinit thread_local trampoline own_trampoline;
+#endif
+
+/// The same for the bodies of coroutines. Not inline: a coroutine may run on another thread after each
+/// suspension, and a compiler may keep the address of a thread-local across it.
 [[nodiscard]] trampoline& this_trampoline() noexcept;
+
+/// An address in the frame of the calling function. Not of a local variable, which AddressSanitizer may put
+/// elsewhere.
+[[nodiscard, gnu::always_inline]] inline std::uintptr_t stack_position() noexcept {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+}
+
+/// From await_suspend() of the coroutine `caller`: runs the other frame. True: that has ended, and the caller
+/// goes on at once. False: the caller is suspended, and may already run elsewhere, or be gone. Clang before
+/// 19 may inline await_suspend() into the coroutine, whose frame must not be used after the call.
+#if defined(__clang__) && __clang_major__ < 19
+[[nodiscard, gnu::noinline]]
+#else
+[[nodiscard, gnu::always_inline]]
+#endif
+inline bool call_nested(void* frame, void* caller) noexcept {
+  trampoline& t = own_trampoline;
+  if (stack_position() < t.stack_end) [[unlikely]] {
+    t.next = frame;
+    return false;
+  }
+  std::coroutine_handle<>::from_address(frame).resume();
+  return t.next == caller;
+}
+
+/// What stops the waits and children of a running coroutine, in one word: a stop scope, or a forked group,
+/// whose scope is built when a thread asks for it.
+class scope_word {
+  static constexpr std::uintptr_t is_group = 1;
+  std::uintptr_t word_;
+
+  [[nodiscard]] stop_scope& scope_of_group() const noexcept;
+  [[nodiscard]] stop_level level_of_group() const noexcept;
+
+public:
+  explicit scope_word(stop_scope& s) noexcept
+      : word_(reinterpret_cast<std::uintptr_t>(&s)) {}
+  [[gnu::always_inline]] explicit scope_word(forked_group& g) noexcept
+      : word_(reinterpret_cast<std::uintptr_t>(&g) | is_group) {}
+
+  /// Null: it is a stop scope.
+  [[nodiscard]] forked_group* group() const noexcept {
+    return (word_ & is_group) != 0 ? reinterpret_cast<forked_group*>(word_ & ~is_group) : nullptr;
+  }
+  /// Builds it if need be. By any thread that keeps the coroutine from going on.
+  [[nodiscard]] stop_scope& scope() const noexcept {
+    return (word_ & is_group) == 0 ? *reinterpret_cast<stop_scope*>(word_) : scope_of_group();
+  }
+  /// Builds nothing.
+  [[nodiscard]] stop_level level() const noexcept {
+    return (word_ & is_group) == 0 ? reinterpret_cast<stop_scope*>(word_)->level() : level_of_group();
+  }
+};
 
 /// The state of a spawned coroutine. It is in its pool's list of owned tasks from its first real suspension
 /// to its end, so that the pool can destroy it.
@@ -39,11 +111,10 @@ class coroutine_task : public future_state, owned_task {
   friend class wait_operation;
 
   // Every suspended coroutine has one: small fields first, behind those of the owned task.
-  std::uint8_t ready_waits_ : 6 = 0;  ///< modulo 64
-  std::uint8_t leaf_is_ours_ : 1 = 0; ///< its promise can be found
-  child_count children_;              ///< that refer to its frames
-  std::coroutine_handle<> leaf_;      ///< resumed next
-  stop_scope* scope_ = &stop; ///< in force where it stands: its own, or that of a fork group that it awaits
+  std::uint8_t ready_waits_ : 6 = 0;    ///< modulo 64
+  child_count children_;                ///< that refer to its frames
+  std::coroutine_handle<> leaf_;        ///< resumed next
+  relaxed<scope_word> in_force_;        ///< where it stands: its own scope, or that of a group that it awaits
   pinned_ptr<wait_operation> waits_on_; ///< in one of its frames
 
   void settle_in() noexcept;
@@ -53,30 +124,40 @@ class coroutine_task : public future_state, owned_task {
 protected:
   coroutine_task(std::uint32_t holders, stop_link* around) noexcept
       : future_state(holders, around)
-      , owned_task(static_cast<future_state&>(*this)) {}
+      , owned_task(static_cast<future_state&>(*this))
+      , in_force_(scope_word(stop)) {}
 
   /// It begins even if it is stopped before: with this outermost coroutine.
   void begin_at(std::coroutine_handle<> outermost) noexcept { leaf_ = outermost; }
-  /// Makes the outermost coroutine; null: that failed, and the result holds the exception.
+  /// Makes the outermost coroutine, which begins; null: that failed, and the result holds the exception.
   [[nodiscard]] virtual std::coroutine_handle<> begin(thread_context& runner) noexcept = 0;
-  /// The outermost coroutine has ended, or is to be destroyed where it is suspended: takes its result, if
-  /// there is one, and destroys the frame.
+  /// The outermost coroutine has ended, or was destroyed where it was suspended, or has not begun: takes its
+  /// result, if there is one, and destroys what the coroutine needed.
   virtual void end(bool finished) noexcept = 0;
 
 public:
   void resume(thread_context& runner) noexcept override;
   /// For the running coroutine: the scope with which its waits and its children stop.
-  [[nodiscard]] stop_scope& scope() const noexcept { return *scope_; }
+  [[nodiscard]] stop_scope& scope() const noexcept { return in_force_.get().scope(); }
+  [[nodiscard]] stop_scope& current_scope() noexcept override { return scope(); }
+  /// The same by its word, for a group in one of its frames.
+  [[nodiscard, gnu::always_inline]] scope_word in_force() const noexcept { return in_force_.get(); }
+  [[gnu::always_inline]] void in_force(scope_word w) noexcept { in_force_.set(w); }
+  /// The number of stop requests in the process at which the scope in force was clear.
+  std::uint64_t clear_at = 0;
   /// For the running coroutine: it was stopped, or its pool drains. A task that has never waited asks its
   /// pool.
   [[nodiscard]] bool is_stopped() noexcept {
     settle_in();
-    return scope_->level() != stop_level::none;
+    return in_force().level() != stop_level::none;
   }
   /// The race that its outermost coroutine is in, if that was passed to when_any() directly.
   [[nodiscard]] virtual race_entry entry() const noexcept { return {}; }
   /// For the thread that runs it: from here on it stops with this scope, which is in one of its frames.
-  void stops_with(stop_scope& s) noexcept;
+  void stops_with(stop_scope& s) noexcept {
+    in_force_.set(scope_word(s));
+    clear_at = 0;
+  }
   [[nodiscard]] bool has_begun() const noexcept override { return leaf_ != nullptr; }
   /// Destroys it at once, or, if children refer to its frames, asks them to stop and leaves that to the last
   /// of them.
@@ -95,7 +176,7 @@ public:
   [[nodiscard]] bool has_used_its_turn() noexcept { return ++ready_waits_ == 0; }
   /// From await_suspend of such a wait: moves it behind all other ready tasks. False: its pool discards its
   /// tasks, and it goes on.
-  [[nodiscard]] bool let_others_run(std::coroutine_handle<> h, bool is_ours) noexcept;
+  [[nodiscard]] bool let_others_run(std::coroutine_handle<> h) noexcept;
 
   /// From await_suspend of another library's awaitable: the coroutine to resume. A thread calls offer()
   /// later.
@@ -103,7 +184,7 @@ public:
   /// From await_suspend: moves it to the back of the queue, of another pool if `to` names one. Where a waiter
   /// has claimed it, it goes on in place of its old entry. Throws cancelled if that pool discards its tasks,
   /// or has ended.
-  void requeue(std::coroutine_handle<> h, bool is_ours, pool_core* to);
+  void requeue(std::coroutine_handle<> h, pool_core* to);
 };
 
 /// The wait of a coroutine for an operation of Rubato, in its frame. It ends once: the operation completes, a
@@ -114,6 +195,7 @@ class wait_operation : public own_awaitable, public stop_listener {
   bool const structured_;
 
   void stop_requested() noexcept final;
+  bool leave_scope() noexcept; ///< it has been in suspend()
   [[nodiscard]] bool stays_inserted() noexcept {
     return state_.settle([this] { return remove(); });
   }
@@ -135,8 +217,8 @@ protected:
   /// in its list again, as after insert().
   [[nodiscard]] virtual bool insert_again() noexcept { return false; }
 
-  /// True: the coroutine is suspended, and may already run elsewhere. `is_ours`: its promise can be found.
-  [[nodiscard]] bool suspend(std::coroutine_handle<> h, bool is_ours);
+  /// True: the coroutine is suspended, and may already run elsewhere.
+  [[nodiscard]] bool suspend(std::coroutine_handle<> h);
   /// After retire(), for a wait whose result does not show it: true if a stop request ended the wait.
   [[nodiscard]] bool was_stopped() const noexcept { return state_.was_stopped(); }
   [[nodiscard]] coroutine_task& coroutine() const noexcept { return *coroutine_; }
@@ -145,7 +227,7 @@ public:
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) {
-    return suspend(h, P::template is_found_in<P>);
+    return suspend(h);
   }
 
   /// For the thread that has taken this out of its list: the wait is over. Resumes the coroutine on its pool,
@@ -161,7 +243,7 @@ public:
   }
   /// From await_resume and from the derived class's destructor: when it returns, no other thread refers to
   /// this. True: a stop request has ended the wait.
-  bool retire() noexcept;
+  bool retire() noexcept { return coroutine_ == nullptr ? state_.was_stopped() : leave_scope(); }
   /// Of a wait without a result.
   void await_resume() noexcept { retire(); }
 };

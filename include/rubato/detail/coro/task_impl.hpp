@@ -22,22 +22,27 @@ public:
 
 namespace detail {
 
-/// The awaiter of `co_await task`: the trampoline resumes the awaited task, and the awaiting one when it
-/// ends.
+/// The awaiter of `co_await task`: the task's coroutine begins as a call.
 template<class T>
 class task_awaiter {
   std::coroutine_handle<typename rubato::task<T>::promise_type> frame_;
+  result_slot<T> result_;
 
 public:
   explicit task_awaiter(rubato::task<T>& t)
-      : frame_(task_access::unbegun(t)) {}
+      : frame_(task_access::unbegun(t)) {
+    static_cast<void>(task_access::release(t));
+  }
+  task_awaiter(task_awaiter const&) = delete;
+  task_awaiter& operator=(task_awaiter const&) = delete;
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   template<std::derived_from<own_promise> P>
-  void await_suspend(std::coroutine_handle<P> h) const noexcept {
-    frame_.promise().owned_by(h);
-    this_trampoline().next = frame_;
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
+    frame_.promise().awaited_by(h);
+    frame_.promise().goes_to(result_);
+    return !call_nested(frame_.address(), h.address());
   }
-  T await_resume() const { return static_cast<T>(frame_.promise().take()); }
+  T await_resume() { return static_cast<T>(result_.take()); }
 };
 
 /// Calls a callable that returns a task.
@@ -74,6 +79,7 @@ template<class F>
 class coroutine_job : public state_of<typename flattened<call_result_t<F>>::type, coroutine_task> {
   using result_type = typename flattened<call_result_t<F>>::type;
   task_source<F> source_;
+  result_slot<result_type> result_;
 
 public:
   template<class... Args>
@@ -88,7 +94,9 @@ protected:
     try {
       source_.make(runner);
       auto const h = task_access::unbegun(source_.made);
+      static_cast<void>(task_access::release(source_.made));
       h.promise().begins_outermost();
+      h.promise().goes_to(result_);
       return h;
     } catch (...) {
       this->fail(std::current_exception());
@@ -96,7 +104,7 @@ protected:
     }
   }
   void end(bool finished) noexcept override {
-    if (finished) this->slot().take_over(task_access::frame(source_.made).promise());
+    if (finished) this->slot().take_over(result_);
     source_.reset();
   }
 };

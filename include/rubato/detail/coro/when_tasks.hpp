@@ -3,7 +3,8 @@
 #pragma once
 
 #include "rubato/detail/coro/as_task.hpp"
-#include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/coro/forked_group.hpp"
+#include "rubato/detail/coro/queued_group.hpp"
 #include "rubato/detail/coro/race_wait.hpp"
 #include "rubato/detail/future/when_some_state.hpp"
 #include "rubato/task.hpp"
@@ -43,24 +44,24 @@ template<class Range>
 }
 
 /// `begin`: makes the tasks, which take part in the race.
-template<class Tasks, class Begin, class Group = fork_group_of<Tasks>>
+template<class Tasks, class Begin, class Group = queued_group_of<Tasks>>
 rubato::task<any_result<typename Group::value_type>> race_tasks(decided_by by, std::size_t number,
                                                                 Begin begin) {
   co_await ready_wait();
   nested_scope limit(this_trampoline().running->scope());
   group_race among(number, by);
   Group all(limit.own, &among, begin(among));
-  all.group.start_all();
+  all.start_all();
   co_await among;
   limit.own.request_stop();
-  co_await all.group.rest();
+  co_await all.rest();
   among.throw_failure(all);
   std::size_t const winner = among.winner();
   co_return any_result<typename Group::value_type>{winner, all.value(winner)};
 }
 
 /// The same for the first successes, as many as are wanted, in the order in which they have won.
-template<class Tasks, class Begin, class Group = fork_group_of<Tasks>>
+template<class Tasks, class Begin, class Group = queued_group_of<Tasks>>
 rubato::task<std::vector<any_result<typename Group::value_type>>>
 race_for_some(std::size_t wanted, std::size_t number, Begin begin) {
   using result = any_result<typename Group::value_type>;
@@ -74,10 +75,10 @@ race_for_some(std::size_t wanted, std::size_t number, Begin begin) {
     nested_scope limit(this_trampoline().running->scope());
     group_race among(number, decided_by::success, wanted, &several);
     Group all(limit.own, &among, begin(among));
-    all.group.start_all();
+    all.start_all();
     co_await among;
     limit.own.request_stop();
-    co_await all.group.rest();
+    co_await all.rest();
     among.throw_failure(all);
     for (std::uint32_t i = 0; i != number; ++i)
       if (std::uint32_t const turn = turns[i].get(); turn != 0) order[turn - 1] = i;
@@ -161,40 +162,101 @@ auto some_of_range(std::size_t wanted, Range&& range) {
   }
 }
 
-/// Tasks in a tuple or a vector, forked in the frame of the coroutine that awaits them. Movable.
+/// The awaitable of when_all() of tasks. The members of a tuple are in it, where the awaiting coroutine has
+/// it.
 template<class Tasks>
-class [[nodiscard("when_all() of tasks begins only when it is awaited")]] all_tasks
+class all_tasks;
+
+template<class... Ts>
+class [[nodiscard(
+    "when_all() of tasks begins only when it is awaited")]] all_tasks<std::tuple<rubato::task<Ts>...>>
     : public awaited_in_place {
-  using result = typename fork_group_of<Tasks>::values_type;
-  Tasks tasks_;
+  using group_type = forked_group_of<std::tuple<rubato::task<Ts>...>>;
+  using result = typename group_type::values_type;
+  group_type group_;
 
 public:
   class [[nodiscard]] awaiter_type {
-    nested_scope limit_;
-    fork_group_of<Tasks> all_;
+    group_type& group_;
 
   public:
-    awaiter_type(coroutine_task& of, Tasks&& tasks)
-        : limit_(of.scope())
-        , all_(of, limit_, std::move(tasks)) {}
+    [[gnu::always_inline]] explicit awaiter_type(group_type& g) noexcept
+        : group_(g) {}
+    awaiter_type(awaiter_type const&) = delete;
+    awaiter_type& operator=(awaiter_type const&) = delete;
+    [[gnu::always_inline]] ~awaiter_type() { group_.end_await(); }
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     template<std::derived_from<own_promise> P>
-    void await_suspend(std::coroutine_handle<P> h) noexcept {
-      all_.group.begin(h);
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
+      return !group_.run(h);
     }
-    result await_resume() {
-      all_.group.finish();
-      return all_.values();
-    }
+    [[gnu::always_inline]] result await_resume() { return group_.take(); }
   };
 
-  explicit all_tasks(Tasks&& tasks) noexcept
-      : tasks_(std::move(tasks)) {}
+  /// Each has a coroutine.
+  [[gnu::always_inline]] explicit all_tasks(rubato::task<Ts>&... tasks) noexcept
+      : group_(tasks...) {}
+  all_tasks(all_tasks&& other) noexcept
+      : group_(std::move(other.group_)) {}
+  all_tasks& operator=(all_tasks&&) = delete;
+  ~all_tasks() = default;
   /// Called by co_await in a coroutine of Rubato.
-  [[nodiscard]] awaiter_type awaiter() { return awaiter_type(*this_trampoline().running, std::move(tasks_)); }
+  [[nodiscard, gnu::always_inline]] awaiter_type awaiter() noexcept { return awaiter_type(group_); }
   /// Converts to a task, which can also be spawned.
   operator rubato::task<result>() && { return as_task(std::move(*this)); }
   [[nodiscard]] rubato::task<result> operator()() && { return as_task(std::move(*this)); }
 };
+
+template<class T>
+class [[nodiscard(
+    "when_all() of tasks begins only when it is awaited")]] all_tasks<std::vector<rubato::task<T>>>
+    : public awaited_in_place {
+  using result = std::vector<value_in_std<T>>;
+  std::vector<rubato::task<T>> tasks_;
+
+public:
+  class [[nodiscard]] awaiter_type {
+    forked_group_of<std::vector<rubato::task<T>>> group_;
+
+  public:
+    explicit awaiter_type(std::vector<rubato::task<T>>&& tasks)
+        : group_((check_unbegun(tasks), tasks.begin()), tasks.size()) {}
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template<std::derived_from<own_promise> P>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
+      return !group_.run(h);
+    }
+    result await_resume() {
+      result values;
+      group_.take_each([&values, this](std::size_t i, auto&& value) {
+        if (i == 0) values.reserve(group_.size());
+        values.push_back(in_std<T>(static_cast<decltype(value)&&>(value)));
+      });
+      return values;
+    }
+  };
+
+  explicit all_tasks(std::vector<rubato::task<T>>&& tasks) noexcept
+      : tasks_(std::move(tasks)) {}
+  /// Called by co_await in a coroutine of Rubato.
+  [[nodiscard]] awaiter_type awaiter() { return awaiter_type(std::move(tasks_)); }
+  /// Converts to a task, which can also be spawned.
+  operator rubato::task<result>() && { return as_task(std::move(*this)); }
+  [[nodiscard]] rubato::task<result> operator()() && { return as_task(std::move(*this)); }
+};
+
+/// Of arguments of when_all(). Those that are no tasks are converted to tasks, which the awaitable takes
+/// over.
+template<class... As>
+[[nodiscard, gnu::always_inline]] inline auto all_tasks_of(As&&... awaitables) {
+  return [](auto&&... tasks) { // tasks by reference; what as_member() has made lives to the end of the call
+    (static_cast<void>(task_access::unbegun(tasks)), ...); // before the first is taken
+    return all_tasks<std::tuple<std::remove_cvref_t<decltype(tasks)>...>>(tasks...);
+  }(borrowed_member(std::forward<As>(awaitables))...);
+}
+template<class T>
+[[nodiscard]] auto all_tasks_in(std::vector<rubato::task<T>>&& tasks) noexcept {
+  return all_tasks<std::vector<rubato::task<T>>>(std::move(tasks));
+}
 
 } // namespace rubato::detail

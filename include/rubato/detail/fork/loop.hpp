@@ -86,7 +86,7 @@ class stop_around {
 public:
   explicit stop_around(thread_context& me) noexcept
       : core_(me.core)
-      , scope_(static_cast<stop_scope const*>(me.chain.token())) {}
+      , scope_(scope_of_token(me.chain.token())) {}
   /// True if the loop must not begin another chunk.
   [[nodiscard]] bool stopped() const noexcept { return scope_ != nullptr && scope_stopped(); }
 };
@@ -106,7 +106,7 @@ public:
   explicit loop_root(thread_context& owner) noexcept
       : owner_(&owner)
       , around_(owner)
-      , stop_(owner.chain.token()) {}
+      , stop_(scope_of_token(owner.chain.token())) {}
 
   /// True if no further chunk may begin.
   [[nodiscard]] bool stopped() const noexcept { return ended_early_.get() || around_.stopped(); }

@@ -1,6 +1,8 @@
 // Memory for tasks and small objects. docs/design/slab.md
 #pragma once
 
+#include "rubato/detail/memory/slab_cache.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -12,6 +14,24 @@ namespace rubato::detail {
 /// same size. Throws std::bad_alloc.
 [[nodiscard]] void* allocate(std::size_t bytes);
 void deallocate(void* memory, std::size_t bytes) noexcept;
+
+/// The same in the caller's code: for the frames of coroutines.
+[[nodiscard, gnu::always_inline]] inline void* allocate_here(std::size_t bytes) {
+  if (bytes > slab_classes::largest) [[unlikely]]
+    return allocate_slowly(bytes);
+  slab_magazine& m = own_slabs->shelves[slab_classes::of(bytes)].first;
+  if (m.top == nullptr) [[unlikely]]
+    return allocate_slowly(bytes);
+  return m.pop();
+}
+[[gnu::always_inline]] inline void deallocate_here(void* memory, std::size_t bytes) noexcept {
+  if (bytes > slab_classes::largest) [[unlikely]]
+    return deallocate_slowly(memory, bytes);
+  slab_magazine& m = own_slabs->shelves[slab_classes::of(bytes)].first;
+  if (m.loaded >= slab_classes::magazine_size) [[unlikely]]
+    return deallocate_slowly(memory, bytes);
+  m.push(memory);
+}
 
 /// True if such memory is aligned for a T.
 template<class T>

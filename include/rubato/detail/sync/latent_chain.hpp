@@ -216,6 +216,15 @@ public:
     return top_ >= limit_.load(std::memory_order_relaxed);
   }
 
+  /// The same before n jobs are pushed.
+  [[gnu::always_inline]] bool must_poll(std::size_t n) const noexcept {
+    // As numbers: limit_ may be null.
+    return reinterpret_cast<std::uintptr_t>(top_ + n) >
+           reinterpret_cast<std::uintptr_t>(limit_.load(std::memory_order_relaxed));
+  }
+  /// Is the newest job in that cell?
+  [[nodiscard, gnu::always_inline]] bool is_at(cell const* s) const noexcept { return top_ == s + 1; }
+
   /// Returns the job's cell. An owner that keeps it passes it to pop(), which need not load where the chain
   /// ends.
   [[gnu::always_inline]] cell* push(job* j) noexcept {
@@ -319,6 +328,8 @@ public:
     lock_guard const guard(mutex_);
     tokens_->token = token;
   }
+  /// For the owner: how many jobs were in the chain when the token in force was entered.
+  [[nodiscard]] std::size_t token_mark() const noexcept { return tokens_ != nullptr ? tokens_->mark : 0; }
   /// For the owner: the token in force; null: the pool's.
   [[nodiscard]] void* token() const noexcept {
     return tokens_ != nullptr ? tokens_->token : base_token_.load(std::memory_order_relaxed);

@@ -3,7 +3,7 @@
 
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/as_task.hpp"
-#include "rubato/detail/coro/fork_group.hpp"
+#include "rubato/detail/coro/queued_group.hpp"
 #include "rubato/detail/coro/race_wait.hpp"
 #include "rubato/detail/time/sleep_awaiter.hpp"
 
@@ -82,16 +82,16 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   group_of_one<void> clock(alarm_scope.own,
                            deadline_alarm(t, deadline_bell(limit.own, alarm_scope.own, rang)));
   group_of_one<T> work(limit.own, std::move(awaited));
-  clock.group.begin_all_here(); // its timer must not wait for a thread
-  work.group.start_all();
-  co_await work.group.rest();
+  clock.begin_all_here(); // its timer must not wait for a thread
+  work.start_all();
+  co_await work.rest();
   alarm_scope.own.request_stop();
-  co_await clock.group.rest();
-  if (std::exception_ptr const error = work.error(); error != nullptr) {
+  co_await clock.rest();
+  if (std::exception_ptr const error = work.take_failure(); error != nullptr) {
     // A loop that retries would never end otherwise.
     bool const ended_here = rang || own.level() != stop_level::none; // by the deadline, a stop, a drain
     if (is_stopped || !is_cancelled(error) || !ended_here) std::rethrow_exception(error);
-    clock.throw_if_memory_lacked(); // there was no alarm, which has ended the time at once
+    throw_if_memory_lacked(clock.take_failure()); // there was no alarm, which has ended the time at once
     if constexpr (std::is_void_v<T>)
       co_return false;
     else
@@ -100,7 +100,7 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   if constexpr (std::is_void_v<T>)
     co_return true;
   else
-    co_return limited<T>(std::in_place, in_std<T>(work.take()));
+    co_return limited<T>(std::in_place, in_std<T>(work.take_result()));
 }
 
 /// The awaitable of with_deadline().

@@ -149,6 +149,8 @@ public:
   [[nodiscard]] virtual bool runs_to_end() const noexcept { return false; }
   /// For the runner: it was stopped before it began, and is about to end as cancelled.
   virtual void skipped() noexcept {}
+  /// For a thread that keeps the work from going on: the scope with which what the work begins now stops.
+  [[nodiscard]] virtual stop_scope& current_scope() noexcept { return stop; }
   /// For a child, by the thread that completes it: it has its result, which no consumer sees yet.
   virtual void note_result() noexcept {}
   /// Completes it unrun: its waiters get a broken promise.
@@ -270,10 +272,11 @@ struct second_entry : task {
 /// False: it was queued to begin. True: it tests itself whether its work has begun.
 [[nodiscard]] bool may_have_begun(task const& k) noexcept;
 
-/// The stop scope of the task that the calling thread runs; null: its pool's, or none.
-[[nodiscard]] inline stop_scope* scope_in_force() noexcept {
-  return static_cast<stop_scope*>(current->chain.token());
+[[nodiscard]] inline void* token_of(future_state& s) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&s) | state_token_bit);
 }
+/// The stop scope of the task that the calling thread runs; null: its pool's, or none.
+[[nodiscard]] inline stop_scope* scope_in_force() noexcept { return scope_of_token(current->chain.token()); }
 
 /// A state's result.
 template<class T>

@@ -29,6 +29,7 @@ public:
 namespace detail {
 
 class pool_core;
+class stop_scope;
 
 /// A thread's latent jobs, its number and its pool. Freed with the pool, after every use by other threads.
 class alignas(128) thread_context {
@@ -69,6 +70,15 @@ static_assert(sizeof(context) == 1,
 [[gnu::tls_model("initial-exec"),
   gnu::visibility("default")]] extern constinit thread_local thread_context* current;
 #endif
+
+/// Marks a token of a thread's chain that is a future_state, which is asked for its scope. Any other token is
+/// a stop scope, or null.
+inline constexpr std::uintptr_t state_token_bit = 1;
+[[nodiscard]] stop_scope* scope_of_state(void* token) noexcept;
+[[nodiscard]] inline stop_scope* scope_of_token(void* token) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(token) & state_token_bit) == 0 ? static_cast<stop_scope*>(token)
+                                                                          : scope_of_state(token);
+}
 
 /// While it lives, jobs that the chain's owner forks stop with this token; null: with the outer one.
 class token_in_force {
