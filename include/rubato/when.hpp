@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <ranges>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace rubato {
@@ -63,7 +64,7 @@ struct when_all_fn {
       return gather<when_all_state>(inputs_of(std::forward<As>(futures)...));
   }
   template<class... As>
-    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...>)
+    requires(sizeof...(As) != 0 && !(is_some_future<As> && ...) && !one_range<As...> && !fills_results<As...>)
   auto operator()(As&&... awaitables) const {
     if constexpr (can_be_awaited_together<As...>())
       return all_tasks_of(std::forward<As>(awaitables)...);
@@ -83,6 +84,17 @@ struct when_all_fn {
       return all_tasks_in(tasks_of(std::forward<Range>(range)));
     else
       return refused();
+  }
+  /// when_all() of the tasks of a contiguous range, whose results are assigned to the elements of another one
+  /// of the same length: no vector is made. Both ranges belong to the caller and must outlive the wait. The
+  /// tasks are moved from when it begins. If one fails, nothing is assigned. Yields nothing. Throws
+  /// std::invalid_argument if the lengths differ.
+  template<class Tasks, class Results>
+    requires fills_results<Tasks, Results>
+  auto operator()(Tasks&& tasks, Results&& results) const {
+    using task_type = std::ranges::range_value_t<Tasks>;
+    return all_tasks_into<typename task_type::value_type,
+                          std::remove_reference_t<std::ranges::range_reference_t<Results>>>(tasks, results);
   }
 };
 

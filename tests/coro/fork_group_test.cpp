@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -76,6 +78,52 @@ TEST_P(fixed_fork_group, may_be_one_none_or_many) {
   for (int i = 0; i != n; ++i) many.push_back(gives(i));
   auto const values = pool.block_on(rubato::when_all(std::move(many)));
   for (int i = 0; i != n; ++i) ASSERT_EQ(values[static_cast<std::size_t>(i)], i);
+}
+
+rubato::task<int> gives_unless(int i, int failing) {
+  if (i == failing) throw std::runtime_error("this one");
+  co_return i;
+}
+
+TEST_P(fixed_fork_group, assign_results_to_the_places_given) {
+  auto const body = [](std::size_t n, int failing) -> rubato::task<std::vector<long>> {
+    std::vector<rubato::task<int>> tasks(n);
+    std::vector<long> results(n, -1);
+    for (std::size_t i = 0; i != n; ++i) tasks[i] = gives_unless(static_cast<int>(i), failing);
+    try {
+      co_await rubato::when_all(tasks, results);
+    } catch (std::runtime_error const&) {
+      failing = -1;
+    }
+    EXPECT_EQ(failing, -1);
+    for (auto const& t : tasks) EXPECT_FALSE(t.valid());
+    co_return results;
+  };
+  for (std::size_t const n : {0U, 1U, 2U, 100U, 2'000U}) {
+    std::vector<long> const got = pool.block_on(body(n, -1));
+    for (std::size_t i = 0; i != n; ++i) ASSERT_EQ(got[i], static_cast<long>(i));
+    if (n == 0) continue;
+    // Nothing is assigned if one fails.
+    EXPECT_EQ(pool.block_on(body(n, static_cast<int>(n) / 2)), std::vector<long>(n, -1));
+  }
+}
+
+TEST_P(fixed_fork_group, assign_results_only_of_whole_ranges) {
+  std::array<rubato::task<int>, 2> tasks{gives(1), gives(2)};
+  std::array<int, 3> results{};
+  EXPECT_THROW(static_cast<void>(rubato::when_all(tasks, results)), std::invalid_argument);
+  EXPECT_TRUE(tasks[0].valid() && tasks[1].valid());
+  pool.block_on(rubato::when_all(tasks, std::span(results).first(2)));
+  EXPECT_EQ(results, (std::array<int, 3>{1, 2, 0}));
+  // The tasks are gone.
+  EXPECT_EQ(
+      rubato_test::outcome_of([&] { pool.block_on(rubato::when_all(tasks, std::span(results).first(2))); }),
+      outcome::no_state);
+  tasks = {gives(3), rubato::task<int>()};
+  EXPECT_EQ(
+      rubato_test::outcome_of([&] { pool.block_on(rubato::when_all(tasks, std::span(results).first(2))); }),
+      outcome::no_state);
+  EXPECT_TRUE(tasks[0].valid()); // none is taken before all are checked
 }
 
 TEST_P(fixed_fork_group, are_not_empty) {

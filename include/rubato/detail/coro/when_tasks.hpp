@@ -15,7 +15,10 @@
 #include <cstdint>
 #include <exception>
 #include <ranges>
+#include <span>
+#include <stdexcept>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -243,6 +246,58 @@ public:
   /// Converts to a task, which can also be spawned.
   operator rubato::task<result>() && { return as_task(std::move(*this)); }
   [[nodiscard]] rubato::task<result> operator()() && { return as_task(std::move(*this)); }
+};
+
+/// What when_all(tasks, results) is called with.
+template<class... As>
+inline constexpr bool fills_results = false;
+template<std::ranges::contiguous_range Tasks, std::ranges::contiguous_range Results>
+  requires(std::ranges::sized_range<Tasks> && std::ranges::sized_range<Results> &&
+           is_task<std::ranges::range_value_t<Tasks>>::value &&
+           !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Tasks>>>)
+inline constexpr bool fills_results<Tasks, Results> =
+    std::assignable_from<std::ranges::range_reference_t<Results>,
+                         value_of<typename std::ranges::range_value_t<Tasks>::value_type>>;
+
+/// The awaitable of when_all(tasks, results): moves from these tasks when it is awaited, and assigns their
+/// results when all of them have succeeded.
+template<class T, class Result>
+class [[nodiscard("when_all() of tasks begins only when it is awaited")]] all_tasks_into
+    : public awaited_in_place {
+  std::span<rubato::task<T>> tasks_;
+  std::span<Result> results_;
+
+public:
+  class [[nodiscard]] awaiter_type {
+    forked_group_of<std::vector<rubato::task<T>>> group_;
+    std::span<Result> results_;
+
+  public:
+    awaiter_type(std::span<rubato::task<T>> tasks, std::span<Result> results)
+        : group_((check_unbegun(tasks), tasks.begin()), tasks.size())
+        , results_(results) {}
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    template<std::derived_from<own_promise> P>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<P> h) noexcept {
+      return !group_.run(h);
+    }
+    void await_resume() {
+      group_.take_each(
+          [this](std::size_t i, auto&& value) { results_[i] = static_cast<decltype(value)&&>(value); });
+    }
+  };
+
+  all_tasks_into(std::span<rubato::task<T>> tasks, std::span<Result> results)
+      : tasks_(tasks)
+      , results_(results) {
+    if (tasks.size() != results.size())
+      throw std::invalid_argument("rubato: when_all(tasks, results): the ranges have different lengths");
+  }
+  /// Called by co_await in a coroutine of Rubato.
+  [[nodiscard]] awaiter_type awaiter() { return awaiter_type(tasks_, results_); }
+  /// Converts to a task, which can also be spawned.
+  operator rubato::task<void>() && { return as_task(std::move(*this)); }
+  [[nodiscard]] rubato::task<void> operator()() && { return as_task(std::move(*this)); }
 };
 
 /// Of arguments of when_all(). Those that are no tasks are converted to tasks, which the awaitable takes
