@@ -97,7 +97,7 @@ TEST_P(coroutines, are_lazy) {
   pool.wait_idle();
 }
 
-TEST_P(coroutines, are_taken_by_the_await_and_end_with_their_parameters) {
+TEST_P(coroutines, are_taken_by_the_await_and_end_whole) {
   struct marks_its_end {
     bool* ended;
     explicit marks_its_end(bool& b) noexcept

@@ -128,7 +128,7 @@ void scopes(execution& e) {
 
 tests const all{members<1, 0>, members<2, 0>, members<2, 1>, members<2, 2>, scopes<>};
 
-TEST(group_state_protocol, ends_each_wait_once_and_builds_each_scope_once) {
+TEST(group_state_protocol, ends_waits_and_builds_scopes_once) {
   expect_all_pass({.max_executions = 50'000, .random = 5'000}, all);
 }
 TEST(group_state_protocol, needs_every_step) {
