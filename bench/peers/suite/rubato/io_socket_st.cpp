@@ -1,5 +1,6 @@
-// Requests and answers over TCP on loopback: a server and a client, each a pool with one thread. Each connection has
-// one request under way at a time. The requests and answers have as many bytes as those of the other entries.
+// Requests and answers over TCP on loopback: a server and a client, each a pool with one thread. Each
+// connection has one request under way at a time. The requests and answers have as many bytes as those of the
+// other entries.
 //
 //   io_socket_st [CONNECTIONS [REQUESTS]]
 #include "program.hpp"

@@ -1,5 +1,5 @@
-// The product of two square matrices of ints: each is cut into four quarters down to 32 x 32, where the suite's
-// own loop multiplies. Four products at a time, so that no two write to the same place.
+// The product of two square matrices of ints: each is cut into four quarters down to 32 x 32, where the
+// suite's own loop multiplies. Four products at a time, so that no two write to the same place.
 //
 //   matmul SIZE [THREADS [coroutines | closures]]     SIZE: a power of two
 #include "matmul.hpp" // the suite's own, in cpp/2common

@@ -1,5 +1,5 @@
-// In how many ways 14 queens stand on a board without attacking each other. One fork for every queen that can be
-// set, each with a board of its own.
+// In how many ways 14 queens stand on a board without attacking each other. One fork for every queen that can
+// be set, each with a board of its own.
 //
 //   nqueens [THREADS [coroutines | closures]]
 #include "fork_sum.hpp"
@@ -39,6 +39,7 @@ rubato::task<int> ways_by_coroutines(board b, unsigned row) {
   std::size_t count = 0;
   for (char at = 0; at != queens; ++at)
     if (b.is_free(row, at)) children[count++] = ways_by_coroutines(b.with(row, at), row + 1);
+  if (count == 0) co_return 0;
   std::array<int, queens> found;
   co_await rubato::when_all(std::span(children).first(count), std::span(found).first(count));
   int sum = 0;
@@ -53,7 +54,8 @@ int ways_by_closures(board const& b, unsigned row) {
   for (char at = 0; at != queens; ++at)
     if (b.is_free(row, at)) open[count++] = at;
   if (count == 0) return 0;
-  return entry::fork_sum(0, count, [&](unsigned i) { return ways_by_closures(b.with(row, open[i]), row + 1); });
+  return entry::fork_sum(0, count,
+                         [&](unsigned i) { return ways_by_closures(b.with(row, open[i]), row + 1); });
 }
 
 } // namespace

@@ -19,8 +19,8 @@ class arguments {
 
 public:
   arguments(int count, char** values) noexcept
-      : count_(count),
-        values_(values) {}
+      : count_(count)
+      , values_(values) {}
 
   std::size_t number(int place, std::size_t otherwise) const {
     return place < count_ ? static_cast<std::size_t>(std::strtoull(values_[place], nullptr, 10)) : otherwise;

@@ -27,7 +27,8 @@ rubato::task<std::uint64_t> sum_by_coroutines(std::uint64_t first, std::uint64_t
 std::uint64_t sum_by_closures(std::uint64_t first, std::uint64_t leaves) {
   if (leaves == 1) return first;
   std::uint64_t const part = leaves / 10;
-  return entry::fork_sum(0, 10, [first, part](unsigned i) { return sum_by_closures(first + i * part, part); });
+  return entry::fork_sum(0, 10,
+                         [first, part](unsigned i) { return sum_by_closures(first + i * part, part); });
 }
 
 } // namespace
