@@ -16,12 +16,12 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/algorithm/choosing.hpp"
 #include "rubato/detail/algorithm/defaulted_forms.hpp"
 #include "rubato/detail/algorithm/mapping.hpp"
-#include "rubato/detail/algorithm/partition.hpp"
-#include "rubato/detail/algorithm/remove_in_place.hpp"
-#include "rubato/detail/algorithm/searching.hpp"
+#include "rubato/detail/algorithm/partition/choosing.hpp"
+#include "rubato/detail/algorithm/partition/partition.hpp"
+#include "rubato/detail/algorithm/partition/remove_in_place.hpp"
+#include "rubato/detail/algorithm/search/searching.hpp"
 #include "rubato/detail/algorithm/transforming.hpp"
 #include "rubato/detail/base/refused.hpp"
 #include "rubato/detail/work/callable.hpp"

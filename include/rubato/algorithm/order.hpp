@@ -22,13 +22,13 @@
 
 #include "rubato/detail/algorithm/defaulted_forms.hpp"
 #include "rubato/detail/algorithm/elements.hpp"
-#include "rubato/detail/algorithm/is_sorted.hpp"
-#include "rubato/detail/algorithm/merge.hpp"
-#include "rubato/detail/algorithm/nth_element.hpp"
-#include "rubato/detail/algorithm/partition.hpp"
-#include "rubato/detail/algorithm/sort.hpp"
-#include "rubato/detail/algorithm/stable_partition.hpp"
-#include "rubato/detail/algorithm/stable_sort.hpp"
+#include "rubato/detail/algorithm/order/is_sorted.hpp"
+#include "rubato/detail/algorithm/order/merge.hpp"
+#include "rubato/detail/algorithm/order/nth_element.hpp"
+#include "rubato/detail/algorithm/order/sort.hpp"
+#include "rubato/detail/algorithm/order/stable_sort.hpp"
+#include "rubato/detail/algorithm/partition/partition.hpp"
+#include "rubato/detail/algorithm/partition/stable_partition.hpp"
 #include "rubato/detail/base/refused.hpp"
 
 #include <functional>

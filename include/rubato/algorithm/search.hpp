@@ -20,8 +20,8 @@
 #include "rubato/detail/base/config.hpp"
 
 #include "rubato/detail/algorithm/defaulted_forms.hpp"
-#include "rubato/detail/algorithm/extremes.hpp"
-#include "rubato/detail/algorithm/searching.hpp"
+#include "rubato/detail/algorithm/search/extremes.hpp"
+#include "rubato/detail/algorithm/search/searching.hpp"
 #include "rubato/detail/base/refused.hpp"
 
 #include <algorithm>

@@ -18,9 +18,9 @@
 
 #include "rubato/detail/base/config.hpp"
 
-#include "rubato/detail/algorithm/folding.hpp"
-#include "rubato/detail/algorithm/reduction.hpp"
-#include "rubato/detail/algorithm/scan.hpp"
+#include "rubato/detail/algorithm/sums/folding.hpp"
+#include "rubato/detail/algorithm/sums/reduction.hpp"
+#include "rubato/detail/algorithm/sums/scan.hpp"
 #include "rubato/thread_pool.hpp"
 
 #include <functional>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "rubato/detail/algorithm/elements.hpp"
-#include "rubato/detail/algorithm/raw_memory.hpp"
-#include "rubato/detail/algorithm/share_out.hpp"
+#include "rubato/detail/algorithm/order/raw_memory.hpp"
+#include "rubato/detail/algorithm/order/share_out.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 

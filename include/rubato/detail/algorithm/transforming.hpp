@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rubato/detail/algorithm/elements.hpp"
-#include "rubato/detail/algorithm/share_out.hpp"
+#include "rubato/detail/algorithm/order/share_out.hpp"
 
 #include <algorithm>
 #include <concepts>
