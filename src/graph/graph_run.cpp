@@ -41,7 +41,7 @@ graph_run::~graph_run() {
 graph_run* graph_run::outer() const noexcept { return within_ != nullptr ? within_->graph().run() : nullptr; }
 
 void graph_node::run_elsewhere(latent_job& base, thread_context& runner) {
-  graph_session::run_node(static_cast<graph_node&>(base), runner);
+  graph_session::run_nodes(static_cast<graph_node&>(base), runner);
 }
 
 bool graph_node::is_part_of(latent_job const& j, void const* run) noexcept {

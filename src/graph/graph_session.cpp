@@ -54,12 +54,19 @@ void graph_session::begin(graph_run& r, thread_context* runner) noexcept {
   self.end_.tell();
 }
 
-void graph_session::run_node(graph_node& n, thread_context& runner) noexcept {
-  graph_run& r = *n.graph_->run_;
+void graph_session::run_nodes(graph_node& oldest, thread_context& runner) noexcept {
+  graph_run& r = *oldest.graph_->run_;
   graph_session self(runner, true, r);
   {
     session_frame const frame(runner, r);
-    self.next_ = &n;
+    graph_node* newest = &oldest;
+    while (newest->next != nullptr) {
+      graph_node& n = *newest;
+      newest = static_cast<graph_node*>(n.next); // read before: from the push on another thread may run it
+      self.push(n);
+    }
+    self.next_ = newest;
+    self.tell_others(r);
     self.work();
   }
   self.end_.tell();

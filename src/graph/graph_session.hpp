@@ -46,8 +46,8 @@ public:
 
   /// By the thread that begins the run. `runner`: null if the pool has dropped the entry.
   static void begin(graph_run& r, thread_context* runner) noexcept;
-  /// By a thread that was given a ready node.
-  static void run_node(graph_node& n, thread_context& runner) noexcept;
+  /// By a thread that was given ready nodes of one run.
+  static void run_nodes(graph_node& oldest, thread_context& runner) noexcept;
   /// By a thread that has got the end of a node that went on elsewhere.
   static void go_on_after(graph_node& n, std::exception_ptr error, thread_context* runner) noexcept;
 

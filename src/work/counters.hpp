@@ -59,9 +59,9 @@ class counters {
 
 public:
   /// By the one writer: a load and a store, no read-modify-write.
-  void bump(counted c) noexcept {
+  void bump(counted c, std::uint64_t by = 1) noexcept {
     auto& n = n_[static_cast<std::size_t>(c)];
-    n.publish(n.own() + 1); // a reader that sees a seat's count sees the thread's, which came before
+    n.publish(n.own() + by); // a reader that sees a seat's count sees the thread's, which came before
   }
   [[nodiscard]] std::uint64_t operator[](counted c) const noexcept {
     return n_[static_cast<std::size_t>(c)].get();

@@ -125,14 +125,14 @@ struct pool_thread final : thread_context, idle_set_thread {
   [[nodiscard]] static bool is_in_task(unsigned at_boundaries) noexcept { return at_boundaries % 2 != 0; }
   /// By the thread itself, for a count of seats; one of the pool alone is bumped in `counts`. Its own count
   /// before the seat's: see pool_core::stats().
-  void bump(counted c) noexcept {
-    counts.bump(c);
+  void bump(counted c, std::uint64_t by = 1) noexcept {
+    counts.bump(c, by);
     seat* const s = sits_on();
     if (s == nullptr) return;
     // relaxed: only this thread leaves the seat.
     RUBATO_ASSERT(s->occupant.load(std::memory_order_relaxed) == this, "a thread counts for another's seat",
                   s->occupant.load(std::memory_order_relaxed), s->index);
-    s->counts.bump(c);
+    s->counts.bump(c, by);
   }
 };
 

@@ -20,6 +20,7 @@ using latent_chain = rubato::detail::basic_latent_chain<policy>;
 using stolen_job = rubato::detail::basic_stolen_job<policy>;
 using latent_job = rubato::detail::basic_latent_job<policy>;
 using latent_loop = rubato::detail::basic_latent_loop<policy>;
+using batched_job = rubato::detail::basic_batched_job<policy>;
 using steal_result = rubato::detail::basic_steal_result<policy>;
 using steal_request = rubato::detail::basic_steal_request<policy>;
 using steal_filter = rubato::detail::basic_steal_filter<policy>;

@@ -265,6 +265,105 @@ void job_above_loop(execution& e) {
   e.finally([p] { p->check(1); });
 }
 
+// Batches
+
+/// As a node of a graph.
+struct node : batched_job {
+  policy::plain<int> id;
+  policy::plain<int> runs{0};
+
+  node(int i, void const* graph)
+      : batched_job(&exec_elsewhere, graph)
+      , id(i) {}
+
+  void run(actor& on) {
+    on.ran.push_back(id.get());
+    runs.set(runs.get() + 1);
+  }
+  static void exec_elsewhere(latent_job& base, thread_context& runner) {
+    for (batched_job* n = static_cast<batched_job*>(&base); n != nullptr;) {
+      auto& self = static_cast<node&>(*n);
+      n = n->next; // before: the node may be gone when it has run
+      EXPLORE_ASSERT(n == nullptr || n->batch.get() == self.batch.get());
+      self.run(actor_of(runner));
+    }
+  }
+};
+
+/// The owner makes the nodes ready and runs those that it still has.
+template<std::size_t N>
+void run_nodes(actor& me, std::array<node, N>& nodes) {
+  for (node& n : nodes) {
+    me.forks.push(&n);
+    if (me.forks.must_poll()) me.forks.serve_request(&me);
+  }
+  for (std::size_t left = N; left-- != 0;) {
+    auto* const newest = static_cast<node*>(me.forks.newest());
+    EXPLORE_ASSERT(newest == &nodes[left]);
+    if (pop(me)) newest->run(me);
+  }
+}
+
+struct graph_of_three : people {
+  std::array<node, 3> nodes{node(1, this), node(2, this), node(3, this)};
+  using people::people;
+};
+
+/// Half of the nodes leave at once, the oldest ones.
+template<bool Asymmetric>
+void batch(execution& e) {
+  auto const p = std::make_shared<graph_of_three>(Asymmetric);
+  e.thread([p] { run_nodes(p->a, p->nodes); });
+  e.thread([p] { take(p->b, p->a); });
+  e.finally([p] {
+    p->check(3);
+    auto const& got = p->b.ran;
+    EXPLORE_ASSERT(got.size() <= 2 && (got.empty() || got.front() == 1));
+    if (got.size() == 2) EXPLORE_ASSERT(got.back() == 2);
+  });
+}
+void batch_asked(execution& e) {
+  auto const p = std::make_shared<graph_of_three>(true);
+  e.thread([p] { run_nodes(p->a, p->nodes); });
+  e.thread([p] { ask_then_take(p->b, p->a); });
+  e.finally([p] { p->check(3); });
+}
+void batch_and_two_thieves(execution& e) {
+  auto const p = std::make_shared<graph_of_three>(true);
+  e.thread([p] { run_nodes(p->a, p->nodes); });
+  e.thread([p] { take(p->b, p->a); });
+  e.thread([p] { take(p->c, p->a); });
+  e.finally([p] { p->check(3); });
+}
+/// In a claimed cell there may be a node of another graph, or another job by then. The thief looks at it, and
+/// not after its owner has destroyed it.
+template<bool Asymmetric>
+void batch_ends(execution& e) {
+  struct state : people {
+    node first{1, this};
+    using people::people;
+  };
+  auto const p = std::make_shared<state>(Asymmetric);
+  e.thread([p] {
+    actor& me = p->a;
+    me.forks.push(&p->first);
+    {
+      frame<node> const second(2, nullptr);
+      frame<node> const third(3, nullptr);
+      me.forks.push(second.get());
+      me.forks.push(third.get());
+      EXPLORE_ASSERT(pop(me));
+      third->run(me);
+      EXPLORE_ASSERT(pop(me));
+      second->run(me);
+    }
+    join(me, 4, {});
+    if (pop(me)) p->first.run(me);
+  });
+  e.thread([p] { take(p->b, p->a); });
+  e.finally([p] { p->check(4); });
+}
+
 // What must not be done
 
 enum class order_of_pop { unlink_then_look, look_then_unlink, look_at_fork };
@@ -351,6 +450,12 @@ tests const all{
     {"loop_asked", loop_asked},
     {"loop_split_again", loop_split_again},
     {"job_above_loop", job_above_loop},
+    {"batch", batch<true>},
+    {"batch, fenced", batch<false>},
+    {"batch_asked", batch_asked},
+    {"batch_and_two_thieves", batch_and_two_thieves},
+    {"batch_ends", batch_ends<true>},
+    {"batch_ends, fenced", batch_ends<false>},
 };
 
 TEST(chain_protocol, runs_every_job_once_and_touches_no_dead_frame) {

@@ -41,7 +41,7 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
       answered = true;
     }
     if (answered) {
-      if (result) t.bump(counted::handed);
+      if (result) t.bump(counted::handed, result.jobs);
       return result;
     }
   }
@@ -51,7 +51,7 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
     return result;
   }
   result = victim.chain.take(&victim, &t, t.chain.mark(), w);
-  if (result) t.bump(counted::taken);
+  if (result) t.bump(counted::taken, result.jobs);
   return result;
 }
 

@@ -39,8 +39,8 @@ template<chooses T>
 }
 
 /// A node of a graph. As long as it is ready and has not begun it is a latent job of a thread that works on
-/// the run.
-class graph_node : public latent_job {
+/// the run, in a batch with the graph's other ready nodes.
+class graph_node : public batched_job {
   friend class graph_core;
   friend class graph_session;
 
@@ -70,7 +70,7 @@ protected:
 
 public:
   graph_node(graph_core& g, std::string name, bool may_choose)
-      : latent_job(&run_elsewhere)
+      : batched_job(&run_elsewhere, &g)
       , graph_(&g)
       , may_choose_(may_choose)
       , name_(std::move(name)) {}

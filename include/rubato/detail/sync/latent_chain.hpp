@@ -5,10 +5,6 @@
 // request, which the owner serves at its next fork; or, if the owner does not, the thief takes the job with
 // an asymmetric barrier.
 //
-// States of a job: latent, in a cell of [head_, top_); then either popped by its owner, or moved out by the
-// owner (serve_request()) or by a thief (take()). A job that was moved out is running, awaited or finished:
-// see basic_stolen_job. A loop stays latent while parts of it are split off.
-//
 // Invariant: jobs leave in order of age: when a job has left, every older job of the chain has left too. So
 // head_ alone tells which jobs have left. head_ and the token frames change only under mutex_.
 //
@@ -22,6 +18,7 @@
 #include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/policy.hpp"
+#include "rubato/detail/sync/latent_job.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,102 +27,6 @@
 
 namespace rubato::detail {
 
-class thread_context;
-
-template<class Policy>
-class basic_latent_chain;
-
-/// Memory for a T whose construction would cost the fast path a useless store.
-template<class T>
-union uninitialized {
-  T value;
-  [[gnu::always_inline]] uninitialized() noexcept {} // NOLINT(modernize-use-equals-default): T is not built
-  [[gnu::always_inline]] ~uninitialized() {}         // NOLINT(modernize-use-equals-default)
-  uninitialized(uninitialized const&) = delete;
-  uninitialized& operator=(uninitialized const&) = delete;
-};
-
-/// The state of a job that has left its chain. The thread that moves it out builds it, under the chain's
-/// lock.
-template<class Policy>
-class basic_stolen_job {
-  static constexpr std::uint32_t running = 0, awaited = 1, finished = 2;
-  typename Policy::template atomic<std::uint32_t> state_{running};
-
-public:
-  thread_context* owner;  ///< the thread that forked the job and waits for it
-  thread_context* runner; ///< the thief, which runs it
-  std::size_t mark; ///< where the runner's chain ended when it began: jobs above it descend from this one
-  void* token;      ///< the stop token that was in force at the fork
-
-  basic_stolen_job(thread_context* o, thread_context* r, std::size_t m, void* t) noexcept
-      : owner(o)
-      , runner(r)
-      , mark(m)
-      , token(t) {}
-
-  // acquire: pairs with finish(), because the owner reads the job's result next.
-  [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == finished; }
-
-  /// The owner is about to park. False: the job is done, and the runner will not wake the owner.
-  [[nodiscard]] bool await() noexcept {
-    std::uint32_t expected = running;
-    // acquire on failure: pairs with finish(), because the result is read next. Success needs no order, but
-    // g++ rejects a weaker one.
-    if (state_.compare_exchange_strong(expected, awaited, std::memory_order_acquire,
-                                       std::memory_order_acquire))
-      return true;
-    RUBATO_ASSERT_STEP(expected == awaited || expected == finished,
-                       "a job is awaited that has not left its chain", expected);
-    return expected == awaited;
-  }
-
-  /// The runner's last access: the owner may destroy the frame right afterwards. True: the owner is parked,
-  /// and the runner must wake it through its thread context.
-  [[nodiscard]] bool finish() noexcept {
-    // release: pairs with done() and await(), because the runner wrote the result before. An exchange,
-    // because the owner may call await() at any time.
-    std::uint32_t const before = state_.exchange(finished, std::memory_order_release);
-    RUBATO_ASSERT_STEP(before == running || before == awaited, "a stolen job was finished that does not run",
-                       before);
-    return before == awaited;
-  }
-};
-
-/// A job in its owner's frame. `Policy::plain` fields are written before the push.
-template<class Policy>
-struct basic_latent_job {
-  using exec_type = void (*)(basic_latent_job&, thread_context& runner);
-  typename Policy::template plain<exec_type> exec;
-  uninitialized<basic_stolen_job<Policy>> stolen_job; ///< built when the job leaves the chain
-
-  [[gnu::always_inline]] explicit basic_latent_job(exec_type e) noexcept
-      : exec(e) {}
-};
-
-/// A part of a loop, on its way to the thread that will run it. It allocates nothing.
-struct loop_piece {
-  void (*exec)(loop_piece const&, thread_context& runner) = nullptr;
-  void* root = nullptr;
-  void* cell = nullptr;  ///< for a reduction: the place for its result
-  void* token = nullptr; ///< as in a stolen job
-  std::uint64_t base = 0;
-  std::uint32_t lo = 0, hi = 0;
-};
-
-/// A running loop as the chain sees it: a job from which pieces can be split off any number of times.
-template<class Policy>
-struct basic_latent_loop : basic_latent_job<Policy> {
-  using split_type = bool (*)(basic_latent_loop&, loop_piece& out) noexcept;
-  split_type split; ///< false: every part has begun
-  void* root;       ///< the whole loop, which a waiter's steal filter names
-
-  basic_latent_loop(split_type s, void* r) noexcept
-      : basic_latent_job<Policy>(nullptr)
-      , split(s)
-      , root(r) {}
-};
-
 /// A stop token and the position of the chain from which on it is in force. In its owner's frame.
 struct token_frame {
   void* token;
@@ -133,24 +34,8 @@ struct token_frame {
   token_frame* outer = nullptr;
 };
 
-/// The jobs that a thief accepts from a given chain: descendants of one job, pieces of one loop, jobs that a
-/// function picks, or, with all null, any job.
 template<class Policy>
-struct basic_steal_filter {
-  basic_stolen_job<Policy> const* descends_from = nullptr; ///< a job that the owner runs
-  void* piece_of = nullptr;                                ///< a loop
-  /// Called under the chain's lock with a job that is no loop, and `of`.
-  bool (*picks)(basic_latent_job<Policy> const&, void const* of) noexcept = nullptr;
-  void const* of = nullptr;
-};
-
-/// What the thief got: a job, a piece of a loop, or nothing.
-template<class Policy>
-struct basic_steal_result {
-  basic_latent_job<Policy>* job = nullptr;
-  loop_piece piece{};
-  explicit operator bool() const noexcept { return job != nullptr || piece.exec != nullptr; }
-};
+class basic_latent_chain;
 
 /// A request for work and the place for its answer. The thief (the asker) owns it and has one request under
 /// way at a time.
@@ -170,15 +55,16 @@ class basic_latent_chain {
 public:
   using job = basic_latent_job<Policy>;
   using loop = basic_latent_loop<Policy>;
+  using batched_job = basic_batched_job<Policy>;
   using steal_result = basic_steal_result<Policy>;
   using steal_filter = basic_steal_filter<Policy>;
   using steal_request = basic_steal_request<Policy>;
   using stolen_job = basic_stolen_job<Policy>;
-  /// A job's address; the lowest bit says that it is a loop.
+  /// A job's address; the two lowest bits say whether it is a loop or a batched job.
   using cell = typename Policy::template atomic<std::uintptr_t>;
 
 private:
-  static constexpr std::uintptr_t loop_tag = 1;
+  static constexpr std::uintptr_t loop_tag = 1, batch_tag = 2;
   template<class T>
   using atomic = typename Policy::template atomic<T>;
 
@@ -235,6 +121,9 @@ public:
   void push(loop* l) noexcept {
     push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(l)) | loop_tag);
   }
+  void push(batched_job* j) noexcept {
+    push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(j)) | batch_tag);
+  }
 
   /// Unlinks the newest job. True: it had not left, and the owner has it. False: the caller calls pop_slow().
   [[gnu::always_inline]] bool pop() noexcept { return pop(top_ - 1); }
@@ -279,9 +168,7 @@ public:
   /// Unlinks the newest job, by the slow path if necessary. True: the owner has it.
   [[nodiscard]] bool pop_settled() noexcept { return (asymmetric_ ? pop() : pop_fenced()) || pop_slow(); }
   /// The newest job, which is not a loop. It may have left: the caller finds out by pop().
-  [[nodiscard]] job* newest() const noexcept {
-    return reinterpret_cast<job*>((top_ - 1)->load(std::memory_order_relaxed));
-  }
+  [[nodiscard]] job* newest() const noexcept { return as_job((top_ - 1)->load(std::memory_order_relaxed)); }
 
   [[nodiscard]] bool full() const noexcept { return top_ >= end_; }
   [[nodiscard]] bool asymmetric() const noexcept { return asymmetric_; }
@@ -339,8 +226,8 @@ public:
   /// basic_monitor_sleep::announce().
   void arm_poll() noexcept { limit_.store(nullptr, std::memory_order_relaxed); }
 
-  /// Serves the pending request, if there is one, with the oldest job that its filter accepts. The owner
-  /// calls it at a fork, after the push. Cold. Returns true if it handed a job or a piece over.
+  /// Serves the pending request, if there is one, with the oldest job that its filter accepts, or half of a
+  /// batch. The owner calls it at a fork, after the push. Cold. Returns true if it handed something over.
   bool serve_request(thread_context* self) noexcept {
     // First lower the flag, then read the request: a thief that asks in between raises the flag again.
     if (asymmetric_) limit_.store(end_, std::memory_order_relaxed);
@@ -354,10 +241,11 @@ public:
     {
       lock_guard const guard(mutex_);
       box->result_ = {};
+      thief const by{box->asker_, box->mark_, box->filter_};
       for (cell* h = head_.load(std::memory_order_relaxed);; ++h) {
         std::uintptr_t const word = h->load(std::memory_order_relaxed); // own store
         if (word == 0 || !accepts(h, word, box->filter_)) break;
-        if (move_out(h, word, self, box->asker_, box->mark_, box->result_)) break;
+        if (move_out(h, h + share_of(h), word, self, by, box->result_)) break;
       }
     }
     bool const handed = static_cast<bool>(box->result_);
@@ -412,17 +300,19 @@ public:
   /// Takes the oldest job without the owner's help. `self`: this chain's owner. `mark`: the present length of
   /// the thief's own chain. Interrupts every CPU that runs the process: for requests that the owner has left
   /// unanswered.
-  [[nodiscard]] steal_result take(thread_context* self, thread_context* thief, std::size_t mark,
+  [[nodiscard]] steal_result take(thread_context* self, thread_context* runner, std::size_t mark,
                                   steal_filter const& w) noexcept {
     steal_result result;
     if (!has_latent() || !mutex_.try_lock()) return result;
     lock_guard const guard(mutex_, std::adopt_lock);
+    thief const by{runner, mark, w};
     cell* h = head_.load(std::memory_order_relaxed);
     // More than one round only to skip loops without a part left.
     for (unsigned round = 0; round != 4; ++round, ++h) {
       if (h->load(std::memory_order_relaxed) == 0) return result;
-      // Claim the cell, barrier, then load the cell again: see pop(). seq_cst: pairs with pop_fenced().
-      head_.store(h + 1, std::memory_order_seq_cst);
+      // Claim the cells, barrier, then load them again: see pop(). seq_cst: pairs with pop_fenced().
+      cell* const end = h + share_of(h);
+      head_.store(end, std::memory_order_seq_cst);
       if (asymmetric_) Policy::heavy_barrier();
       // acquire half: pairs with the release in push_word(), because the thief reads the job next.
       std::uintptr_t const word = h->load(std::memory_order_seq_cst);
@@ -432,12 +322,18 @@ public:
         return result;
       }
       // From here to the unlock the frame lives: its owner's pop() sees head_ and waits for the lock.
-      if (move_out(h, word, self, thief, mark, result)) return result;
+      if (move_out(h, end, word, self, by, result)) return result;
     }
     return result;
   }
 
 private:
+  struct thief {
+    thread_context* thread;
+    std::size_t mark;
+    steal_filter const& filter;
+  };
+
   [[gnu::always_inline]] void push_word(std::uintptr_t word) noexcept {
     cell* const s = top_;
     RUBATO_ASSERT_STEP(s < end_, "a job was pushed to a full chain", mark());
@@ -452,16 +348,25 @@ private:
       // forked by it.
       return static_cast<std::size_t>(h - base_) >= w.descends_from->mark && !w.descends_from->done();
     if (w.piece_of != nullptr) return (word & loop_tag) != 0 && as_loop(word)->root == w.piece_of;
-    if (w.picks != nullptr)
-      return (word & loop_tag) == 0 && w.picks(*reinterpret_cast<job const*>(word), w.of);
+    if (w.picks != nullptr) return (word & loop_tag) == 0 && w.picks(*as_job(word), w.of);
     return true;
   }
 
-  /// Under the lock. False: a loop without a part left, and head_ is now past it.
-  [[nodiscard]] bool move_out(cell* h, std::uintptr_t word, thread_context* owner, thread_context* runner,
-                              std::size_t mark, steal_result& out) noexcept {
+  /// How many cells leave at once, from h on: one, or half of the batched jobs that lie there. A hint: their
+  /// owner may pop them.
+  [[nodiscard]] std::ptrdiff_t share_of(cell const* h) const noexcept {
+    cell const* end = h;
+    while (end != end_ && (end->load(std::memory_order_relaxed) & batch_tag) != 0) ++end;
+    return end == h ? 1 : (end - h + 1) / 2;
+  }
+
+  /// Under the lock, with the cells from h to end claimed. False: a loop without a part left, and head_ is
+  /// now past it.
+  [[nodiscard]] bool move_out(cell* h, cell* end, std::uintptr_t word, thread_context* owner, thief const& by,
+                              steal_result& out) noexcept {
     RUBATO_ASSERT_STEP(h >= base_ && h < end_ && !out, "a job leaves that is not in the chain", h - base_,
                        end_ - base_, word);
+    out.jobs = 1;
     if ((word & loop_tag) != 0) {
       loop* const l = as_loop(word);
       out.piece.token = token_at(h);
@@ -470,10 +375,33 @@ private:
       head_.store(split ? h : h + 1, std::memory_order_release);
       return split;
     }
-    out.job = reinterpret_cast<job*>(word);
-    std::construct_at(&out.job->stolen_job.value, owner, runner, mark, token_at(h));
+    out.job = as_job(word);
+    if ((word & batch_tag) != 0) {
+      // release: pairs with the acquire in pop(), because accepts() may have read a job that does not leave.
+      head_.store(move_out_batch(h, end, as_batched(word), by.filter, out), std::memory_order_release);
+      return true;
+    }
+    std::construct_at(&out.job->stolen_job.value, owner, by.thread, by.mark, token_at(h));
     head_.store(h + 1, std::memory_order_release);
     return true;
+  }
+
+  /// Links what lies between h and end, is of the same batch as the job at h, and is accepted. Returns where
+  /// that ends.
+  cell* move_out_batch(cell* h, cell* end, batched_job* last, steal_filter const& w,
+                       steal_result& out) noexcept {
+    while (++h < end) {
+      // seq_cst, and acquire: as for the first cell in take(). Their owner pops the newest first, so what it
+      // has popped since comes last.
+      std::uintptr_t const word = h->load(std::memory_order_seq_cst);
+      if ((word & batch_tag) == 0 || as_batched(word)->batch.get() != last->batch.get() ||
+          !accepts(h, word, w))
+        break;
+      last = last->next = as_batched(word);
+      ++out.jobs;
+    }
+    last->next = nullptr;
+    return h;
   }
 
   /// Under the lock. The token that was in force when the job at `h` was pushed. An owner that waits for a
@@ -485,20 +413,16 @@ private:
     return t != nullptr ? t->token : base_token_.load(std::memory_order_relaxed);
   }
 
-  static loop* as_loop(std::uintptr_t word) noexcept {
-    return static_cast<loop*>(reinterpret_cast<job*>(word & ~loop_tag));
+  static job* as_job(std::uintptr_t word) noexcept {
+    return reinterpret_cast<job*>(word & ~(loop_tag | batch_tag));
+  }
+  static loop* as_loop(std::uintptr_t word) noexcept { return static_cast<loop*>(as_job(word)); }
+  static batched_job* as_batched(std::uintptr_t word) noexcept {
+    return static_cast<batched_job*>(as_job(word));
   }
 };
 
-// Every join has one in its frame.
-static_assert(sizeof(basic_stolen_job<std_policy>) <= 2 * sizeof(std::uint32_t) + 4 * sizeof(void*));
-
 using latent_chain = basic_latent_chain<std_policy>;
-using latent_job = basic_latent_job<std_policy>;
-using latent_loop = basic_latent_loop<std_policy>;
-using stolen_job = basic_stolen_job<std_policy>;
-using steal_result = basic_steal_result<std_policy>;
-using steal_filter = basic_steal_filter<std_policy>;
 using steal_request = basic_steal_request<std_policy>;
 
 } // namespace rubato::detail
