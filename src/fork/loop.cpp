@@ -8,8 +8,6 @@
 
 namespace rubato::detail {
 
-void notify_of_loop(thread_context& me) noexcept { notify(*me.core); }
-
 bool stop_around::scope_stopped() const noexcept {
   return scope_->stop_requested() || (scope_->is_owned() && life_of(*core_).is_discarding());
 }

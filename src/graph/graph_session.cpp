@@ -118,7 +118,7 @@ void graph_session::tell_others(graph_run const& r) noexcept {
   if (!std::exchange(has_pushed_, false)) return;
   if (me_.chain.must_poll()) poll_requests(me_);
   if (r.graph_.node_ticks_ * static_cast<std::int64_t>(latent_) >= worth_a_wake_us * ticks_per_us())
-    notify(*me_.core);
+    notify_of_latent(me_);
 }
 
 /// The next node to run here. Null: there is none.

@@ -74,7 +74,7 @@ void pipeline_session::tell(outlook o) noexcept {
     }
   }
   if (me_.chain.must_poll()) poll_requests(me_);
-  if (o.wakes) notify(*me_.core);
+  if (o.wakes) notify_of_latent(me_);
 }
 
 /// Afterwards no thief reads this object.

@@ -35,4 +35,11 @@ void poll_requests(thread_context& me) noexcept {
   me.core->waits.nudge_of_latent(thread_of(me).blocks_on_seat.is_set());
 }
 
+void notify_of_latent(thread_context& me) noexcept {
+  pool_core& core = *me.core;
+  // If no seat is vacant, the thread that vacates one tells the monitor. It need not know of each loop and
+  // graph of a busy pool, for it would look all the time while they work.
+  if (core.idle_threads.has_vacant() || core.size() == 0) notify(core);
+}
+
 } // namespace rubato::detail

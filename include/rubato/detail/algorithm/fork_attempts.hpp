@@ -100,7 +100,7 @@ void with_fork_attempts(pool* p, bool alone, bool long_work, Body&& body) {
     return;
   }
   detail::on_pool(p, [&](thread_context& me) {
-    if (long_work) notify_of_loop(me);
+    if (long_work) notify_of_latent(me);
     loop_root root(me);
     token_in_force const token(me.chain, &root.stop());
     fork_attempts tree(root);

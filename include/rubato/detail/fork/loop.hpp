@@ -142,10 +142,6 @@ public:
   void throw_first();
 };
 
-/// More work is left than one thread should do: wakes a sleeping worker if there is one and no worker
-/// searches.
-void notify_of_loop(thread_context& me) noexcept;
-
 /// A thread's share of a loop. `Body` defines the work: `typename Body::cell` per piece (may be empty), found
 /// by `Body::cell* next_cell(cell*)`, and `void operator()(cell&, thread_context&, std::uint64_t lo,
 /// std::uint64_t hi)`.
@@ -243,7 +239,7 @@ public:
       chunk.learn(p.size(), took, chunk_size::brief_us * us);
       if (!called && workers > 1 && outlasts(worth_a_wake_us * us, left, p.size(), took)) {
         called = true;
-        notify_of_loop(me);
+        notify_of_latent(me);
       }
       if (linked && me.chain.must_poll()) poll_requests(me);
     }

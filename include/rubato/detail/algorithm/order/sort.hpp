@@ -63,7 +63,7 @@ void sort_elements(pool* p, I first, std::iter_difference_t<I> n, Less less) {
   constexpr std::ptrdiff_t worth_a_wake = 1 << 14; // 150 us for integers
   if (shares_words<I> || n < serial_sort_below) return detail::serial_sort(first, n, less);
   detail::with_fork_tree(p, [&](fork_tree const& tree, context& c) {
-    if (n >= worth_a_wake) notify_of_loop(thread_context::of(c));
+    if (n >= worth_a_wake) notify_of_latent(thread_context::of(c));
     if (detail::sort_run(tree, c, first, n, less) || detail::sort_by_bits<Order>(tree, c, first, n, Memory))
       return;
     detail::quicksort_in_parallel(tree, c, first, n, less);

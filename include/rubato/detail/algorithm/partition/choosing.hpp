@@ -51,7 +51,7 @@ template<class Blocks, class Sink>
 void choose_in_rounds(pool* p, std::uint64_t from, std::uint64_t n, std::uint32_t block, Blocks& blocks,
                       Sink& sink) {
   detail::on_pool(p, [&](thread_context& me) {
-    notify_of_loop(me); // no round is long enough to do so
+    notify_of_latent(me); // no round is long enough to do so
     std::array<std::uint64_t, blocks_at_once> place{};
     std::uint64_t number = 0;
     round_of_blocks before{from, n, block};

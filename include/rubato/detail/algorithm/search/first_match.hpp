@@ -107,7 +107,7 @@ public:
       chunk.learn(size, took);
       if (!called && detail::will_outlast(worth_a_wake_us, end - lo, size, took)) {
         called = true;
-        notify_of_loop(me);
+        notify_of_latent(me);
       }
     }
   }

@@ -94,7 +94,7 @@ class scan_in_blocks {
       if (!called &&
           detail::outlasts(worth_a_wake_us * us, static_cast<std::uint32_t>(count_ - j.last), blocks, took)) {
         called = true;
-        notify_of_loop(me);
+        notify_of_latent(me);
       }
       if (me.chain.must_poll()) poll_requests(me);
     }

@@ -7,6 +7,8 @@ namespace rubato::detail {
 
 /// After a push: serves a request for work. If the monitor rests, wakes a worker or the monitor for the job.
 void poll_requests(thread_context& me) noexcept;
+/// After a push of work that is worth a wake: wakes a worker for it, if one sleeps and none searches.
+void notify_of_latent(thread_context& me) noexcept;
 /// Waits until the job's runner has ended it, and meanwhile steals jobs that descend from it.
 void wait_for(thread_context& me, stolen_job& d) noexcept;
 /// For the thief: calls body(job, runner), and signals the owner that the job is done. Afterwards the job may
