@@ -14,7 +14,7 @@ namespace {
 
 using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
-void run_graph(unsigned workers, bench::shape const& g, int frames) {
+void run_graph(unsigned workers, bench::shape const& g, bench::pace p) {
   tbb::global_control const limit(tbb::global_control::max_allowed_parallelism, workers);
   tbb::flow::graph graph;
   tbb::flow::broadcast_node<tbb::flow::continue_msg> start(graph);
@@ -25,7 +25,7 @@ void run_graph(unsigned workers, bench::shape const& g, int frames) {
     for (std::size_t const d : g.before[i]) tbb::flow::make_edge(*nodes[d], *nodes[i]);
     if (g.before[i].empty()) tbb::flow::make_edge(start, *nodes[i]);
   }
-  bench::measure("onetbb", frames, [&] {
+  bench::measure("onetbb", p, [&] {
     start.try_put(tbb::flow::continue_msg());
     graph.wait_for_all();
   });

@@ -72,7 +72,7 @@ public:
   }
 };
 
-void run_graph(unsigned workers, shape const& g, int frames) {
+void run_graph(unsigned workers, shape const& g, bench::pace p) {
   rubato::pool pool(workers);
   rubato::task_graph graph;
   std::vector<rubato::task_graph::node> nodes;
@@ -82,11 +82,11 @@ void run_graph(unsigned workers, shape const& g, int frames) {
   }
   counters by_hand(pool, g);
   pool.run([&] {
-    bench::measure("then", frames, [&] { then_frame(pool, g); });
-    bench::measure("counters", frames, [&] { by_hand.frame(); });
-    bench::measure("task_graph", frames, [&] { graph.run(); });
+    bench::measure("then", p, [&] { then_frame(pool, g); });
+    bench::measure("counters", p, [&] { by_hand.frame(); });
+    bench::measure("task_graph", p, [&] { graph.run(); });
   });
-  if (ran != 3 * g.size() * static_cast<std::size_t>(frames + 1))
+  if (ran != 3 * g.size() * static_cast<std::size_t>(p.frames + 1))
     throw std::runtime_error("a system did not run");
 }
 

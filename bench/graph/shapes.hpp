@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <random>
+#include <thread>
 #include <vector>
 
 namespace bench {
@@ -44,14 +45,22 @@ inline void work_for(double us) {
   }
 }
 
+/// How many frames, and how often one begins: 0: back to back.
+struct pace {
+  int frames;
+  int per_second;
+};
+
 /// Prints the milliseconds of all frames, and the median and the 99th percentile of one in microseconds.
 template<class Frame>
-void measure(char const* name, int frames, Frame frame) {
+void measure(char const* name, pace p, Frame frame) {
   using clock = std::chrono::steady_clock;
   frame(); // fills the caches
   std::vector<double> each;
   auto const begin = clock::now();
-  for (int i = 0; i != frames; ++i) {
+  for (int i = 0; i != p.frames; ++i) {
+    if (p.per_second != 0)
+      std::this_thread::sleep_until(begin + i * clock::duration(std::chrono::seconds(1)) / p.per_second);
     auto const start = clock::now();
     frame();
     each.push_back(std::chrono::duration<double, std::micro>(clock::now() - start).count());
@@ -71,21 +80,22 @@ void measure_items(char const* name, std::size_t items, Run run) {
   std::printf("%s %.1f\n", name, took.count() / static_cast<double>(items));
 }
 
-/// The arguments of such a program: graph WORKERS SYSTEMS FRAMES empty|busy, or items WORKERS ITEMS NS.
+/// The arguments of such a program: graph WORKERS SYSTEMS FRAMES empty|busy [FRAMES_PER_SECOND], or items
+/// WORKERS ITEMS NS.
 template<class Graph, class Items>
 int drive(int argc, char** argv, Graph graph, Items items) {
   auto const number = [&](int i) { return static_cast<std::size_t>(std::atoll(argv[i])); };
   try {
-    if (argc == 6 && std::strcmp(argv[1], "graph") == 0)
+    if ((argc == 6 || argc == 7) && std::strcmp(argv[1], "graph") == 0)
       graph(static_cast<unsigned>(number(2)), shape(number(3), std::strcmp(argv[5], "busy") == 0),
-            static_cast<int>(number(4)));
+            pace{static_cast<int>(number(4)), argc == 7 ? static_cast<int>(number(6)) : 0});
     else if (argc == 5 && std::strcmp(argv[1], "items") == 0)
       items(static_cast<unsigned>(number(2)), number(3), static_cast<double>(number(4)) / 1000);
     else
-      return std::fprintf(
-                 stderr,
-                 "usage: %s graph WORKERS SYSTEMS FRAMES empty|busy\n       %s items WORKERS ITEMS NS\n",
-                 argv[0], argv[0]),
+      return std::fprintf(stderr,
+                          "usage: %s graph WORKERS SYSTEMS FRAMES empty|busy [FRAMES_PER_SECOND]\n       %s "
+                          "items WORKERS ITEMS NS\n",
+                          argv[0], argv[0]),
              2;
     return 0;
   } catch (std::exception const& e) {

@@ -9,7 +9,7 @@
 
 namespace {
 
-void run_graph(unsigned workers, bench::shape const& g, int frames) {
+void run_graph(unsigned workers, bench::shape const& g, bench::pace p) {
   tf::Executor executor(workers);
   tf::Taskflow graph;
   std::vector<tf::Task> nodes;
@@ -17,7 +17,7 @@ void run_graph(unsigned workers, bench::shape const& g, int frames) {
     nodes.push_back(graph.emplace([us = g.us[i]] { bench::work_for(us); }));
     for (std::size_t const d : g.before[i]) nodes[d].precede(nodes[i]);
   }
-  bench::measure("taskflow", frames, [&] { executor.run(graph).wait(); });
+  bench::measure("taskflow", p, [&] { executor.run(graph).wait(); });
 }
 
 } // namespace
