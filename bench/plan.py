@@ -225,6 +225,8 @@ def coroutines(quick):
                    COROUTINES, **forks, **some)
     yield Scenario("coskynet", "coskynet", levels, f"Skynet of coroutines: ten children per node, 10^{levels} leaves",
                    COROUTINES, forks=lambda n: 10**n, smaller={"asio": min(levels, 4)}, **some)
+    yield Scenario("enqueuetask", "enqueuetask", many, "Coroutines that are never suspended, enqueued from outside the pool; each",
+                   RUBATO, **some)
     yield Scenario("mutex", "mutex", many, "Eight coroutines lock and unlock the same mutex; per lock",
                    RUBATO + ("concurrencpp", "toomanycooks", "libcoro", "cppcoro"), **some)
     yield Scenario("semaphore", "semaphore", many, "Eight coroutines acquire and release one of two permits; per permit",

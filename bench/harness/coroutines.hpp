@@ -6,6 +6,7 @@
 //   r.block_on(task)             runs it on the pool and returns its result
 //   r.run_all(vector of task<>)  the same for many at once
 //   r.start(task<>)              does not wait for it
+//   r.enqueue(task<>)            the same, and no caller ever wants to know its end
 //   R::fib(n)                    task of fib(n), each call two that may run at once
 //   R::skynet(first, leaves)     task of the sum, ten children per node
 //   r.make_mutex()               pointer to an R::mutex; co_await R::lock(m) is something that unlocks it
@@ -27,6 +28,8 @@ concept forks_coroutines = requires {
   R::skynet(0, 1);
 };
 template<class R>
+concept enqueues = requires(R& r, typename R::template task<void> t) { r.enqueue(std::move(t)); };
+template<class R>
 concept has_mutex = requires(R& r) { r.make_mutex(); };
 template<class R>
 concept has_semaphore = requires(R& r) { r.make_semaphore(1); };
@@ -40,6 +43,9 @@ std::optional<measurement> perform_coroutines(R& r, std::string_view scenario, s
   if constexpr (forks_coroutines<R>) {
     if (scenario == "cofib") return coroutine_fib(r, size);
     if (scenario == "coskynet") return coroutine_skynet(r, size);
+  }
+  if constexpr (enqueues<R>) {
+    if (scenario == "enqueuetask") return coroutine_enqueue(r, size);
   }
   if constexpr (has_mutex<R>) {
     if (scenario == "mutex") return mutex_contention(r, size);

@@ -60,6 +60,32 @@ measurement frame_memory(std::uint64_t n) {
 }
 
 template<class R>
+typename R::template task<void> counts_down(std::atomic<std::uint64_t>& left, std::atomic<std::uint32_t>& done) {
+  if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    done.store(1, std::memory_order_release);
+    done.notify_one();
+  }
+  co_return;
+}
+
+/// Coroutines that are never suspended, from one thread outside the pool until all have ended; ns for each.
+template<class R>
+measurement coroutine_enqueue(R& r, std::uint64_t n) {
+  // Static, as in enqueue.hpp.
+  static std::atomic<std::uint64_t> left;
+  static std::atomic<std::uint32_t> done;
+  auto all = [&r](std::uint64_t number) {
+    left.store(number);
+    done.store(0);
+    for (std::uint64_t i = 0; i != number; ++i) r.enqueue(counts_down<R>(left, done));
+    done.wait(0, std::memory_order_acquire);
+    return left.load();
+  };
+  all(10'000);
+  return timed(static_cast<double>(n), [&] { return all(n); });
+}
+
+template<class R>
 typename R::template task<void> waits(typename R::semaphore& s, std::atomic<std::uint64_t>& begun,
                                       std::atomic<std::uint64_t>& ended) {
   begun.fetch_add(1);

@@ -168,7 +168,8 @@ public:
   /// Queues f(std::stop_token) if f accepts a token, as f(auto...) does, otherwise f(). f is decay-copied.
   /// The result is dropped; an exception goes to pool_options::on_unhandled(), unless it is a cancelled with
   /// which a wait of f ended because the pool ends. f may be a task. If f returns a task or future, its work
-  /// goes on, and f lives until that work ends. While max_queued() tasks are queued, enqueue() waits. Throws
+  /// goes on, and f lives until that work ends. Without memory to begin a task on_unhandled() gets the
+  /// bad_alloc. While max_queued() tasks are queued, enqueue() waits. Throws
   /// cancelled, and leaves f untouched, if the pool refuses tasks because it ends or was shut down.
   template<class F>
   void enqueue(F&& f) {

@@ -235,7 +235,7 @@ def as_coroutine_task(state):
     if has_field(whole, "leaf_"):
         return whole
     # What it is may be known to the library alone. That is not so of its first base classes.
-    if re.search(r"group_member_task|coroutine_job|child_job|started_job", virtual_functions(state)):
+    if re.search(r"group_member_task|coroutine_job|child_job|started_job|unnamed_coroutine", virtual_functions(state)):
         return as_class(state, gdb.lookup_type("rubato::detail::coroutine_task"))
     return None
 

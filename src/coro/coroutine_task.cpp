@@ -81,39 +81,50 @@ void destroy_generator(std::coroutine_handle<> h) noexcept {
 void coroutine_task::resume(thread_context& runner) noexcept {
   wait_operation* const s = waits_on_.get();   // its own: it is being resumed
   if (s != nullptr && s->wait_again()) return; // it may run elsewhere by now
-  bool finished = false;
-  {
-    token_in_force const token(runner.chain, token_of(*this));
-    if (leaf_ == nullptr) {
-      if (stop.stop_requested()) {
-        skipped();
-        fail(cancelled_error());
-      } else {
-        leaf_ = begin(runner);
-      }
-    }
-    if (void* frame = std::exchange(leaf_, nullptr).address(); frame != nullptr) {
-      waits_on_.clear(); // before the wait operation, a part of its frame, is destroyed
-      bool const may_fork = seat.get() == any_seat && size_of(*home()) != 0;
-      std::uintptr_t const stack_end = std::max(stack_position() - nested_stack, lowest_for_nested_calls());
-      trampoline const outer = std::exchange(
-          own_trampoline, trampoline{.running = this,
-                                     .stack_end = stack_end,
-                                     .fork_stack_end = may_fork ? stack_end : ~std::uintptr_t{0}});
-      void* const ended = reinterpret_cast<void*>(no_frame); // NOLINT(performance-no-int-to-ptr)
-      do {
-        std::coroutine_handle<>::from_address(frame).resume();
-        frame = own_trampoline.next;
-      } while (frame != nullptr && frame != ended);
-      // Unless it has finished it may run elsewhere by now, and be gone.
-      finished = frame == ended;
-      own_trampoline = outer;
-      if (!finished) return;
+  if (progress const p = run(runner); p != progress::suspended) finish(p);
+}
+
+coroutine_task::progress coroutine_task::run(thread_context& runner) noexcept {
+  token_in_force const token(runner.chain, token_of(*this));
+  if (leaf_ == nullptr) {
+    if (stop.stop_requested()) {
+      skipped();
+      fail(cancelled_error());
+    } else {
+      leaf_ = begin(runner);
     }
   }
+  void* frame = std::exchange(leaf_, nullptr).address();
+  if (frame == nullptr) return progress::not_begun;
+  waits_on_.clear(); // before the wait operation, a part of its frame, is destroyed
+  bool const may_fork = seat.get() == any_seat && size_of(*home()) != 0;
+  std::uintptr_t const stack_end = std::max(stack_position() - nested_stack, lowest_for_nested_calls());
+  trampoline const outer =
+      std::exchange(own_trampoline, trampoline{.running = this,
+                                               .stack_end = stack_end,
+                                               .fork_stack_end = may_fork ? stack_end : ~std::uintptr_t{0}});
+  void* const ended = reinterpret_cast<void*>(no_frame); // NOLINT(performance-no-int-to-ptr)
+  do {
+    std::coroutine_handle<>::from_address(frame).resume();
+    frame = own_trampoline.next;
+  } while (frame != nullptr && frame != ended);
+  own_trampoline = outer;
+  return frame == ended ? progress::ended : progress::suspended;
+}
+
+void coroutine_task::finish(progress p) noexcept {
   if (is_listed()) owned_tasks_of(*home()).remove(*this);
-  end(finished);
+  end(p == progress::ended);
   complete();
+}
+
+bool coroutine_task::make_blank(std::uint32_t holders) noexcept {
+  if (is_listed() || !is_held_only(holders) || !children_.none() || !stop.is_blank() || !queued.is_blank() ||
+      asked.is_raised() || holds != outcome::none)
+    return false;
+  ready_waits_ = 0;
+  stops_with(stop);
+  return true;
 }
 
 void coroutine_task::drop() noexcept {

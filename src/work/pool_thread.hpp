@@ -24,6 +24,7 @@
 namespace rubato::detail {
 
 class child_source;
+class future_state;
 class record_table;
 struct pool_thread;
 struct task;
@@ -106,6 +107,9 @@ struct pool_thread final : thread_context, idle_set_thread {
     os::ticks at = 0;                    ///< the last look
     bool substituted = false;            ///< a thread runs in its place
   } seen;
+
+  /// Of a coroutine without a future, blank: for the next one that begins here.
+  future_state* spare_coroutine = nullptr;
 
   void* memory = nullptr; ///< of the chain
   std::size_t memory_bytes = 0;

@@ -34,6 +34,8 @@ public:
   }
   void start(task<void> t) { pool_.spawn(std::move(t)).detach(); }
 
+  void enqueue(task<void> t) { pool_.enqueue(std::move(t)); }
+
   static task<std::uint64_t> fib(std::uint64_t n) {
     if (n < 2) co_return n;
     const auto both = co_await rubato::when_all(fib(n - 1), fib(n - 2));

@@ -4,6 +4,7 @@
 #include "os/memory.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
+#include "rubato/detail/work/future_state.hpp"
 #include "rubato/pool_options.hpp"
 #include "sched/core/life_state.hpp"
 #include "sched/core/quiescence.hpp"
@@ -63,7 +64,10 @@ thread_registry::thread_registry(pool_core& core, unsigned slots)
 
 thread_registry::~thread_registry() {
   if (life_of(core_).is_abandoned()) return;
-  for (auto& t : storage_) os::release(t->memory, t->memory_bytes);
+  for (auto& t : storage_) {
+    if (t->spare_coroutine != nullptr) t->spare_coroutine->dispose();
+    os::release(t->memory, t->memory_bytes);
+  }
   records.release();
 }
 

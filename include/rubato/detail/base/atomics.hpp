@@ -104,9 +104,11 @@ public:
     return value_.load(std::memory_order_acquire) == n ||
            at_least(n, value_.fetch_sub(n, std::memory_order_acq_rel)) == n;
   }
-  /// True: the caller has the only reference. acquire: pairs with release(), because the caller goes on with
-  /// what the other threads have read and written.
-  [[nodiscard]] bool is_only() const noexcept { return value_.load(std::memory_order_acquire) == 1; }
+  /// True: the caller has n, and there are no others. acquire: pairs with release(), because the caller goes
+  /// on with what the other threads have read and written.
+  [[nodiscard]] bool is_only(std::uint32_t n = 1) const noexcept {
+    return value_.load(std::memory_order_acquire) == n;
+  }
   /// False: the caller has the only reference, and keeps it.
   [[nodiscard]] bool release_unless_last() noexcept {
     // acquire: pairs with release(), because the caller goes on with what the other threads have written.

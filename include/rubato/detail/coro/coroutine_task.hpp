@@ -127,6 +127,20 @@ protected:
       , owned_task(static_cast<future_state&>(*this))
       , in_force_(scope_word(stop)) {}
 
+  enum class progress : unsigned char {
+    suspended, ///< it may run elsewhere by now, and be gone
+    not_begun,
+    ended
+  };
+  /// Begins or resumes its coroutine.
+  [[nodiscard]] progress run(thread_context& runner) noexcept;
+  /// The coroutine has ended, or has not begun.
+  void finish(progress p) noexcept;
+  /// After run() has returned for the first time, for the only thread that knows it: prepares it for another
+  /// outermost coroutine. False: the coroutine has left a trace in it, or another thread may refer to it.
+  /// `holders`: the references of its own.
+  [[nodiscard]] bool make_blank(std::uint32_t holders) noexcept;
+
   /// It begins even if it is stopped before: with this outermost coroutine.
   void begin_at(std::coroutine_handle<> outermost) noexcept { leaf_ = outermost; }
   /// Makes the outermost coroutine, which begins; null: that failed, and the result holds the exception.

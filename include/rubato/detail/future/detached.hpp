@@ -82,10 +82,18 @@ template<class F>
     return false;
 }
 
+// Defined in enqueued_coroutine.hpp, which task.hpp includes, as every user of a task does.
+template<class F>
+class enqueued_coroutine;
+
 /// Queues it. `in`: it is new work; null: it goes on with work that runs already.
 template<class F>
 void queue_detached(pool_core& c, arrival* in, F&& f, priority p = priority::normal) {
-  if constexpr (goes_on<F>) {
+  if constexpr (flattened<call_result_t<std::decay_t<F>>>::is_task) {
+    auto* const made = make_in_slab<enqueued_coroutine<std::decay_t<F>>>(p, std::forward<F>(f));
+    made->holds_capacity = in != nullptr && in->give_capacity();
+    queue(c, made, p);
+  } else if constexpr (goes_on<F>) {
     // Two references: the second is its own.
     auto* const made = make_in_slab<detached_job<std::decay_t<F>>>(2U, nullptr, std::forward<F>(f));
     made->holds_capacity = in != nullptr && in->give_capacity();

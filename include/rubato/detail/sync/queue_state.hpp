@@ -98,6 +98,8 @@ public:
   void set_priority(priority c) noexcept {
     if (c != priority::normal) bits_.store(bit_of(c), std::memory_order_relaxed);
   }
+  /// For the only thread that knows the work: was it never offered, and has it the usual priority?
+  [[nodiscard]] bool is_blank() const noexcept { return bits_.load(std::memory_order_relaxed) == 0; }
   enum class raising : std::uint8_t {
     needless, ///< it had that priority, or a higher one
     applied,

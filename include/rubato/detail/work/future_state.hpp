@@ -205,6 +205,8 @@ public:
   void release() noexcept {
     if (holders_.release()) dispose();
   }
+  /// The caller has n references: has no other party one?
+  [[nodiscard]] bool is_held_only(std::uint32_t n) const noexcept { return holders_.is_only(n); }
   /// False: the caller has the only reference, and keeps it.
   [[nodiscard]] bool release_unless_last() noexcept { return holders_.release_unless_last(); }
 
