@@ -47,7 +47,7 @@ task hits_later(tally& t, std::size_t i, census::member /*alive*/) {
   t.hit(i);
 }
 
-TEST_P(enqueued_coroutine, of_each_form_runs_once_and_is_destroyed_once) {
+TEST_P(enqueued_coroutine, runs_once_and_is_destroyed_once) {
   std::size_t const n = scaled(3'000);
   tally each(5 * n);
   census all;
@@ -70,7 +70,7 @@ TEST_P(enqueued_coroutine, of_each_form_runs_once_and_is_destroyed_once) {
   EXPECT_EQ(failures, 0U);
 }
 
-TEST(enqueued_coroutines, that_never_begin_are_destroyed_with_the_pool) {
+TEST(enqueued_coroutines, end_with_the_pool_if_unbegun) {
   for (bool const discards : {false, true}) {
     tally none(1);
     census all;
@@ -113,7 +113,7 @@ TEST_P(enqueued_coroutine, that_is_suspended_at_the_end_is_destroyed) {
   EXPECT_EQ(failures, 0U);
 }
 
-TEST_P(enqueued_coroutine, that_fails_is_reported_and_the_next_one_is_not) {
+TEST_P(enqueued_coroutine, is_reported_alone_if_it_fails) {
   std::size_t const n = scaled(300);
   tally each(n);
   census all;
@@ -138,7 +138,7 @@ TEST_P(enqueued_coroutine, that_fails_is_reported_and_the_next_one_is_not) {
   each.expect_each_once();
 }
 
-TEST_P(enqueued_coroutine, may_wait_in_its_body_and_in_its_destructors) {
+TEST_P(enqueued_coroutine, may_wait_in_body_and_destructor) {
   std::size_t const n = scaled(300);
   std::atomic<std::size_t> waited = 0;
   rubato::pool pool(options());
@@ -231,7 +231,7 @@ TEST_P(enqueued_coroutine, may_be_resumed_elsewhere_at_once) {
   each.expect_each_once();
 }
 
-TEST(enqueued_coroutines, keep_their_priority_when_they_are_resumed) {
+TEST(enqueued_coroutines, keep_their_priority) {
   rubato::pool pool(rubato::no_workers);
   std::string order;
   auto const twice = [&order](char name) -> task {
