@@ -60,7 +60,8 @@ measurement frame_memory(std::uint64_t n) {
 }
 
 template<class R>
-typename R::template task<void> counts_down(std::atomic<std::uint64_t>& left, std::atomic<std::uint32_t>& done) {
+typename R::template task<void> counts_down(std::atomic<std::uint64_t>& left,
+                                            std::atomic<std::uint32_t>& done) {
   if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     done.store(1, std::memory_order_release);
     done.notify_one();

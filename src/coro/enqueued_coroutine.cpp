@@ -30,8 +30,7 @@ class unnamed_coroutine final : public state_of<void, coroutine_task> {
     }
   }
   void end(bool /*finished*/) noexcept override {
-    std::exception_ptr e =
-        source_ != nullptr ? std::exchange(source_, nullptr)->end() : result_.take_error();
+    std::exception_ptr e = source_ != nullptr ? std::exchange(source_, nullptr)->end() : result_.take_error();
     if (e != nullptr) fail(std::move(e));
   }
 

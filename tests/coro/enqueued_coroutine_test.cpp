@@ -1,5 +1,5 @@
-// Coroutines without a future: an enqueued one is a small entry until it begins, and the state of one that has
-// ended serves the next.
+// Coroutines without a future: an enqueued one is a small entry until it begins, and the state of one that
+// has ended serves the next.
 #include <rubato/rubato.hpp>
 
 #include <gtest/gtest.h>
@@ -209,7 +209,9 @@ TEST_P(enqueued_coroutine, may_move_to_another_pool_and_back) {
 /// Another thread resumes it before await_suspend() has returned.
 struct resumed_at_once {
   [[nodiscard]] static bool await_ready() noexcept { return false; }
-  static void await_suspend(std::coroutine_handle<> h) { std::thread([h] { h.resume(); }).join(); }
+  static void await_suspend(std::coroutine_handle<> h) {
+    std::thread([h] { h.resume(); }).join();
+  }
   static void await_resume() noexcept {}
 };
 

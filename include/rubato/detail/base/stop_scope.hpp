@@ -169,8 +169,8 @@ public:
   [[nodiscard]] stop_level requested_here() const noexcept { return requested_.get(); }
   /// See shielded(): a drain of the pool does not reach it.
   [[nodiscard]] bool is_shielded() const noexcept { return shielded_; }
-  /// For its owner, once no other thread uses it, and without a scope around: no request has reached it, it has
-  /// no listener and no token, and so it can serve other work.
+  /// For its owner, once no other thread uses it, and without a scope around: no request has reached it, it
+  /// has no listener and no token, and so it can serve other work.
   [[nodiscard]] bool is_blank() const noexcept RUBATO_NOT_ANALYSED { // without the lock, as in is_used()
     return up_ == nullptr && first_ == nullptr && requested_here() == stop_level::none;
   }

@@ -16,8 +16,8 @@ class coroutine_source {
 public:
   /// Makes the outermost coroutine, which begins. Throws what the callable throws.
   [[nodiscard]] virtual std::coroutine_handle<> begin(thread_context& runner) = 0;
-  /// The coroutine has ended, or was destroyed, or has not begun. Returns its exception, if it has failed, and
-  /// destroys the source.
+  /// The coroutine has ended, or was destroyed, or has not begun. Returns its exception, if it has failed,
+  /// and destroys the source.
   [[nodiscard]] virtual std::exception_ptr end() noexcept = 0;
 
 protected:
