@@ -46,6 +46,8 @@ void quicksort(A&&...) = delete;
 template<class... A>
 void reverse_elements(A&&...) = delete;
 template<class... A>
+void reverse_ends(A&&...) = delete;
+template<class... A>
 void scan(A&&...) = delete;
 template<class... A>
 void skip(A&&...) = delete;

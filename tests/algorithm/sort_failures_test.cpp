@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -79,10 +80,12 @@ void expect_each_once(std::vector<T> const& v, std::size_t from = 0, std::size_t
 class sort_failures : public on_workers {
 protected:
   template<class T>
-  void throw_at_calls(unsigned rounds, std::size_t n) {
+  void throw_at_calls(unsigned rounds, std::size_t n, bool in_reverse_order = false) {
     scattered next(n);
     for (unsigned round = 0; round != rounds; ++round) {
-      auto v = made_of<T>(distinct(n, round));
+      auto keys = distinct(n, round);
+      if (in_reverse_order) std::ranges::sort(keys, std::greater<>());
+      auto v = made_of<T>(keys);
       std::atomic<std::size_t> calls{0};
       std::size_t const last = next.below(round % 2 == 0 ? n : 12 * n);
       auto const compare = [&](T const& a, T const& b) {
@@ -154,6 +157,11 @@ TEST_P(sort_failures, keep_each_element_of_a_short_range) {
   throw_at_calls<marked>(scaled(100), 40);
 }
 TEST_P(sort_failures, keep_each_element_of_a_long_range) { throw_at_calls<marked>(scaled(4), 150'000); }
+
+TEST_P(sort_failures, keep_each_element_of_a_reversed_range) {
+  throw_at_calls<owner>(scaled(20), 50'000, true);
+  throw_at_calls<marked>(scaled(40), 50'000, true);
+}
 
 TEST_P(sort_failures, of_bad_comparators_stay_within_short_ranges) {
   for (std::size_t n = 0; n <= 300; n += under_tsan || GetParam() > 2 ? 7 : 1) {

@@ -114,6 +114,31 @@ TEST_P(sorts, to_the_same_arrangement_with_any_workers) {
   EXPECT_TRUE(v == expected);
 }
 
+TEST_P(sorts, what_is_in_reverse_order_but_for_one_element) {
+  // Descending elements are reversed before it is clear that they all descend.
+  struct record {
+    int key;
+    int place;
+    bool operator==(record const&) const = default;
+  };
+  rubato::pool alone(rubato::no_workers);
+  for (std::size_t const n : {50'000U, 50'001U}) {
+    std::size_t const middle = n / 2, block = 8'192;
+    for (std::size_t const place : {std::size_t{300}, block - 1, block, block + 33, 3 * block - 32,
+                                    middle - 33, middle - 1, middle, middle + 1, middle + 32, n - 3 * block,
+                                    n - 2 * block - 1, n - block - 1, n - block, n - 33, n - 1}) {
+      std::vector<record> v(n);
+      for (std::size_t i = 0; i != n; ++i) v[i] = {static_cast<int>((n - i) / 2), static_cast<int>(i)};
+      v[place].key += 3;
+      auto expected = v;
+      rubato::sort(alone, expected, {}, &record::key);
+      ASSERT_TRUE(std::ranges::is_sorted(expected, {}, &record::key)) << place;
+      rubato::sort(pool, v, {}, &record::key);
+      ASSERT_TRUE(v == expected) << place;
+    }
+  }
+}
+
 TEST_P(sorts, what_is_sorted_in_a_sort) {
   std::vector<std::vector<int>> v(500);
   for (std::size_t i = 0; i != v.size(); ++i) v[i] = input_of(shape::random, 3'000, i);

@@ -3,7 +3,7 @@
 
 #include "rubato/detail/algorithm/blocks.hpp"
 #include "rubato/detail/algorithm/order/key_order.hpp"
-#include "rubato/detail/algorithm/order/quicksort.hpp"
+#include "rubato/detail/algorithm/order/runs.hpp"
 #include "rubato/detail/base/atomics.hpp"
 
 #include <algorithm>

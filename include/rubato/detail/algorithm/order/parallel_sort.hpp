@@ -77,49 +77,6 @@ public:
   }
 };
 
-/// How the elements run, if from the first to the last one they do.
-template<class I, class Less>
-[[nodiscard]] run run_of(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n, Less less) {
-  constexpr std::ptrdiff_t block = 1 << 14;
-  constexpr std::ptrdiff_t sight = 256; // random elements show it among the first
-  run const direction = tree.attempt([&] { return detail::direction_of_run(first, n, less); });
-  auto const runs = [&](std::ptrdiff_t lo, std::ptrdiff_t hi) {
-    return tree.attempt([&] { return detail::is_run(first + lo, hi - lo, direction, less); });
-  };
-  if (!runs(0, std::min<std::ptrdiff_t>(n, sight))) return run::none;
-  relaxed<bool> broken;
-  auto const blocks = static_cast<std::size_t>((n + block - 1) / block);
-  tree.for_each_index(c, 0, blocks, [&](std::size_t b) {
-    tree.throw_if_stopped();
-    if (broken.get()) return;
-    auto const lo = static_cast<std::ptrdiff_t>(b) * block;
-    if (!runs(lo, std::min<std::ptrdiff_t>(n, lo + block + 1)))
-      broken.set(true); // and the next block's first
-  });
-  return broken.get() ? run::none : direction;
-}
-
-template<class I>
-void reverse_in_parallel(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n) {
-  constexpr std::ptrdiff_t block = 1 << 14;
-  std::ptrdiff_t const swaps = n / 2;
-  tree.for_each_index(c, 0, static_cast<std::size_t>((swaps + block - 1) / block), [&](std::size_t b) {
-    auto const lo = static_cast<std::ptrdiff_t>(b) * block, hi = std::min(swaps, lo + block);
-    tree.attempt([&] {
-      for (auto i = lo; i != hi; ++i) detail::swap_elements(first + i, first + (n - 1 - i));
-    });
-  });
-}
-
-/// True if the elements were a run, and so are sorted now.
-template<class I, class Less>
-[[nodiscard]] bool sort_run(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n,
-                            Less less) {
-  run const found = detail::run_of(tree, c, first, n, less);
-  if (found == run::descending) detail::reverse_in_parallel(tree, c, first, n);
-  return found != run::none;
-}
-
 template<class I, class Less>
 void quicksort_in_parallel(fork_tree const& tree, context& c, I first, std::iter_difference_t<I> n,
                            Less less) {

@@ -8,6 +8,7 @@
 
 #include "rubato/detail/algorithm/order/element_moves.hpp"
 #include "rubato/detail/algorithm/order/key_order.hpp"
+#include "rubato/detail/algorithm/order/runs.hpp"
 #include "rubato/detail/algorithm/order/small_sort.hpp"
 
 #include <bit>
@@ -175,31 +176,6 @@ void quicksort(sort_piece<I> piece, Less less) {
     }
   }
   detail::small_sort(piece.first, piece.n, less);
-}
-
-enum class run : unsigned char { none, ascending, descending };
-
-/// If the elements are a run, it goes that way.
-template<class I, class Less>
-[[nodiscard]] run direction_of_run(I first, std::iter_difference_t<I> n, Less less) {
-  return less(first[n - 1], first[0]) ? run::descending : run::ascending;
-}
-
-/// True if no element stands on the wrong side of its neighbour. Equal ones may be reversed, too: nothing
-/// here is stable.
-template<class I, class Less>
-[[nodiscard]] bool is_run(I first, std::iter_difference_t<I> n, run direction, Less less) {
-  std::iter_difference_t<I> i = 1;
-  if (direction == run::descending)
-    while (i < n && !less(first[i - 1], first[i])) ++i;
-  else
-    while (i < n && !less(first[i], first[i - 1])) ++i;
-  return i >= n;
-}
-
-template<class I>
-void reverse_elements(I first, std::iter_difference_t<I> n) {
-  for (std::iter_difference_t<I> i = 0; i < n / 2; ++i) detail::swap_elements(first + i, first + (n - 1 - i));
 }
 
 template<class I, class Less>

@@ -3,6 +3,7 @@
 
 #include "rubato/detail/algorithm/order/key_order.hpp"
 #include "rubato/detail/algorithm/order/natural_order.hpp"
+#include "rubato/detail/algorithm/order/parallel_run.hpp"
 #include "rubato/detail/algorithm/order/parallel_sort.hpp"
 #include "rubato/detail/algorithm/order/quicksort.hpp"
 #include "rubato/detail/algorithm/order/radix_sort.hpp"
