@@ -2,6 +2,7 @@
 // apart.
 #pragma once
 
+#include "rubato/detail/algorithm/order/either.hpp"
 #include "rubato/detail/algorithm/order/element_moves.hpp"
 
 #include <algorithm>
@@ -44,18 +45,18 @@ void merge_plain(L* l, L* le, R* r, R* re, T* out, Less const& less) {
     if (k < 4) break;
     for (; k != 0; --k) {
       bool const right = less(*r, *l);
-      *out++ = *(right ? r : l);
+      *out++ = *detail::either(l, r, right);
       r += right;
       l += !right;
       bool const left = less(*(re - 1), *(le - 1));
-      *--back = *((left ? le : re) - 1);
+      *--back = *(detail::either(re, le, left) - 1);
       le -= left;
       re -= !left;
     }
   }
   while (l != le && r != re) {
     bool const right = less(*r, *l);
-    *out++ = *(right ? r : l);
+    *out++ = *detail::either(l, r, right);
     r += right;
     l += !right;
   }
@@ -70,11 +71,11 @@ template<std::size_t H, class T, class Less>
   T* back = out + 2 * H;
   for (std::size_t i = 0; i != H; ++i) {
     bool const right = less(*r, *l);
-    *out++ = *(right ? r : l);
+    *out++ = *detail::either(l, r, right);
     r += right;
     l += !right;
     bool const left = less(*(re - 1), *(le - 1));
-    *--back = *((left ? le : re) - 1);
+    *--back = *(detail::either(re, le, left) - 1);
     le -= left;
     re -= !left;
   }

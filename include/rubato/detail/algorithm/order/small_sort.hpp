@@ -2,6 +2,7 @@
 // a comparator may throw, or be no strict weak order.
 #pragma once
 
+#include "rubato/detail/algorithm/order/either.hpp"
 #include "rubato/detail/algorithm/order/element_moves.hpp"
 #include "rubato/detail/algorithm/order/key_order.hpp"
 #include "rubato/detail/algorithm/order/small_stable_sort.hpp"
@@ -87,10 +88,16 @@ using bits_of_size =
                        std::conditional_t<Bytes == 2, std::uint16_t,
                                           std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 
-/// Swaps them unless they are in order, without a branch: compilers make one of `swap ? b : a` where both
-/// results depend on the same condition.
+/// Swaps them unless they are in order, without a branch. GCC makes one of `swap ? b : a` where both results
+/// depend on the same condition.
 template<class T, class Less>
 [[gnu::always_inline]] inline void order_two(T* low, T* high, Less less) {
+#ifdef __clang__
+  T const a = *low, b = *high;
+  bool const swap = less(b, a);
+  *low = detail::either(a, b, swap);
+  *high = detail::either(b, a, swap);
+#else
   if constexpr (std::is_scalar_v<T> && std::has_single_bit(sizeof(T)) && sizeof(T) <= 8) {
     using bits = bits_of_size<sizeof(T)>;
     bits const mask = static_cast<bits>(0U - static_cast<bits>(less(*high, *low)));
@@ -104,6 +111,7 @@ template<class T, class Less>
     *low = a;
     *high = b;
   }
+#endif
 }
 
 template<std::size_t N, class T, class Less>
@@ -147,11 +155,11 @@ bool merge_both_ends(T* v, std::ptrdiff_t n, T* to, Less less) {
   T* back = to + n - 1;
   for (std::ptrdiff_t step = 0; step != half; ++step) {
     bool const from_right = less(*right, *left);
-    *to++ = *(from_right ? right : left);
+    *to++ = *detail::either(left, right, from_right);
     right += from_right;
     left += !from_right;
     bool const from_left = less(*right_back, *left_back);
-    *back-- = *(from_left ? left_back : right_back);
+    *back-- = *detail::either(right_back, left_back, from_left);
     left_back -= from_left;
     right_back -= !from_left;
   }

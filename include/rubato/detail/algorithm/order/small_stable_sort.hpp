@@ -1,6 +1,7 @@
 // Stable sorts of a few elements.
 #pragma once
 
+#include "rubato/detail/algorithm/order/either.hpp"
 #include "rubato/detail/algorithm/order/element_moves.hpp"
 #include "rubato/detail/algorithm/order/merge_serially.hpp"
 
@@ -31,12 +32,14 @@ template<class T, class Less>
   T *a = v + first, *b = v + !first;           // a <= b
   T *c = v + 2 + second, *d = v + 2 + !second; // c <= d
   bool const low = less(*c, *a), high = less(*d, *b);
-  T* const least = low ? c : a;
-  T* const greatest = high ? b : d;
-  T* const left = low ? a : (high ? c : b); // of the two others, in the order in which they stood
-  T* const right = high ? d : (low ? b : c);
+  T* const least = detail::either(a, c, low);
+  T* const greatest = detail::either(d, b, high);
+  T* const left = detail::either(detail::either(b, c, high), a,
+                                 low); // of the two others, in the order in which they stood
+  T* const right = detail::either(detail::either(c, b, low), d, high);
   bool const swapped = less(*right, *left);
-  T const x = *least, y = *(swapped ? right : left), z = *(swapped ? left : right), w = *greatest;
+  T const x = *least, y = *detail::either(left, right, swapped), z = *detail::either(right, left, swapped),
+          w = *greatest;
   out[0] = x;
   out[1] = y;
   out[2] = z;
