@@ -35,7 +35,7 @@ class idle_linger {
 
   static std::uint64_t moved_by_now() noexcept {
     std::uint64_t sum = 0;
-    static_cast<void>(find_pool([&sum](pool_core& p) { return sum += moved_latent_work(p), false; }));
+    static_cast<void>(find_pool([&sum](pool_core& p) { return sum += moved_work(p), false; }));
     return sum;
   }
 

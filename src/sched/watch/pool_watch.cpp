@@ -21,10 +21,11 @@ bool wants_attention(pool_core& core, bool later) noexcept {
   return core.idle_threads.has_vacant() && any_latent(core);
 }
 
-std::uint64_t moved_latent_work(pool_core& core) noexcept {
+std::uint64_t moved_work(pool_core& core) noexcept {
   std::uint64_t sum = 0;
-  core.threads.records.for_each(
-      [&sum](pool_thread& t) { sum += t.counts[counted::handed] + t.counts[counted::taken]; });
+  core.threads.records.for_each([&sum](pool_thread& t) {
+    for (counted const c : {counted::handed, counted::taken, counted::stolen}) sum += t.counts[c];
+  });
   return sum;
 }
 

@@ -18,8 +18,8 @@ struct attention {
 
 /// By the monitor, now and then while it is awake.
 [[nodiscard]] attention inspect(pool_core& core, os::ticks now) noexcept;
-/// How many latent jobs and pieces of loops the pool's threads have moved to another thread so far.
-[[nodiscard]] std::uint64_t moved_latent_work(pool_core& core) noexcept;
+/// How many jobs, pieces of loops, children and tasks the pool's threads have moved to another thread so far.
+[[nodiscard]] std::uint64_t moved_work(pool_core& core) noexcept;
 /// Is there anything to look for: latent work beside sleepers; or, with `later`, queued tasks or threads that
 /// all wait?
 [[nodiscard]] bool wants_attention(pool_core& core, bool later) noexcept;
