@@ -60,9 +60,9 @@ void graph_session::run_nodes(graph_node& oldest, thread_context& runner) noexce
   {
     session_frame const frame(runner, r);
     graph_node* newest = &oldest;
-    while (newest->next != nullptr) {
+    while (newest->newer != nullptr) {
       graph_node& n = *newest;
-      newest = static_cast<graph_node*>(n.next); // read before: from the push on another thread may run it
+      newest = static_cast<graph_node*>(n.newer); // read before: from the push on another thread may run it
       self.push(n);
     }
     self.next_ = newest;

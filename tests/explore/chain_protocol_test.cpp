@@ -283,7 +283,7 @@ struct node : batched_job {
   static void exec_elsewhere(latent_job& base, thread_context& runner) {
     for (batched_job* n = static_cast<batched_job*>(&base); n != nullptr;) {
       auto& self = static_cast<node&>(*n);
-      n = n->next; // before: the node may be gone when it has run
+      n = n->newer; // before: the node may be gone when it has run
       EXPLORE_ASSERT(n == nullptr || n->batch.get() == self.batch.get());
       self.run(actor_of(runner));
     }

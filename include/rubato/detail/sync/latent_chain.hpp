@@ -397,10 +397,10 @@ private:
       if ((word & batch_tag) == 0 || as_batched(word)->batch.get() != last->batch.get() ||
           !accepts(h, word, w))
         break;
-      last = last->next = as_batched(word);
+      last = last->newer = as_batched(word);
       ++out.jobs;
     }
-    last->next = nullptr;
+    last->newer = nullptr;
     return h;
   }
 

@@ -100,7 +100,7 @@ struct loop_piece {
 template<class Policy>
 struct basic_batched_job : basic_latent_job<Policy> {
   typename Policy::template plain<void const*> batch; ///< jobs with another one do not leave with it
-  basic_batched_job* next = nullptr; ///< once it has left: the next newer job that has left with it
+  basic_batched_job* newer = nullptr; ///< once it has left: the next newer job that has left with it
 
   basic_batched_job(typename basic_latent_job<Policy>::exec_type e, void const* b) noexcept
       : basic_latent_job<Policy>(e)
