@@ -93,7 +93,7 @@ using bits_of_size =
 template<class T, class Less>
 [[gnu::always_inline]] inline void order_two(T* low, T* high, Less less) {
 #ifdef __clang__
-  T const a = *low, b = *high;
+  T a = *low, b = *high; // no const: a comparator may take T&
   bool const swap = less(b, a);
   *low = detail::either(a, b, swap);
   *high = detail::either(b, a, swap);
