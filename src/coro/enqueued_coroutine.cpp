@@ -29,8 +29,9 @@ class unnamed_coroutine final : public state_of<void, coroutine_task> {
       return nullptr;
     }
   }
-  void end(bool /*finished*/) noexcept override {
-    std::exception_ptr e = source_ != nullptr ? std::exchange(source_, nullptr)->end() : result_.take_error();
+  void end(bool finished) noexcept override {
+    std::exception_ptr e =
+        source_ != nullptr ? std::exchange(source_, nullptr)->end(finished) : result_.take_error();
     if (e != nullptr) fail(std::move(e));
   }
 
@@ -88,7 +89,7 @@ void begin_enqueued(coroutine_source& s, priority p, thread_context& runner) noe
   try {
     begin(s, p, runner);
   } catch (std::bad_alloc const&) {
-    static_cast<void>(s.end());
+    static_cast<void>(s.end(false));
     unhandled(runner);
   }
 }

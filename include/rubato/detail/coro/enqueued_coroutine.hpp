@@ -16,9 +16,9 @@ class coroutine_source {
 public:
   /// Makes the outermost coroutine, which begins. Throws what the callable throws.
   [[nodiscard]] virtual std::coroutine_handle<> begin(thread_context& runner) = 0;
-  /// The coroutine has ended, or was destroyed, or has not begun. Returns its exception, if it has failed,
-  /// and destroys the source.
-  [[nodiscard]] virtual std::exception_ptr end() noexcept = 0;
+  /// The coroutine has finished; or it was destroyed, or has not begun. Returns its exception, if it has
+  /// failed, and destroys the source.
+  [[nodiscard]] virtual std::exception_ptr end(bool finished) noexcept = 0;
 
 protected:
   ~coroutine_source() = default;
@@ -50,8 +50,10 @@ class enqueued_coroutine final : public task, coroutine_source {
     h.promise().goes_to(result_);
     return h;
   }
-  [[nodiscard]] std::exception_ptr end() noexcept override {
-    std::exception_ptr e = result_.take_error();
+  [[nodiscard]] std::exception_ptr end(bool finished) noexcept override {
+    // take_failure() ends the program if there is neither a value nor an exception.
+    std::exception_ptr e =
+        finished && result_.holds() != outcome::value ? result_.take_failure() : result_.take_error();
     free_in_slab(this);
     return e;
   }
