@@ -38,7 +38,8 @@ void poll_requests(thread_context& me) noexcept {
 void notify_of_latent(thread_context& me) noexcept {
   pool_core& core = *me.core;
   // If no seat is vacant, the thread that vacates one tells the monitor. It need not know of each loop and
-  // graph of a busy pool, for it would look all the time while they work.
+  // graph of a busy pool, for it would look all the time while they work. In a pool without workers notify()
+  // tells the threads that drive it.
   if (core.idle_threads.has_vacant() || core.size() == 0) notify(core);
 }
 

@@ -43,12 +43,7 @@ class enqueued_coroutine final : public task, coroutine_source {
       begin_enqueued(self, self.level_, *runner);
   }
   [[nodiscard]] std::coroutine_handle<> begin(thread_context& runner) override {
-    source_.make(runner);
-    auto const h = task_access::unbegun(source_.made);
-    static_cast<void>(task_access::release(source_.made));
-    h.promise().begins_outermost();
-    h.promise().goes_to(result_);
-    return h;
+    return detail::begin_outermost(source_, result_, runner);
   }
   [[nodiscard]] std::exception_ptr end(bool finished) noexcept override {
     // take_failure() ends the program if there is neither a value nor an exception.

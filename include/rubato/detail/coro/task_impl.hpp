@@ -75,6 +75,19 @@ public:
   void reset() noexcept { made = {}; }
 };
 
+/// Makes the outermost coroutine of a source, which begins and puts its result there. Throws what the
+/// callable throws, and what unbegun() does of an empty task.
+template<class F, class Result>
+[[nodiscard]] std::coroutine_handle<> begin_outermost(task_source<F>& source, result_slot<Result>& result,
+                                                      thread_context& runner) {
+  source.make(runner);
+  auto const h = task_access::unbegun(source.made);
+  static_cast<void>(task_access::release(source.made));
+  h.promise().begins_outermost();
+  h.promise().goes_to(result);
+  return h;
+}
+
 template<class F>
 class coroutine_job : public state_of<typename flattened<call_result_t<F>>::type, coroutine_task> {
   using result_type = typename flattened<call_result_t<F>>::type;
@@ -92,12 +105,7 @@ public:
 protected:
   [[nodiscard]] std::coroutine_handle<> begin(thread_context& runner) noexcept override {
     try {
-      source_.make(runner);
-      auto const h = task_access::unbegun(source_.made);
-      static_cast<void>(task_access::release(source_.made));
-      h.promise().begins_outermost();
-      h.promise().goes_to(result_);
-      return h;
+      return detail::begin_outermost(source_, result_, runner);
     } catch (...) {
       this->fail(std::current_exception());
       return nullptr;
