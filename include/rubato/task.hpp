@@ -113,6 +113,5 @@ public:
 
 } // namespace rubato
 
-#include "rubato/detail/coro/enqueued_coroutine.hpp"
 #include "rubato/detail/coro/task_impl.hpp"
 #include "rubato/this_task.hpp" // IWYU pragma: export

@@ -145,3 +145,5 @@ T run_task(thread_context& me, rubato::task<T>&& t) {
 } // namespace detail
 
 } // namespace rubato
+
+#include "rubato/detail/coro/enqueued_coroutine.hpp" // enqueue() takes tasks too, and this begins them
