@@ -9,6 +9,8 @@
 namespace {
 
 using rubato::detail::chunk_size;
+using rubato::detail::ending_even;
+using rubato::detail::even_middle;
 using rubato::detail::outlasts;
 
 constexpr std::int64_t ticks_per_us = 5'000; // of the fastest counter
@@ -51,6 +53,19 @@ TEST(chunk_size, regression_shrinks_to_one_with_what_is_left) {
   constexpr chunk_size c = grown(10);
   static_assert(c.of(many, 2) == 4096 && c.of(100, 4) == 25 && c.of(15, 8) == 1 && c.of(1, 8) == 1);
   static_assert(c.of(100, 1) == 100);
+}
+
+TEST(chunk_size, long_chunks_end_where_vectors_begin) {
+  static_assert(ending_even(21, 64, 1'000) == 64 && ending_even(85, 256, 1'000) == 251);
+  static_assert(ending_even(85, 256, 256) == 256); // all that are left
+  static_assert(ending_even(336, 4096, many - 336) == 4096);
+  static_assert(ending_even(many - 200, 199, 200) == 199 - (many - 1) % 16); // no overflow
+}
+
+TEST(chunk_size, a_thief_takes_at_least_half) {
+  static_assert(even_middle(0, 1) == 0 && even_middle(7, 10) == 8 && even_middle(5, 205) == 105);
+  static_assert(even_middle(0, 93'750) == 46'864 && even_middle(3, 259) == 128);
+  static_assert(even_middle(0, many) == many / 2 / 16 * 16 && even_middle(many - 1, many) == many - 1);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 using doubles = std::span<double const>;
 using floats = std::span<float const>;
@@ -44,6 +45,22 @@ extern "C" void transformed(doubles v, double* out) {
 // packed: paddd
 extern "C" void transformed_ints(ints v, int* out) {
   rubato::transform(v, out, [](int x) { return 3 * x + 1; });
+}
+// packed: mulpd
+extern "C" void transformed_pairs(doubles v, doubles w, double* out) {
+  rubato::transform(v, w, out, [](double x, double y) { return x * y + 1; });
+}
+// packed: mulpd
+extern "C" void mapped(doubles v, std::vector<double>& out) {
+  out = rubato::map_to_vector(v, [](double x) { return 3 * x + 1; });
+}
+// packed: addpd
+extern "C" void incremented(std::span<double> v) {
+  rubato::for_each(v, [](double& x) { x = x + 1; });
+}
+// packed: mulpd
+extern "C" void added_by_index(double* y, double const* x, int n) {
+  rubato::for_index(0, n, [y, x](int i) { y[i] += 3 * x[i]; });
 }
 // packed: pcmpeqd
 extern "C" std::ptrdiff_t counted(ints v) { return rubato::count(v, 7); }

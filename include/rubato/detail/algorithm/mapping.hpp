@@ -6,6 +6,7 @@
 #include "rubato/detail/algorithm/order/share_out.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
+#include "rubato/detail/fork/repeat.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -100,7 +101,11 @@ auto map_range(pool* p, R& range, F const& f) {
       detail::share_out<numbers>(p, n, [&, results](std::uint64_t lo, std::uint64_t hi) {
         kept_in_loop<F> g = f;
         auto c = detail::cursor_at(first, lo);
-        for (auto* r = results + lo; r != results + hi; ++r, void(), ++c) *r = detail::result_in_std(g, *c);
+        auto* r = results + lo;
+        detail::repeat(hi - lo, [&g, &c, &r] {
+          *r = detail::result_in_std(g, *c);
+          ++r, void(), ++c;
+        });
       });
     };
     if constexpr (std::is_same_v<value, bool>) { // whose vector has elements that share words

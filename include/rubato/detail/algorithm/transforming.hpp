@@ -3,6 +3,7 @@
 
 #include "rubato/detail/algorithm/elements.hpp"
 #include "rubato/detail/algorithm/order/share_out.hpp"
+#include "rubato/detail/fork/repeat.hpp"
 
 #include <algorithm>
 #include <concepts>
@@ -40,9 +41,11 @@ std::ranges::unary_transform_result<I, O> transform_elements(pool* p, I first, S
       kept_in_loop<F> g = f;
       kept_in_loop<Proj> q = proj;
       auto i = detail::cursor_at(first, lo);
-      auto const end = detail::cursor_at(first, hi);
-      for (auto o = detail::cursor_at(out, lo); i != end; ++i, void(), ++o)
+      auto o = detail::cursor_at(out, lo);
+      detail::repeat(hi - lo, [&g, &q, &i, &o] {
         *o = std::invoke(g, std::invoke(q, *i));
+        ++i, void(), ++o;
+      });
     };
     if (detail::partly_overlap(first, n, out))
       some(0, n);
@@ -70,9 +73,11 @@ std::ranges::binary_transform_result<I, J, O> transform_two(pool* p, I first1, S
       kept_in_loop<Proj2> q2 = proj2;
       auto i = detail::cursor_at(first1, lo);
       auto j = detail::cursor_at(first2, lo);
-      auto const end = detail::cursor_at(first1, hi);
-      for (auto o = detail::cursor_at(out, lo); i != end; ++i, void(), ++j, void(), ++o)
+      auto o = detail::cursor_at(out, lo);
+      detail::repeat(hi - lo, [&g, &q1, &q2, &i, &j, &o] {
         *o = std::invoke(g, std::invoke(q1, *i), std::invoke(q2, *j));
+        ++i, void(), ++j, void(), ++o;
+      });
     };
     if (detail::partly_overlap(first1, n, out) || detail::partly_overlap(first2, n, out))
       some(0, n);
@@ -159,8 +164,11 @@ O generate_elements(pool* p, O first, S last, F const& f) {
     std::uint64_t const n = detail::length_of(first, last);
     detail::share_out<array_of_numbers<O>>(p, n, [&](std::uint64_t lo, std::uint64_t hi) {
       kept_in_loop<F> g = f;
-      auto const end = detail::cursor_at(first, hi);
-      for (auto o = detail::cursor_at(first, lo); o != end; ++o) *o = std::invoke(g);
+      auto o = detail::cursor_at(first, lo);
+      detail::repeat(hi - lo, [&g, &o] {
+        *o = std::invoke(g);
+        ++o;
+      });
     });
     return detail::moved_by(first, n);
   } else {

@@ -36,6 +36,21 @@ public:
 
 using chunk_size = basic_chunk_size<4096>;
 
+/// Long chunks and shares end at multiples of it. Then the vectors of a loop over numbers in an array lie as
+/// they do in a serial loop, and two threads seldom write to one cache line.
+inline constexpr std::uint32_t even_items = 16;
+
+/// As many of the `left` items from lo on as end there: at most n, which may be all that are left.
+[[nodiscard]] constexpr std::uint32_t ending_even(std::uint32_t lo, std::uint32_t n,
+                                                  std::uint32_t left) noexcept {
+  return n < 8 * even_items || n == left ? n : n - (lo + n) % even_items;
+}
+/// Where the back half of [lo, hi) begins.
+[[nodiscard]] constexpr std::uint32_t even_middle(std::uint32_t lo, std::uint32_t hi) noexcept {
+  std::uint32_t const half = (hi - lo) / 2;
+  return lo + ending_even(lo, half, hi - lo);
+}
+
 /// True if `left` items will take longer than `limit`, as `size` of them took so long.
 [[nodiscard]] constexpr bool outlasts(std::int64_t limit, std::uint32_t left, std::uint32_t size,
                                       std::int64_t took) noexcept {

@@ -3,6 +3,7 @@
 
 #include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/fork/loop.hpp"
+#include "rubato/detail/fork/repeat.hpp"
 #include "rubato/detail/work/callable.hpp"
 
 #include <concepts>
@@ -82,9 +83,11 @@ void call_for_each_index(pool* p, I first, J last, F& f) {
                        [&f, from](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
                          // Counts in the index's own type: g++ vectorises no loop whose index is truncated
                          // each time.
-                         index const end = advance_by(from, hi);
-                         for (index i = advance_by(from, lo); i != end; i = static_cast<index>(i + 1))
+                         index i = advance_by(from, lo);
+                         detail::repeat(hi - lo, [&f, &me, &i] {
                            static_cast<void>(detail::call_and_wait(me, f, index(i)));
+                           i = static_cast<index>(i + 1);
+                         });
                        });
 }
 

@@ -66,7 +66,7 @@ public:
     for (;;) {
       auto const lo = static_cast<std::uint32_t>(w), hi = static_cast<std::uint32_t>(w >> 32U);
       if (lo == hi) return {hi, hi};
-      std::uint32_t const middle = lo + (hi - lo) / 2;
+      std::uint32_t const middle = detail::even_middle(lo, hi);
       if (word_.compare_exchange_weak(w, pack(lo, middle), std::memory_order_relaxed, // as above
                                       std::memory_order_relaxed))
         return {middle, hi};
@@ -221,14 +221,16 @@ public:
     std::int64_t before = tick_count();
     bool complete = true;
     for (;;) {
-      std::uint32_t const left = range_.left().size();
+      split_range::part const rest = range_.left();
+      std::uint32_t const left = rest.size();
       if (left == 0) break;
       if (body_->root.stopped()) {
         body_->root.cut_short();
         complete = false;
         break;
       }
-      split_range::part const p = range_.take_front(chunk.of(left, workers));
+      split_range::part const p =
+          range_.take_front(detail::ending_even(rest.lo, chunk.of(left, workers), left));
       if (p.size() == 0) break;
       complete = run_chunk(me, p);
       if (!complete) [[unlikely]]
@@ -253,7 +255,7 @@ public:
 /// Runs body over [0, n) on the calling thread and all idle workers.
 template<class Body>
 void run_loop(thread_context& me, Body& body, std::uint64_t n) {
-  constexpr std::uint64_t stride = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::uint64_t stride = std::numeric_limits<std::uint32_t>::max() / even_items * even_items;
   std::uint64_t base = 0;
   // Pieces that other threads split off get it as the token in force at the share.
   token_in_force const token(me.chain, &body.root.stop());

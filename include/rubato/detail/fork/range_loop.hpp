@@ -4,6 +4,7 @@
 
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
+#include "rubato/detail/fork/repeat.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
@@ -205,8 +206,10 @@ void loop_over(pool* p, R& range, F& f) {
     detail::for_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)),
                        [&f, first](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
                          auto i = first + static_cast<difference>(lo);
-                         for (; lo != hi; ++lo, void(), ++i)
+                         detail::repeat(hi - lo, [&f, &me, &i] {
                            static_cast<void>(detail::call_and_wait(me, f, *i));
+                           ++i;
+                         });
                        });
   } else {
     // One share per worker; a late worker finds its share empty.

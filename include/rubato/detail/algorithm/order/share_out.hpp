@@ -28,7 +28,8 @@ inline constexpr std::int64_t brief_rest_us = 10;
 
 /// A block of elements that user code is called for. Short where there are few, because they may be heavy.
 [[nodiscard]] constexpr std::uint64_t block_of(std::uint64_t n) noexcept {
-  return std::clamp<std::uint64_t>(n / 1024, 1, 4096);
+  std::uint64_t const size = std::clamp<std::uint64_t>(n / 1024, 1, 4096);
+  return size < even_items ? size : size - size % even_items;
 }
 
 /// True if `left` elements will take more than so many microseconds, as `size` took so long.
