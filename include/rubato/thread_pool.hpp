@@ -86,6 +86,7 @@ class pool {
   friend void detail::lose_core(pool& p, unsigned workers) noexcept;
   friend class membership;
   friend detail::pool_core* detail::core_of(pool& p);
+  friend bool detail::sleeps(pool* p) noexcept;
   static constexpr unsigned by_machine = ~0U;
 
   // Null until the first use, and again in the child after fork().

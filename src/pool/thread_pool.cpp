@@ -32,6 +32,13 @@ pool& pool_or_current(pool* p) {
 
 pool_core* some_core() { return core_of(pool_or_current(nullptr)); }
 
+bool sleeps(pool* p) noexcept {
+  pool_core const* const c = p != nullptr || current->core == nullptr
+                                 ? (p != nullptr ? *p : pool::global()).core_.get()
+                                 : current->core;
+  return c == nullptr || c->idle_threads.wanted() == idle_set::want::worker;
+}
+
 void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg) {
   thread_context& before = *current;
   pool& target = pool_or_current(p);

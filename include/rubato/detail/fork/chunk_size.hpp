@@ -51,6 +51,9 @@ inline constexpr std::uint32_t even_items = 16;
   return lo + ending_even(lo, half, hi - lo);
 }
 
+/// A loop that expects more work than that wakes a thread for it at once.
+inline constexpr std::int64_t worth_a_wake_us = 100;
+
 /// True if `left` items will take longer than `limit`, as `size` of them took so long.
 [[nodiscard]] constexpr bool outlasts(std::int64_t limit, std::uint32_t left, std::uint32_t size,
                                       std::int64_t took) noexcept {

@@ -148,8 +148,6 @@ public:
 template<class Body>
 class loop_share final : latent_loop {
   using cell = typename Body::cell;
-  static constexpr std::int64_t worth_a_wake_us = 100;
-
   Body* body_;
   cell* cell_;
   std::uint64_t base_;

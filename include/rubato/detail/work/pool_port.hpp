@@ -121,6 +121,8 @@ void lose_core(pool& p, unsigned workers) noexcept;
 /// The started pool.
 [[nodiscard]] pool_core* core_of(pool& p);
 [[nodiscard]] pool& handle_of(pool_core& c) noexcept;
+/// A thread of pool_or_current(p) would have to be woken, or started, to help the caller. A hint.
+[[nodiscard]] bool sleeps(pool* p) noexcept;
 /// Runs `body(arg, thread context)` on the calling thread as a thread of pool_or_current(p).
 void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg);
 

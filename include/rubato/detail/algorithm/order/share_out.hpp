@@ -2,16 +2,15 @@
 //
 // Numbers in an array are cheap to go through as a rule, and a second thread does not help with a microsecond
 // of work. So few of them are done at once, without a look at any pool or clock. Of more, the first ones are
-// timed: if the others will be done soon, the caller does them too.
+// timed: if the others will be done soon, the caller does them too. If the pool sleeps, "soon" is longer.
 #pragma once
 
 #include "rubato/detail/algorithm/blocks.hpp"
-#include "rubato/detail/fork/chunk_size.hpp"
+#include "rubato/detail/algorithm/brief_blocks.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 namespace rubato {
 class pool;
@@ -23,7 +22,7 @@ namespace rubato::detail {
 inline constexpr std::uint64_t few_numbers = 1024;
 /// Up to so many bytes are not shared out where they are only read, or read and written.
 inline constexpr std::uint64_t few_bytes = 128 * 1024;
-/// So much work is left to the caller.
+/// So much work is left to the caller; if the pool sleeps, up to worth_a_wake_us.
 inline constexpr std::int64_t brief_rest_us = 10;
 
 /// A block of elements that user code is called for. Short where there are few, because they may be heavy.
@@ -32,12 +31,6 @@ inline constexpr std::int64_t brief_rest_us = 10;
   return size < even_items ? size : size - size % even_items;
 }
 
-/// True if `left` elements will take more than so many microseconds, as `size` took so long.
-[[nodiscard]] inline bool will_outlast(std::int64_t us, std::uint64_t left, std::uint32_t size,
-                                       std::int64_t took) {
-  constexpr std::uint64_t many = std::numeric_limits<std::uint32_t>::max();
-  return detail::outlasts(us * ticks_per_us(), static_cast<std::uint32_t>(std::min(left, many)), size, took);
-}
 /// True if they will take longer than the caller should go on alone.
 [[nodiscard]] inline bool is_worth_sharing(std::uint64_t left, std::uint32_t size, std::int64_t took) {
   return detail::will_outlast(brief_rest_us, left, size, took);
@@ -52,7 +45,7 @@ template<class Body>
 /// Calls body(lo, hi) for the first elements of [0, n), n > few_numbers, and returns how many that were: all,
 /// if the others were done soon.
 template<class Body>
-std::uint64_t begin_alone(std::uint64_t n, Body const& body) {
+std::uint64_t begin_alone(pool* p, std::uint64_t n, Body const& body) {
   std::uint64_t done = 0;
   for (std::uint32_t const size : {64U, 448U}) { // the first ones may have come from memory: twice
     std::int64_t const begin = tick_count();
@@ -63,8 +56,15 @@ std::uint64_t begin_alone(std::uint64_t n, Body const& body) {
       detail::call_body(body, done, n);
       return n;
     }
-    if (took > brief_rest_us * ticks_per_us()) break;
+    if (took > brief_rest_us * ticks_per_us()) return done;
   }
+  constexpr std::uint64_t slice = 4096;
+  std::uint64_t const from = done;
+  detail::step_alone(p, (n - from + slice - 1) / slice, [&](std::uint64_t i) {
+    done = std::min(n, from + (i + 1) * slice);
+    detail::call_body(body, from + i * slice, done);
+    return true;
+  });
   return done;
 }
 
@@ -77,7 +77,7 @@ void share_out(pool* p, std::uint64_t n, Body const& body) {
       detail::call_body(body, 0, n);
       return;
     }
-    done = detail::begin_alone(n, body);
+    done = detail::begin_alone(p, n, body);
     if (done == n) return;
   }
   detail::for_blocks(p, n - done, block_of(n), [&body, done](std::uint64_t lo, std::uint64_t hi) {
@@ -89,11 +89,12 @@ void share_out(pool* p, std::uint64_t n, Body const& body) {
 template<class Body>
 void share_out_bytes(pool* p, std::uint64_t n, std::uint64_t size, Body const& body) {
   constexpr std::uint64_t block_bytes = 16 * 1024;
+  std::uint64_t const block = std::max<std::uint64_t>(1, block_bytes / size);
   if (n <= few_bytes / size)
     detail::call_body(body, 0, n);
   else
-    for_blocks(p, n, std::max<std::uint64_t>(1, block_bytes / size),
-               [&body](std::uint64_t lo, std::uint64_t hi) { detail::call_body(body, lo, hi); });
+    detail::for_brief_blocks(
+        p, n, block, [&body](std::uint64_t lo, std::uint64_t hi) { detail::call_body(body, lo, hi); });
 }
 
 } // namespace rubato::detail

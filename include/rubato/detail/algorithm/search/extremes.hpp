@@ -110,13 +110,18 @@ auto best_of_pieces(pool* p, std::uint64_t n, BestOf const& best_of, Combine con
   if (n <= (Numbers ? few_numbers : few)) return best_of(0, n);
   std::int64_t const begin = tick_count();
   static_cast<void>(best_of(0, few));
-  if (!detail::is_worth_sharing(n, few, tick_count() - begin)) return best_of(0, n);
+  std::int64_t const took = tick_count() - begin;
+  if (!detail::is_worth_sharing(n, few, took)) return best_of(0, n);
   std::uint64_t const size = std::max<std::uint64_t>((n + most_pieces - 1) / most_pieces, Numbers ? 64 : 1);
   std::uint64_t const pieces = (n + size - 1) / size;
   std::array<decltype(best_of(0, n)), most_pieces> found;
-  detail::for_chunks(p, pieces, [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
-    for (; lo != hi; ++lo) found[lo] = best_of(lo * size, std::min(n, (lo + 1) * size));
-  });
+  auto const some = [&](std::uint64_t lo, std::uint64_t hi) {
+    for (; lo < hi; lo += size) found[lo / size] = best_of(lo, std::min(hi, lo + size));
+  };
+  if (took > brief_rest_us * ticks_per_us())
+    detail::for_blocks(p, n, size, some);
+  else
+    detail::for_brief_blocks(p, n, size, some);
   for (std::uint64_t i = 1; i != pieces; ++i) combine(found[0], found[i]);
   return found[0];
 }

@@ -70,8 +70,6 @@ public:
 /// test(lo, hi, at) returns the first match in [lo, hi), else hi. Before it throws, `at` is the place.
 template<class Test>
 class ordered_search {
-  static constexpr std::int64_t worth_a_wake_us = 100; // as in a loop
-
   std::uint64_t const n_;
   std::uint32_t const threads_, first_chunk_;
   Test const& test_;
@@ -162,6 +160,17 @@ std::uint64_t first_match(pool* p, std::uint64_t n, Test const& test) {
     done = end;
     heavy = took > brief_rest_us * ticks_per_us();
     if (heavy) break;
+  }
+  if (!heavy) {
+    constexpr std::uint64_t slice = 4096;
+    std::uint64_t const from = done;
+    std::uint64_t match = done;
+    detail::step_alone(p, (n - from + slice - 1) / slice, [&](std::uint64_t i) {
+      done = std::min(n, from + (i + 1) * slice);
+      match = detail::call_test(test, from + i * slice, done);
+      return match == done;
+    });
+    if (match != done || done == n) return match;
   }
   return detail::search_with_pool(p, done, n, heavy ? 1 : few, test);
 }

@@ -1,7 +1,7 @@
 // Reductions: partial results in the order of the range, and trees whose shape depends only on the length.
 #pragma once
 
-#include "rubato/detail/algorithm/blocks.hpp"
+#include "rubato/detail/algorithm/brief_blocks.hpp"
 #include "rubato/detail/algorithm/pieces.hpp"
 #include "rubato/detail/algorithm/sources.hpp"
 #include "rubato/detail/algorithm/sums/add_up.hpp"
@@ -151,7 +151,7 @@ T reduce_briefly(pool* p, Source const& source, std::uint64_t n, T init, Op cons
   }
   std::uint64_t const block = sum_block<Op, T>(n);
   T sums[most_blocks];
-  detail::for_blocks(p, n, block, [&](std::uint64_t lo, std::uint64_t hi) {
+  detail::for_brief_blocks(p, n, block, [&](std::uint64_t lo, std::uint64_t hi) {
     for (; lo < hi; lo += block)
       sums[lo / block] = detail::add_up<T>(source, lo, std::min(lo + block, hi), op);
   });

@@ -30,7 +30,6 @@ class scan_in_blocks {
   struct block {
     std::optional<T> before{}, sum{};
   };
-  static constexpr std::int64_t worth_a_wake_us = 100;
 
   Kernel const& kernel_;
   std::uint64_t const n_, length_;
