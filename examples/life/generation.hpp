@@ -40,11 +40,8 @@ inline void step_bridged(const board& now, board& next) {
     if (!now.may_live(r)) next.clear_row(r);
   auto living = std::views::iota(std::size_t{0}, now.rows()) |
                 std::views::filter([&](std::size_t r) { return now.may_live(r); });
-  const auto make = [&](std::size_t r) { next.make_row(now, r); };
-  if (now.rows() > worth_a_wake(now))
-    rubato::for_each(living, make);
-  else
-    std::ranges::for_each(living, make);
+  rubato::for_each(living, rubato::min_chunk(worth_a_wake(now)),
+                   [&](std::size_t r) { next.make_row(now, r); });
 }
 
 } // namespace detail

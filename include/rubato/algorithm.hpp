@@ -36,18 +36,18 @@
 
 namespace rubato {
 
-/// The least number of indices that for_range() gives to one call. Throws std::invalid_argument if it is
-/// below 1.
+/// The least number of indices that for_range() gives to one call, or of elements that a thread takes at once
+/// in for_each(). Throws std::invalid_argument if it is below 1.
 class min_chunk {
   std::uint64_t indices_;
 
 public:
-  /// n indices.
+  /// n indices or elements.
   template<std::integral I>
   explicit constexpr min_chunk(I n)
       : indices_(n > 0 ? static_cast<std::uint64_t>(n)
                        : throw std::invalid_argument("rubato: min_chunk(n): n is at least 1")) {}
-  /// The number of indices.
+  /// The number of indices or elements.
   [[nodiscard]] constexpr std::uint64_t indices() const noexcept { return indices_; }
 };
 
@@ -122,15 +122,28 @@ struct for_each_fn : pool_forms<for_each_fn> {
   static void on(pool* p, R&& range, F&& f) {
     detail::call_for_each(p, range, f);
   }
+  /// for_each(range, min_chunk(n), f): a thread takes at least n elements at once, unless fewer are left. If
+  /// the range has at most n, the calling thread makes all calls, and no other one is woken. For work that
+  /// pays from a certain length on. Not for single-pass ranges. Memory: for each thread n iterators, and for
+  /// a range without a size 2 n more.
+  template<std::ranges::input_range R, class F>
+  static void on(pool* p, R&& range, min_chunk least, F&& f) {
+    detail::call_for_each_in_long_chunks(p, range, least.indices(), f);
+  }
   template<std::input_iterator I, std::sentinel_for<I> S, class F>
   static void on(pool* p, I first, S last, F&& f) {
     on(p, std::ranges::subrange(std::move(first), std::move(last)), f);
+  }
+  template<std::input_iterator I, std::sentinel_for<I> S, class F>
+  static void on(pool* p, I first, S last, min_chunk least, F&& f) {
+    on(p, std::ranges::subrange(std::move(first), std::move(last)), least, f);
   }
   template<class... Other>
   static refused on(pool* /*p*/, Other&&... /*arguments*/) {
     static_assert(always_false<Other...>,
                   "rubato: for_each(range, f), for_each(first, last, f), each also with a pool first: first "
-                  "and last are iterators, and f comes last; for_index() takes integers");
+                  "and last are iterators, and f comes last, behind min_chunk(n) if there is one; "
+                  "for_index() takes integers");
     return {};
   }
 };

@@ -1,4 +1,4 @@
-// for_range with min_chunk: chunks of whole units, but for the last one.
+// for_range and for_each with min_chunk: chunks of whole units, but for the last one.
 #include <gtest/gtest.h>
 
 #if defined(RUBATO_HAS_RAPIDCHECK)
@@ -18,7 +18,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <forward_list>
 #include <limits>
+#include <list>
+#include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <thread>
 #include <type_traits>
@@ -71,6 +75,66 @@ TEST_P(min_chunk_test, takes_bounds_at_the_ends_of_their_types) {
   EXPECT_EQ(sum.load(), 10U);
   rubato::for_range(pool, std::int8_t{-128}, 127L, rubato::min_chunk(std::uint8_t{200}),
                     [](auto lo, auto) { static_assert(std::is_same_v<decltype(lo), long>); });
+}
+
+/// True if f gets each element of the range once, at least so many in a row on a thread but for the last
+/// ones.
+template<class Range>
+bool hands_out(rubato::pool& pool, Range&& range, int n, int least) {
+  std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
+  std::vector<std::thread::id> by(static_cast<std::size_t>(n));
+  rubato::for_each(pool, range, rubato::min_chunk(least), [&](int i) {
+    ++seen[static_cast<std::size_t>(i)];
+    by[static_cast<std::size_t>(i)] = std::this_thread::get_id();
+  });
+  bool right = std::ranges::all_of(seen, [](auto const& k) { return k == 1; });
+  for (int lo = 0, hi = 0; lo != n; lo = hi) {
+    while (hi != n && by[static_cast<std::size_t>(hi)] == by[static_cast<std::size_t>(lo)]) ++hi;
+    if (hi != n && hi - lo < least) right = false;
+  }
+  if (n <= least && n != 0) right = right && by[0] == std::this_thread::get_id();
+  return right;
+}
+
+TEST_P(min_chunk_test, holds_for_elements_of_ranges_of_all_kinds) {
+  for (int const n : {0, 1, 2, 63, 64, 65, 1'000})
+    for (int const least : {1, 2, 7, 64, 1'000, std::numeric_limits<int>::max()}) {
+      std::vector<int> array(static_cast<std::size_t>(n));
+      std::iota(array.begin(), array.end(), 0);
+      std::list<int> const with_size(array.begin(), array.end());
+      std::forward_list<int> const without(array.begin(), array.end());
+      auto all = array | std::views::filter([](int) { return true; });
+      ASSERT_TRUE(hands_out(pool, array, n, least)) << n << ' ' << least;
+      ASSERT_TRUE(hands_out(pool, with_size, n, least)) << n << ' ' << least;
+      ASSERT_TRUE(hands_out(pool, without, n, least)) << n << ' ' << least;
+      ASSERT_TRUE(hands_out(pool, all, n, least)) << n << ' ' << least;
+      ASSERT_TRUE(hands_out(pool, std::ranges::subrange(array.begin(), array.end()), n, least));
+    }
+}
+
+TEST_P(min_chunk_test, may_be_huge_for_a_range_without_a_size) {
+  std::forward_list<int> const three{1, 2, 3};
+  std::atomic<int> sum{0};
+  rubato::for_each(pool, three, rubato::min_chunk(std::numeric_limits<std::uint64_t>::max()),
+                   [&](int i) { sum += i; });
+  EXPECT_EQ(sum.load(), 6);
+  rubato::for_each(pool, three.begin(), three.end(), rubato::min_chunk(2), [&](int i) { sum += i; });
+  EXPECT_EQ(sum.load(), 12);
+}
+
+TEST_P(min_chunk_test, passes_on_what_an_element_throws) {
+  std::forward_list<int> const some{1, 2, 3, 4, 5, 6, 7, 8};
+  for (int const least : {1, 3, 100}) {
+    EXPECT_THROW(rubato::for_each(pool, some, rubato::min_chunk(least),
+                                  [](int i) {
+                                    if (i == 5) throw std::out_of_range("five");
+                                  }),
+                 std::out_of_range);
+    rubato::with_scope(pool, [&](rubato::scope& s) {
+      s.request_stop();
+      EXPECT_THROW(rubato::for_each(pool, some, rubato::min_chunk(least), [](int) {}), rubato::cancelled);
+    });
+  }
 }
 
 TEST(min_chunk, is_at_least_1) {

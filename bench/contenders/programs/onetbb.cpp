@@ -60,7 +60,7 @@ public:
     tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, least), each, tbb::simple_partitioner());
   }
   template<class Range, class F>
-  static void bridge(Range& range, F f) {
+  static void bridge(Range& range, std::size_t /*least*/, F f) {
     // parallel_for_each() takes none of the iterators of views.
     using element = std::ranges::range_value_t<Range>;
     constexpr std::size_t in_flight = 64;

@@ -44,8 +44,8 @@ public:
     });
   }
   template<class Range, class F>
-  static void bridge(Range& range, F f) {
-    rubato::for_each(range, f);
+  static void bridge(Range& range, std::size_t least, F f) {
+    rubato::for_each(range, rubato::min_chunk(least), f);
   }
   static void sort(std::span<std::uint64_t> all) { rubato::sort(all); }
 };

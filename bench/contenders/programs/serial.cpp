@@ -38,7 +38,7 @@ struct serial {
     for_index(n, f);
   }
   template<class Range, class F>
-  static void bridge(Range& range, F f) {
+  static void bridge(Range& range, std::size_t /*least*/, F f) {
     for (auto&& x : range) f(x);
   }
   static void sort(std::span<std::uint64_t> all) { std::ranges::sort(all); }

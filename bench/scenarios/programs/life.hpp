@@ -20,16 +20,17 @@ namespace bench {
 /// Bridged: the threads take rows from a sequence that cannot be split.
 template<bool Bridged, class R>
 void step(const life::board& now, life::board& next) {
+  constexpr std::size_t worth_a_thread = std::size_t{1} << 16U; // cells, which take some 10 us
+  const std::size_t least = worth_a_thread / now.columns();
   const auto make = [&](std::size_t r) { next.make_row(now, r); };
   if constexpr (Bridged) {
     auto living = std::views::iota(std::size_t{0}, now.rows()) |
                   std::views::filter([&](std::size_t r) { return now.may_live(r); });
     for (std::size_t r = 0; r != now.rows(); ++r)
       if (!now.may_live(r)) next.clear_row(r);
-    R::bridge(living, make);
+    R::bridge(living, least, make);
   } else {
-    constexpr std::size_t worth_a_thread = std::size_t{1} << 16U; // cells, which take some 10 us
-    R::for_rows(now.rows(), worth_a_thread / now.columns(), make);
+    R::for_rows(now.rows(), least, make);
   }
 }
 

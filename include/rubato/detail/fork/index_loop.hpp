@@ -38,6 +38,15 @@ void for_chunks(pool* p, std::uint64_t n, Chunk chunk) {
   });
 }
 
+/// In chunks that begin at multiples of `least` and have as many items at least, but for the last of all.
+template<class Chunk>
+void for_long_chunks(pool* p, std::uint64_t n, std::uint64_t least, Chunk chunk) {
+  detail::for_chunks(p, n / least + (n % least != 0),
+                     [=](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+                       chunk(me, lo * least, hi > n / least ? n : hi * least); // the product may overflow
+                     });
+}
+
 template<class I>
 std::uint64_t distance_of(I first, I last) noexcept {
   return first < last ? static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first) : 0;
@@ -105,21 +114,18 @@ void call_for_chunks(pool* p, I first, J last, F& f) {
                        });
 }
 
-/// In chunks that begin at multiples of `least` and have as many indices at least, but for the last of all.
 template<class I, class J, class F>
 void call_for_long_chunks(pool* p, I first, J last, std::uint64_t least, F& f) {
   using index = std::common_type_t<I, J>;
   constexpr bool f_fits = fits<F&, index, index>;
   static_assert(f_fits, "rubato: for_range(first, last, min_chunk(n), f): f must be callable as f(lo, hi)");
   auto const from = bound_as<index>(first);
-  std::uint64_t const n = distance_of(from, bound_as<index>(last));
   if constexpr (f_fits)
-    detail::for_chunks(
-        p, n / least + (n % least != 0), [=, &f](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
-          std::uint64_t const end = hi > n / least ? n : hi * least; // the product may overflow
-          static_cast<void>(
-              detail::call_and_wait(me, f, advance_by(from, lo * least), advance_by(from, end)));
-        });
+    detail::for_long_chunks(p, distance_of(from, bound_as<index>(last)), least,
+                            [&f, from](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+                              static_cast<void>(
+                                  detail::call_and_wait(me, f, advance_by(from, lo), advance_by(from, hi)));
+                            });
 }
 
 } // namespace rubato::detail

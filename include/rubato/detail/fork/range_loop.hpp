@@ -60,7 +60,9 @@ public:
   /// All that are left, or at least `enough`.
   [[nodiscard]] std::size_t known(std::size_t enough) {
     if (left() >= enough || ended_) return left();
+    constexpr std::size_t many = 256;
     ahead_.erase(ahead_.begin(), ahead_.begin() + std::exchange(given_, 0));
+    ahead_.reserve(std::min(2 * enough, many));
     for (ended_ = true; ahead_.size() < 2 * enough; ++next_) { // remains true if the iterator throws
       if (next_ == end_) return left();
       ahead_.push_back(next_);
@@ -70,6 +72,11 @@ public:
   }
   /// The next n, of those that are known.
   void give(std::size_t n, std::vector<std::ranges::iterator_t<R&>>& chunk) {
+    if (given_ == 0 && n == ahead_.size()) {
+      chunk.clear();
+      chunk.swap(ahead_);
+      return;
+    }
     auto const first = ahead_.begin() + given_;
     given_ += static_cast<std::ptrdiff_t>(n);
     chunk.assign(first, ahead_.begin() + given_);
@@ -90,13 +97,18 @@ class iterator_source {
   using chunk_size = basic_chunk_size<64>;
 
   std::uint32_t const threads_;
-  std::mutex mutex_; // user code runs under it: the iterator's own
+  std::size_t const least_; // a chunk has so many, unless no more are left
+  std::mutex mutex_;        // user code runs under it: the iterator's own
   std::conditional_t<std::ranges::sized_range<R&>, counted_iterators<R>, read_ahead_iterators<R>> rest_;
 
 public:
-  iterator_source(R& range, std::uint32_t threads)
+  iterator_source(R& range, std::uint32_t threads, std::size_t least)
       : threads_(threads)
+      , least_(std::min(least, std::numeric_limits<std::size_t>::max() / 4)) // twice as many are read ahead
       , rest_(range) {}
+
+  /// One chunk has them all. Before any thread takes from it.
+  [[nodiscard]] bool is_one_chunk() { return rest_.known(least_ + 1) <= least_; }
 
   /// Calls f with one element after the other until none is left for this thread. Throws cancelled if
   /// stopped.
@@ -124,10 +136,9 @@ private:
   void pull(std::vector<std::ranges::iterator_t<R&>>& chunk, chunk_size const& size) {
     std::lock_guard const guard(mutex_);
     constexpr std::size_t many = std::numeric_limits<std::uint32_t>::max();
-    std::size_t const left = rest_.known(std::size_t{size.wanted()} * threads_);
-    rest_.give(
-        std::min<std::size_t>(left, size.of(static_cast<std::uint32_t>(std::min(left, many)), threads_)),
-        chunk);
+    std::size_t const left = rest_.known(std::max(least_, std::size_t{size.wanted()} * threads_));
+    std::size_t const n = size.of(static_cast<std::uint32_t>(std::min(left, many)), threads_);
+    rest_.give(std::min(left, std::max(least_, n)), chunk);
   }
 };
 
@@ -191,52 +202,73 @@ inline constexpr bool fits_elements =
                                    : takes_lvalues<R, F> || fits<F&, std::ranges::range_value_t<R&>>;
 
 template<bool Lvalues, class R>
-[[nodiscard]] auto source_of(R& range, std::uint32_t threads) {
+[[nodiscard]] auto source_of(R& range, std::uint32_t threads, std::size_t least) {
   if constexpr (std::ranges::forward_range<R&>)
-    return iterator_source<R>(range, threads);
+    return iterator_source<R>(range, threads, least);
   else
     return element_source<R, Lvalues>(range);
 }
 
+/// Calls f for the elements of a chunk.
 template<class R, class F>
-void loop_over(pool* p, R& range, F& f) {
-  if constexpr (splittable<R&>) {
-    auto const first = std::ranges::begin(range);
-    using difference = std::ranges::range_difference_t<R&>;
-    detail::for_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)),
-                       [&f, first](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
-                         auto i = first + static_cast<difference>(lo);
-                         detail::repeat(hi - lo, [&f, &me, &i] {
-                           static_cast<void>(detail::call_and_wait(me, f, *i));
-                           ++i;
-                         });
-                       });
-  } else {
+[[nodiscard]] auto for_elements(R& range, F& f) {
+  return [&f, first = std::ranges::begin(range)](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+    auto i = first + static_cast<std::ranges::range_difference_t<R&>>(lo);
+    detail::repeat(hi - lo, [&f, &me, &i] {
+      static_cast<void>(detail::call_and_wait(me, f, *i));
+      ++i;
+    });
+  };
+}
+
+/// The elements of a range that cannot be split, at least so many to a thread at once; 0: as the loop likes.
+template<class R, class F>
+void hand_out(pool* p, R& range, F& f, std::uint64_t least) {
+  detail::on_pool(p, [&](thread_context& caller) {
     // One share per worker; a late worker finds its share empty.
-    unsigned const shares = std::max(1U, size_of(*core_of(pool_or_current(p))));
-    auto source = source_of<takes_lvalues<R, F>>(range, shares);
+    unsigned const shares = std::max(1U, size_of(*caller.core));
+    auto source = source_of<takes_lvalues<R, F>>(range, shares, static_cast<std::size_t>(least));
     auto const pull_all = [&source, &f](thread_context& me) {
       stop_around const stop(me);
       source.drain([&stop] { return stop.stopped(); },
-                   [&](auto&& element) {
+                   [&f, &me](auto&& element) {
                      static_cast<void>(
                          detail::call_and_wait(me, f, std::forward<decltype(element)>(element)));
                    });
     };
-    thread_context& me = *current;
-    if (me.core == nullptr || p != nullptr || shares > 1)
-      detail::for_chunks(p, shares, [&](thread_context& m, std::uint64_t lo, std::uint64_t hi) {
-        for (; lo != hi; ++lo) pull_all(m);
-      });
+    bool alone = shares == 1;
+    if constexpr (std::ranges::forward_range<R&>) alone = alone || (least != 0 && source.is_one_chunk());
+    if (alone)
+      pull_all(caller);
     else
-      pull_all(me);
-  }
+      detail::for_chunks(nullptr, shares, [&](thread_context& me, std::uint64_t lo, std::uint64_t hi) {
+        for (; lo != hi; ++lo) pull_all(me);
+      });
+  });
 }
 
 template<class R, class F>
 void call_for_each(pool* p, R& range, F& f) {
   static_assert(fits_elements<R, F>, "rubato: for_each(range, f): f must be callable as f(element)");
-  if constexpr (fits_elements<R, F>) detail::loop_over(p, range, f);
+  if constexpr (fits_elements<R, F> && splittable<R&>)
+    detail::for_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)),
+                       detail::for_elements(range, f));
+  else if constexpr (fits_elements<R, F>)
+    detail::hand_out(p, range, f, 0);
+}
+
+template<class R, class F>
+void call_for_each_in_long_chunks(pool* p, R& range, std::uint64_t least, F& f) {
+  static_assert(fits_elements<R, F>,
+                "rubato: for_each(range, min_chunk(n), f): f must be callable as f(element)");
+  static_assert(std::ranges::forward_range<R&>,
+                "rubato: for_each(range, min_chunk(n), f): from a single-pass range threads take one element "
+                "at a time, since the next one may depend on it: leave min_chunk out");
+  if constexpr (fits_elements<R, F> && splittable<R&>)
+    detail::for_long_chunks(p, static_cast<std::uint64_t>(std::ranges::size(range)), least,
+                            detail::for_elements(range, f));
+  else if constexpr (fits_elements<R, F> && std::ranges::forward_range<R&>)
+    detail::hand_out(p, range, f, least);
 }
 
 } // namespace rubato::detail
