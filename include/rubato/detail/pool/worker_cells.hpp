@@ -27,7 +27,7 @@ class worker_cells {
     std::array<published<cell*>, per_chunk> cells{};
   };
 
-  std::array<cell*, at_hand> first_{}; // not atomic, so a compiler may look once per loop: see of()
+  std::array<cell*, at_hand> first_{}; // not atomic, so a compiler may look once per loop: at_hand_of()
   std::function<T()> make_;
   unsigned chunk_count_;
   std::unique_ptr<published<chunk*>[]> chunks_;
@@ -97,13 +97,15 @@ public:
     for (unsigned k = 0; k != chunk_count_; ++k) delete chunks_[k].own();
   }
 
-  /// The calling thread's T, by its number: in a loop it is asked for with each element. Threads of one
-  /// number come one after the other, and for_each() comes when no thread uses its T.
-  [[nodiscard]] [[gnu::always_inline]] T& of(unsigned worker) {
-    if (worker < at_hand) [[likely]]
-      if (cell* const c = first_[worker]; c != nullptr) [[likely]]
-        return c->value;
-    return of_any(worker);
+  /// The calling thread's T, by its number, or null if it is not at hand. In a loop it is asked for with each
+  /// element. Threads of one number come one after the other, and for_each() comes when no thread uses its T.
+  [[nodiscard]] [[gnu::always_inline]] T* at_hand_of(unsigned worker) const noexcept {
+    cell* const c = worker < at_hand ? first_[worker] : nullptr;
+    return c != nullptr ? &c->value : nullptr;
+  }
+  [[nodiscard]] T& of(unsigned worker) {
+    T* const t = at_hand_of(worker);
+    return t != nullptr ? *t : of_any(worker);
   }
   template<class F>
   void for_each(F& f) {
