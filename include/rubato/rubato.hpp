@@ -54,5 +54,6 @@
 #include "rubato/this_task.hpp"         // IWYU pragma: export
 #include "rubato/time.hpp"              // IWYU pragma: export
 #include "rubato/timer_handle.hpp"      // IWYU pragma: export
+#include "rubato/trace.hpp"             // IWYU pragma: export
 #include "rubato/watch.hpp"             // IWYU pragma: export
 #include "rubato/when.hpp"              // IWYU pragma: export

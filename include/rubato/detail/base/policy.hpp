@@ -12,6 +12,9 @@ namespace rubato::detail {
 
 struct deadline;
 
+/// What a thread does at a parker, for the trace.
+enum class parking : unsigned char { sleeps, polls, has_slept, woken };
+
 struct std_policy {
   template<class T>
   using atomic = std::atomic<T>;
@@ -49,6 +52,9 @@ struct std_policy {
   static void futex_wake(std::atomic<std::uint32_t>& word, unsigned number) noexcept;
   /// Ends the sleep of a thread that sleeps among the kernel's events, or the next such sleep.
   static void poke() noexcept;
+  /// For the trace: the owner of a parker, or a thread that wakes it, says what it does. The parker may be
+  /// gone: only its address is used. Defined in trace/note.cpp.
+  static void note_parking(parking what, void const* parker) noexcept;
   /// Tells the CPU that this is a spin loop.
   static void pause() noexcept;
   /// Lets some time pass in a wait whose end is an instant away, see brief_wait.hpp. `round`: how often the

@@ -1,0 +1,85 @@
+// What a trace records: 24 bytes an event. docs/design/trace.md has the table: where each kind is noted, and
+// what its fields mean.
+#pragma once
+
+#include <cstdint>
+
+namespace rubato::detail {
+
+enum class event_kind : unsigned char {
+  none, ///< no event: a slot that was never written
+  thread,
+  clock,
+  begin,
+  end,
+  resume,
+  suspend,
+  ready,
+  got,
+  search,
+  park,
+  unparked,
+  wake,
+  wait,
+  wait_over,
+  timer,
+  io,
+  relief,
+  joined,
+  left,
+  resized,
+  look
+};
+inline constexpr unsigned event_kinds = static_cast<unsigned>(event_kind::look) + 1;
+
+/// What a thread runs between `begin` and `end`.
+enum class activity : unsigned char { task, claimed, latent, child, node, span };
+/// Added to the activity of a `begin`: the one before has ended at this moment.
+inline constexpr unsigned char follows = 128;
+/// How a task was made ready. direct: the caller's seat runs it next.
+enum class made_ready : unsigned char { queued, direct, event, bound, aside };
+/// How work came from another thread.
+enum class transfer : unsigned char { stolen, handed, taken };
+
+/// The levels, as bits: a trace records the events of all levels whose bit is set.
+namespace trace_level {
+inline constexpr unsigned char low = 1, normal = 2, high = 4;
+} // namespace trace_level
+
+[[nodiscard]] constexpr unsigned char level_of(event_kind k) noexcept {
+  switch (k) {
+  case event_kind::begin:
+  case event_kind::end:
+  case event_kind::ready:
+  case event_kind::search:
+  case event_kind::timer:
+  case event_kind::io:
+    return trace_level::normal;
+  case event_kind::look:
+    return trace_level::high;
+  default:
+    return trace_level::low;
+  }
+}
+
+struct trace_event {
+  static constexpr unsigned name_bits = 48;
+
+  std::uint64_t ticks = 0;
+  std::uint64_t id = 0;
+  std::uint64_t what = 0; ///< the kind in the lowest byte, aux in the next one, the name above
+
+  [[nodiscard]] static constexpr std::uint64_t pack(event_kind k, unsigned char aux,
+                                                    std::uint64_t name) noexcept {
+    return static_cast<std::uint64_t>(k) | std::uint64_t{aux} << 8U | name << (64 - name_bits);
+  }
+  [[nodiscard]] constexpr event_kind kind() const noexcept { return static_cast<event_kind>(what & 0xFFU); }
+  [[nodiscard]] constexpr unsigned char aux() const noexcept {
+    return static_cast<unsigned char>(what >> 8U & 0xFFU);
+  }
+  [[nodiscard]] constexpr std::uint64_t name() const noexcept { return what >> (64 - name_bits); }
+};
+
+static_assert(sizeof(trace_event) == 24);
+
+} // namespace rubato::detail

@@ -1,0 +1,24 @@
+// From a file of rings to a trace for a viewer, or to a report.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace rubato::detail {
+
+struct convert_options {
+  bool json = false;             ///< else in Perfetto's format
+  std::size_t most = 1'000'000;  ///< slices, each of which is two packets: brief ones are joined beyond that
+  // Since the start of the trace; nothing: all.
+  std::optional<std::chrono::nanoseconds> from{}, to{};
+  std::optional<std::chrono::nanoseconds> last{}; ///< so much before the end
+};
+
+/// Reads `rings` and writes `to`. Throws std::runtime_error (std::system_error if `to` cannot be written).
+void convert_rings(std::string const& rings, std::string const& to, convert_options const& options);
+/// The report of a file of rings. Throws std::runtime_error.
+[[nodiscard]] std::string report_of_rings(std::string const& rings);
+
+} // namespace rubato::detail

@@ -1,0 +1,13 @@
+// What a trace says, in words.
+#pragma once
+
+#include "trace/reader/timeline.hpp"
+
+#include <string>
+
+namespace rubato::detail {
+
+/// Busy time and span; tasks by name; the grain, with a verdict; idle time by its reason; waits.
+[[nodiscard]] std::string report_of(timeline const& t);
+
+} // namespace rubato::detail

@@ -1,0 +1,87 @@
+// What the threads did, put together from the events of all rings. docs/design/trace.md
+#pragma once
+
+#include "trace/reader/recording.hpp"
+#include "trace/reader/symbols.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace rubato::detail {
+
+/// What a slice of a thread's time is: an activity, or one of the two others.
+enum class slice_kind : unsigned char { task, claimed, latent, child, node, span, wait, woken };
+
+[[nodiscard]] constexpr bool is_activity(slice_kind k) noexcept { return k < slice_kind::wait; }
+/// Work of the library's own making: all activities but the spans of the user.
+[[nodiscard]] constexpr bool is_work(slice_kind k) noexcept { return k < slice_kind::span; }
+[[nodiscard]] std::string_view word_of(slice_kind k) noexcept;
+
+/// Times are in ns since the start of the trace.
+struct slice {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t queued = -1; ///< it was ready for so long before it began; -1: unknown
+  std::int64_t waited = 0;  ///< of its time: waits in it
+  std::int64_t inner = 0;   ///< of its time: activities in it
+  std::uint64_t id = 0;
+  std::uint32_t name = 0;
+  std::uint32_t merged = 1; ///< it stands for so many, of the same depth
+  slice_kind kind = slice_kind::task;
+  unsigned char depth = 0;
+  bool open = false; ///< it had not ended when the ring ended
+
+  [[nodiscard]] std::int64_t length() const noexcept { return end - begin; }
+  /// The time in which it ran itself.
+  [[nodiscard]] std::int64_t self() const noexcept { return length() - waited - inner; }
+};
+
+/// What led to a slice: a thread readied it, gave it away, or woke its thread.
+struct cause {
+  std::int64_t at = 0, to = 0;
+  std::uint32_t by_track = 0, on_track = 0;
+};
+
+/// One thread.
+struct track {
+  std::uint64_t thread = 0;
+  std::string name;
+  std::vector<slice> slices; ///< by their begin, an outer one before those in it
+  std::int64_t first = 0, last = 0;
+  bool is_worker = false;
+  std::uint64_t lost = 0; ///< events
+  std::int64_t busy = 0;
+  // Idle time of a worker, by its reason.
+  std::int64_t woken = 0, searched = 0, work_was_queued = 0, nothing_queued = 0;
+};
+
+/// Waits of one kind, in one kind of work.
+struct wait_total {
+  std::uint32_t in = 0, reason = 0; ///< names
+  bool suspended = false;           ///< the coroutine, and not the thread, waited
+  std::uint64_t count = 0;
+  std::int64_t sum = 0, longest = 0;
+};
+
+struct timeline {
+  std::int64_t start_ns = 0; ///< CLOCK_MONOTONIC
+  std::uint64_t process = 0, untraced = 0;
+  std::vector<std::string> names; ///< number 0 is the empty one
+  std::vector<track> tracks;
+  std::vector<cause> causes;
+  std::vector<wait_total> waits;
+  std::int64_t span = 0; ///< the realised critical path
+
+  [[nodiscard]] std::int64_t first() const noexcept;
+  [[nodiscard]] std::int64_t last() const noexcept;
+};
+
+[[nodiscard]] timeline make_timeline(recording const& from);
+
+/// Only what lies in [from, to].
+void cut(timeline& t, std::int64_t from, std::int64_t to);
+
+} // namespace rubato::detail

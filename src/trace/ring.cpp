@@ -1,0 +1,69 @@
+#include "trace/ring.hpp"
+
+#include "rubato/detail/base/assert.hpp"
+
+#include <chrono>
+
+namespace rubato::detail {
+
+namespace {
+
+/// Another activity often follows at once, so that its begin can stand for this end. A span's end may be the
+/// last event of its thread.
+bool may_be_implied(unsigned char aux) noexcept { return aux < static_cast<unsigned char>(activity::node); }
+
+} // namespace
+
+void ring::begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t thread,
+                 std::uint64_t thread_name) noexcept {
+  RUBATO_ASSERT((capacity & (capacity - 1)) == 0, "the capacity of a ring is no power of two", capacity,
+                session);
+  bool const goes_on = session_ == session && is_mapped(); // with the slots of an owner that has ended
+  session_ = session;
+  mask_ = capacity == 0 ? 0 : capacity - 1;
+  if (!goes_on) count_ = 0;
+  ended_at_ = 0;
+  brief_ = os::ticks_from(std::chrono::microseconds(1));
+  head().first.set(count_);
+  head().thread.set(thread);
+  head().name.set(thread_name);
+  put(os::now(), thread, trace_event::pack(event_kind::thread, 0, thread_name));
+  put_clock();
+}
+
+/// Publishes an event. The slot is relaxed: `written` orders it.
+void ring::put(os::ticks at, std::uint64_t id, std::uint64_t what) noexcept {
+  auto& to = reinterpret_cast<slot*>(memory_ + head_bytes)[count_ & mask_];
+  to.ticks.set(static_cast<std::uint64_t>(at));
+  to.id.set(id);
+  to.what.set(what);
+  head().written.publish(++count_);
+}
+
+void ring::put_clock() noexcept {
+  auto const now = std::chrono::steady_clock::now().time_since_epoch();
+  auto const ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  put(os::now(), static_cast<std::uint64_t>(ns), trace_event::pack(event_kind::clock, 0, 0));
+}
+
+void ring::write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned char aux) noexcept {
+  os::ticks const now = os::now();
+  if (ended_at_ != 0) {
+    if (kind == event_kind::begin && now - ended_at_ < brief_)
+      aux |= follows;
+    else
+      put(ended_at_, ended_id_, trace_event::pack(event_kind::end, ended_aux_, 0));
+    ended_at_ = 0;
+  }
+  if (kind == event_kind::end && may_be_implied(aux)) {
+    ended_at_ = now;
+    ended_id_ = id;
+    ended_aux_ = aux;
+    return;
+  }
+  if (count_ % clock_every == 0) [[unlikely]]
+    put_clock();
+  put(now, id, trace_event::pack(kind, aux, name));
+}
+
+} // namespace rubato::detail

@@ -1,0 +1,66 @@
+// The last events of one thread, in a part of the file. docs/design/trace.md
+//
+// One writer, the thread that owns it. The slots are a circle; `written` counts the events ever written, and
+// event n is in slot n mod capacity. A reader drops the oldest slot once the ring has wrapped, because the
+// next event may be half written there.
+#pragma once
+
+#include "os/clock.hpp"
+#include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/base/intrusive_list.hpp"
+#include "rubato/detail/trace/event.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rubato::detail {
+
+/// What stands before the slots in the file.
+struct ring_head {
+  published<std::uint64_t> written;
+  relaxed<std::uint64_t> first; ///< events before this one were of an earlier owner
+  relaxed<std::uint64_t> thread, name;
+};
+
+class ring : public list_node<ring> {
+public:
+  static constexpr std::size_t head_bytes = 4096;
+  /// A clock event is written at every so manieth event.
+  static constexpr std::uint64_t clock_every = 4096;
+
+private:
+  struct slot {
+    relaxed<std::uint64_t> ticks, id, what;
+  };
+  static_assert(sizeof(slot) == sizeof(trace_event));
+
+  std::byte* const memory_; // reserved for ever: see recorder.hpp
+  std::uint64_t mask_ = 0;  // of a slot's number; 0: it is not traced, and all events go to one slot
+  std::uint64_t count_ = 0; // of the events ever written
+  std::uint32_t session_ = 0; // that it is mapped for; 0: none
+  unsigned char ended_aux_ = 0;
+  std::uint64_t ended_id_ = 0;
+  os::ticks ended_at_ = 0; // an `end` that is not written yet; 0: there is none
+  os::ticks brief_ = 0;    // no end is written if the next activity begins within that time
+
+  [[nodiscard]] ring_head& head() const noexcept { return *reinterpret_cast<ring_head*>(memory_); }
+  void put(os::ticks at, std::uint64_t id, std::uint64_t what) noexcept;
+  void put_clock() noexcept;
+
+public:
+  explicit ring(std::byte* memory) noexcept
+      : memory_(memory) {}
+
+  [[nodiscard]] std::byte* memory() const noexcept { return memory_; }
+  [[nodiscard]] bool is_of(std::uint32_t session) const noexcept { return session_ == session; }
+  /// False: its thread is not traced.
+  [[nodiscard]] bool is_mapped() const noexcept { return mask_ != 0; }
+  /// It has a new owner, or is mapped anew for its owner. `capacity`, a power of two: 0 if the thread is not
+  /// traced.
+  void begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t thread,
+             std::uint64_t thread_name) noexcept;
+  /// By the owner.
+  void write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned char aux) noexcept;
+};
+
+} // namespace rubato::detail
