@@ -28,8 +28,10 @@ public:
     // for. On success it is not needed, but g++ wants it no weaker.
     if (word_.compare_exchange_strong(expected, parked, std::memory_order_acquire,
                                       std::memory_order_acquire)) {
+      Policy::note_parking(parking::sleeps, this);
       do Policy::futex_wait(word_, parked);
       while (word_.load(std::memory_order_acquire) == parked); // acquire: as above
+      Policy::note_parking(parking::has_slept, this);
     }
     // acquire: pairs with a second unpark(), whose notification is swallowed here.
     std::uint32_t const before = word_.exchange(none, std::memory_order_acquire);
@@ -45,9 +47,11 @@ public:
     std::uint32_t expected = none;
     if (word_.compare_exchange_strong(expected, parked, std::memory_order_acquire, // as in park()
                                       std::memory_order_acquire)) {
+      Policy::note_parking(parking::sleeps, this);
       while (word_.load(std::memory_order_acquire) == parked &&
              Policy::futex_wait_until(word_, parked, deadline)) {
       }
+      Policy::note_parking(parking::has_slept, this);
     }
     std::uint32_t const before = word_.exchange(none, std::memory_order_acquire); // acquire: as in park()
     RUBATO_ASSERT(before == notified || (before == parked && expected == none),
@@ -63,8 +67,11 @@ public:
     // release: pairs with unpark(), because a poke reaches a thread that looks at what the owner did before.
     // The exchange below acquires what the waker did.
     if (word_.compare_exchange_strong(expected, polling, std::memory_order_release,
-                                      std::memory_order_relaxed))
+                                      std::memory_order_relaxed)) {
+      Policy::note_parking(parking::polls, this);
       sleep();
+      Policy::note_parking(parking::has_slept, this);
+    }
     std::uint32_t const before = word_.exchange(none, std::memory_order_acquire); // acquire: as in park()
     RUBATO_ASSERT(before == notified || (before == polling && expected == none),
                   "another thread sleeps at this parker", before, expected);
@@ -85,9 +92,11 @@ public:
     // one's notification carries the effects of the notifications that it replaced.
     std::uint32_t const before = word_.exchange(notified, std::memory_order_acq_rel);
     RUBATO_ASSERT(before <= polling, "a thread is woken whose parker is gone", before);
+    if (before < parked) return;
+    Policy::note_parking(parking::woken, this);
     if (before == parked)
       Policy::futex_wake(word_, 1);
-    else if (before == polling)
+    else
       Policy::poke();
   }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "explore/scheduler.hpp"
+#include "rubato/detail/base/policy.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -185,6 +186,7 @@ struct policy {
   /// What poke() does; the test says it. One test runs at a time.
   static inline std::function<void()> poked;
   static void poke() noexcept { poked(); }
+  static void note_parking(rubato::detail::parking /*what*/, void const* /*parker*/) noexcept {}
   static void pause(location const& where = location::current()) noexcept {
     scheduler::current().pause(where);
   }
