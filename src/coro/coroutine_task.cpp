@@ -5,6 +5,7 @@
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/coro/group.hpp"
 #include "rubato/detail/sched/wait/arrival.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 #include "sched/core/life_state.hpp"
 #include "sched/run/search.hpp"
@@ -78,6 +79,13 @@ void destroy_generator(std::coroutine_handle<> h) noexcept {
     destroy_unbegun(h);
 }
 
+namespace {
+
+/// The code with which a coroutine goes on: all supported compilers begin a frame with its address.
+std::uint64_t code_of(void const* frame) noexcept { return *static_cast<std::uintptr_t const*>(frame); }
+
+} // namespace
+
 void coroutine_task::resume(thread_context& runner) noexcept {
   wait_operation* const s = waits_on_.get();   // its own: it is being resumed
   if (s != nullptr && s->wait_again()) return; // it may run elsewhere by now
@@ -103,6 +111,8 @@ coroutine_task::progress coroutine_task::run(thread_context& runner) noexcept {
       std::exchange(own_trampoline, trampoline{.running = this,
                                                .stack_end = stack_end,
                                                .fork_stack_end = may_fork ? stack_end : ~std::uintptr_t{0}});
+  if (is_traced<event_kind::resume>()) [[unlikely]]
+    note<event_kind::resume>(static_cast<task const*>(this), code_of(frame));
   void* const ended = reinterpret_cast<void*>(no_frame); // NOLINT(performance-no-int-to-ptr)
   do {
     std::coroutine_handle<>::from_address(frame).resume();
@@ -247,6 +257,8 @@ bool wait_operation::suspend(std::coroutine_handle<> h) {
     return false;
   }
   a.leaf_ = h;
+  if (is_traced<event_kind::suspend>()) [[unlikely]]
+    note<event_kind::suspend>(static_cast<task const*>(&a), type_word(*this));
   a.waits_on_.set(*this);
   bool inserted = false;
   try {

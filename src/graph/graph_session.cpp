@@ -2,6 +2,7 @@
 
 #include "rubato/detail/base/fp_modes.hpp"
 #include "rubato/detail/sched/wait/steal_service.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "work/pool_thread.hpp"
 
@@ -30,6 +31,13 @@ public:
   session_frame(session_frame const&) = delete;
   ~session_frame() { thread_.node = outer_node_; }
 };
+
+/// For the trace: the node's name, else the type that contains its callable.
+std::uint64_t code_of(graph_node const& n, std::string const& name) noexcept {
+  if (!is_traced<event_kind::begin>()) [[likely]]
+    return 0;
+  return name.empty() ? type_word(n) : name_of_text(name.c_str());
+}
 
 } // namespace
 
@@ -166,6 +174,7 @@ void graph_session::step(graph_node& n) noexcept {
   std::exception_ptr error;
   bool ended = true;
   try {
+    noted_activity const runs(n.name_.empty() ? activity::task : activity::node, &n, code_of(n, n.name_));
     ended = n.begin(*this);
   } catch (...) {
     error = std::current_exception();

@@ -10,6 +10,7 @@
 #include "os/io/socket.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "sync/event_key.hpp"
 #include "timer/event_source.hpp"
 #include "timer/timers.hpp"
@@ -100,6 +101,7 @@ bool deliver(std::uint64_t data, std::uint32_t events) noexcept {
   if ((events & (EPOLLOUT | both)) != 0) ready = static_cast<directions>(ready | bit(direction::writing));
   if ((events & (EPOLLRDHUP | EPOLLPRI | both)) != 0) ready = static_cast<directions>(ready | unusual);
   auto const fd = static_cast<int>(static_cast<std::uint32_t>(data));
+  note<event_kind::io>(static_cast<std::uint32_t>(data), events);
   return end_taken(known_slot(fd)->deliver(static_cast<std::uint32_t>(data >> 32U), ready,
                                            [fd](descriptor_slot::registration& r) {
                                              int error = 0;

@@ -3,6 +3,7 @@
 #include "os/cpus/topology.hpp"
 #include "os/die.hpp"
 #include "os/thread.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "sched/core/moving_tasks.hpp"
 #include "sched/core/outside_waiters.hpp"
 #include "sched/core/ready.hpp"
@@ -75,6 +76,10 @@ void drop_late(pool_core& core, task* t) noexcept {
     k.exec(k, nullptr);
   }
   waiting = nullptr;
+}
+
+void note_ready(task const* t, made_ready how) noexcept {
+  note<event_kind::ready>(t, 0, static_cast<unsigned char>(how));
 }
 
 } // namespace
@@ -165,6 +170,7 @@ void pool_core::enqueue(task* t) noexcept {
     drop_late(*this, t);
     return;
   }
+  note_ready(t, made_ready::queued);
   if (current->core != this) {
     hazard_guard const here(*this); // the task may run, and the pool end, at any moment from now on
     queues.push(t);
@@ -187,12 +193,14 @@ void pool_core::enqueue_as(priority c, task* t, priority_lane l) noexcept {
     return;
   }
   outside_guard const here(*this); // as in enqueue()
+  note_ready(t, l == priority_lane::events ? made_ready::event : made_ready::queued);
   if (current->core == this && l == priority_lane::tasks) thread_of(*current).bump(counted::spawned);
   queues.push(t, c, l, c == priority::low ? os::now() : 0);
   notify();
 }
 
 void pool_core::enqueue_for(seat& s, task* t) noexcept {
+  note_ready(t, made_ready::bound);
   s.inbox.push(t);
   unpark_worker(&s, true);
   // unpark_worker() takes the idle set's lock before or after close() does. Before: the thread that closes
@@ -223,6 +231,7 @@ void pool_core::enqueue_next(task* t) noexcept {
     return;
   }
   pool_thread& me = thread_of(*current);
+  note_ready(t, made_ready::direct);
   me.bump(counted::spawned);
   // No event, as with latent work: the caller runs it next. Searchers and the monitor look after it if the
   // caller goes on for long. put() pairs with any_lifo_slot(): the monitor announces its sleep before it
@@ -235,6 +244,7 @@ void pool_core::enqueue_next(task* t) noexcept {
 }
 
 bool pool_core::send_aside(task& t, int cpu) noexcept {
+  note_ready(&t, made_ready::aside);
   outside_guard const here(*this); // as in enqueue()
   idle_set_thread* const idle = idle_threads.take_idle(cpu);
   if (idle == nullptr) return threads.start_aside(t);

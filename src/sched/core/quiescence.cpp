@@ -1,6 +1,7 @@
 #include "sched/core/quiescence.hpp"
 
 #include "rubato/detail/base/deadline.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "sched/core/life_state.hpp"
 #include "sched/core/ready.hpp"
@@ -44,6 +45,9 @@ void quiescence::disarmed() noexcept {
 
 void count_armed(pool_core& c) noexcept { quiescence_of(c).armed(); }
 void count_disarmed(pool_core& c) noexcept { quiescence_of(c).disarmed(); }
-void count_fired(pool_core& c) noexcept { quiescence_of(c).fired(); }
+void count_fired(pool_core& c) noexcept {
+  note<event_kind::timer>(&c);
+  quiescence_of(c).fired();
+}
 
 } // namespace rubato::detail

@@ -4,6 +4,7 @@
 #include "os/memory.hpp"
 #include "os/thread.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/future_state.hpp"
 #include "rubato/pool_options.hpp"
 #include "sched/core/life_state.hpp"
@@ -285,6 +286,7 @@ void thread_registry::thread_main(void* arg) {
   pool_core& core = *t.core;
   current = &t;
   t.tid.set(os::this_thread_id());
+  note<event_kind::joined>(&core, t.index, 1);
   if (seat* const s = t.sits_on()) pin(t, *s);
   if (options_of(core).on_start_) options_of(core).on_start_(t.index);
   worker_loop(core, t);
@@ -293,6 +295,7 @@ void thread_registry::thread_main(void* arg) {
     options_of(core).on_exit_(t.index);
     give_up_seat(core, t, leaving::for_good);
   }
+  note<event_kind::left>(&core, t.index, 1);
   current = &outside;
   threads_of(core).thread_ended(t);
 }
@@ -356,6 +359,7 @@ pool_thread* thread_registry::enter() {
                             "rubato: more than 65,535 outside threads run in one pool at the same time");
   inside_.add();
   t->tid.set(os::this_thread_id());
+  note<event_kind::joined>(&core_, t->index);
   t->pass_boundary(); // a guest is in a task from the beginning
   idle_threads_of(core_).enter(*t);
   quiescence_of(core_).thread_began();
@@ -363,6 +367,7 @@ pool_thread* thread_registry::enter() {
 }
 
 void thread_registry::leave(pool_thread& t) noexcept {
+  note<event_kind::left>(&core_, t.index);
   t.pass_boundary();
   give_up_seat(core_, t, leaving::for_good);
   free_number(t);

@@ -1,6 +1,7 @@
 #include "sched/life/lifecycle.hpp"
 
 #include "os/die.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "sched/core/moving_tasks.hpp"
 #include "sched/core/outside_waiters.hpp"
@@ -106,6 +107,7 @@ void lifecycle::open_seats(unsigned n) {
 unsigned lifecycle::resize(unsigned workers) {
   check_workers(workers);
   lock_guard const guard(state_.mutex_);
+  note<event_kind::resized>(&core_, workers);
   life_change const change(core_); // ends under the lock: from the unlock on the pool may go
   bool const restarts = state_.is_closed() || state_.ending_.peek() != ending::none;
   std::stop_source fresh(std::nostopstate);

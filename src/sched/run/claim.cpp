@@ -1,5 +1,6 @@
 #include "sched/run/claim.hpp"
 
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/future_state.hpp"
 #include "sched/core/moving_tasks.hpp"
 #include "sched/core/pool_core.hpp"
@@ -111,7 +112,10 @@ void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) 
     if (s.queued.was_low()) ++t.stale_low;
     ++t.claims;
     s.begun_by.set(t.index + 1);
-    s.resume(t);
+    {
+      noted_activity const runs(activity::claimed, static_cast<task const*>(&s), type_word(s));
+      s.resume(t);
+    }
     --t.claims;
   }
   sweep(core, t);

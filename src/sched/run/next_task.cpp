@@ -1,5 +1,7 @@
 #include "sched/run/next_task.hpp"
 
+#include "rubato/detail/trace/note.hpp"
+#include "rubato/detail/work/future_state.hpp"
 #include "sched/core/pool_core.hpp"
 #include "timer/event_source.hpp"
 
@@ -163,15 +165,36 @@ task* next_task(pool_core& core, pool_thread& t, seat& s) noexcept {
   return next_normal(core, t, s);
 }
 
-void run_task(pool_core& core, pool_thread& t, task& k) noexcept {
-  t.bump(counted::executed);
-  if (k.holds_capacity) core.capacity.release();
+namespace {
+
+/// The code that a task runs: its own function, or, for work with a future, the type of its state.
+std::uint64_t code_of(task const& k) noexcept {
+  if (k.exec == &future_state::run_entry) return type_word(static_cast<future_state const&>(k));
+  return k.is_second ? type_word(static_cast<second_entry const&>(k).of) : trace_word(k.exec);
+}
+
+[[gnu::always_inline]] inline void execute(pool_core& core, pool_thread& t, task& k) noexcept {
   if (core.life.is_discarding()) [[unlikely]] {
     // Work with a future tests itself whether it has begun: future_state::run_entry().
     k.exec(k, may_have_begun(k) ? &t : nullptr);
     return;
   }
   k.exec(k, &t);
+}
+
+[[gnu::noinline, gnu::cold]] void execute_traced(pool_core& core, pool_thread& t, task& k) noexcept {
+  noted_activity const runs(activity::task, &k, code_of(k));
+  execute(core, t, k);
+}
+
+} // namespace
+
+void run_task(pool_core& core, pool_thread& t, task& k) noexcept {
+  t.bump(counted::executed);
+  if (k.holds_capacity) core.capacity.release();
+  if (is_traced<event_kind::begin>()) [[unlikely]]
+    return execute_traced(core, t, k);
+  execute(core, t, k);
 }
 
 void boundary(pool_core& core, pool_thread& t) noexcept {

@@ -1,6 +1,7 @@
 #include "sched/run/relief.hpp"
 
 #include "os/thread.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/run/next_task.hpp"
 #include "sched/run/search.hpp"
@@ -81,6 +82,7 @@ void relieve(pool_core& core, pool_thread& t) noexcept {
   t.resting = false; // the monitor has counted it as active
   core.quiescence.thread_began();
   static_cast<void>(pin_to(t, -1)); // it may have been pinned for a copy of a hedged call
+  note<event_kind::relief>(&core, t.relieves.blocked != nullptr ? t.relieves.blocked->index + 1U : 0U);
   relief_test last;
   for (unsigned turn = 0; is_relief_wanted(t, last); ++turn) {
     found_work const f = find_for_relief(core, t, turn);

@@ -1,6 +1,7 @@
 #include "sched/run/search.hpp"
 
 #include "rubato/detail/base/brief_wait.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/child_source.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 #include "sched/core/pool_core.hpp"
@@ -20,6 +21,11 @@ constexpr std::int64_t answer_us = 2; // how long a request may stay unanswered 
 constexpr std::int64_t worth_taking_us = 2;
 constexpr std::int64_t event_us = 4; // a look for events is a system call, of a quarter of a microsecond
 constexpr std::int64_t hot_us = 4;   // for so long a slot is left to its occupant, which runs something else
+
+void note_got(steal_result const& got, transfer how, pool_thread const& victim) noexcept {
+  note<event_kind::got>(static_cast<void const*>(got.job), victim.index, // null: of a piece
+                        static_cast<unsigned char>(how));
+}
 
 } // namespace
 
@@ -41,7 +47,10 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
       answered = true;
     }
     if (answered) {
-      if (result) t.bump(counted::handed, result.jobs);
+      if (result) {
+        t.bump(counted::handed, result.jobs);
+        note_got(result, transfer::handed, victim);
+      }
       return result;
     }
   }
@@ -51,15 +60,21 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
     return result;
   }
   result = victim.chain.take(&victim, &t, t.chain.mark(), w);
-  if (result) t.bump(counted::taken, result.jobs);
+  if (result) {
+    t.bump(counted::taken, result.jobs);
+    note_got(result, transfer::taken, victim);
+  }
   return result;
 }
 
 void run_latent(pool_thread& t, steal_result const& l) noexcept {
   if (l.job != nullptr) {
-    l.job->exec.get()(*l.job, t); // sets a token of its own: run_stolen(), group_member::run_elsewhere()
+    auto* const exec = l.job->exec.get();
+    noted_activity const runs(activity::latent, l.job, trace_word(exec));
+    exec(*l.job, t); // sets a token of its own: run_stolen(), group_member::run_elsewhere()
   } else {
     token_in_force const token(t.chain, l.piece.token);
+    noted_activity const runs(activity::latent, nullptr, trace_word(l.piece.exec));
     l.piece.exec(l.piece, t);
   }
 }
@@ -88,6 +103,7 @@ void run_found(pool_core& core, pool_thread& t, found_work const& f) noexcept {
   } else if (f.child != nullptr) {
     t.bump(counted::executed);
     t.bump(counted::stolen);
+    noted_activity const runs(activity::child, f.child, trace_word(f.child->exec));
     f.child->source->run(*f.child, t);
   } else {
     run_latent(t, f.latent);
@@ -125,6 +141,7 @@ found_work find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
     if (other.queue.empty()) continue;
     if (task* k = begin_batch(core, task_queues::steal_batch(other, s))) {
       t.bump(counted::stolen);
+      note<event_kind::got>(k, other.index, static_cast<unsigned char>(transfer::stolen));
       return {.queued = k};
     }
   }
@@ -151,6 +168,7 @@ public:
     return seen_.where != nullptr && os::now() - since_ >= patience;
   }
   [[nodiscard]] task* take() noexcept { return seen_.where->lifo_slot.take(); }
+  [[nodiscard]] unsigned seat_index() const noexcept { return seen_.where->index; }
 };
 
 /// A worker that looks for work, perhaps counted as a searcher.
@@ -218,6 +236,7 @@ public:
     call_next();
     if (k == nullptr) return false;
     t_.bump(counted::stolen);
+    note<event_kind::got>(k, slot.seat_index(), static_cast<unsigned char>(transfer::stolen));
     t_.pass_boundary();
     run_task(core_, t_, *k);
     t_.pass_boundary();

@@ -3,6 +3,7 @@
 #include "sched/run/next_task.hpp"
 
 #include "os/thread.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/run/relief.hpp"
 #include "sched/run/search.hpp"
@@ -127,6 +128,7 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept {
       t.pass_boundary();
       boundary(core, t);
     } else {
+      note<event_kind::search>(nullptr);
       if (!searching) searching = begin_search(core);
       if (search_for_work(core, t, searching)) {
         boundary(core, t);

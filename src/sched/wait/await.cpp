@@ -4,6 +4,7 @@
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/brief_wait.hpp"
 #include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "sched/core/outside_waiters.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/core/pool_registry.hpp"
@@ -234,9 +235,11 @@ void await_outside(future_state& s, wait_terms const& terms) noexcept {
   outside_waiter self;
   listed_outside const listed(terms.driven, self.bell());
   if (!s.waiters.add(self)) return;
+  note<event_kind::wait>(terms.why, s.begun_by.get());
   if (terms.lost_before == workers_lost() && !wants_driver(terms.driven))
     static_cast<void>(self.bell().park_until(terms.deadline));
   if (s.done() || !s.waiters.remove(self)) self.await_firing();
+  note<event_kind::wait_over>(terms.why);
 }
 // NOLINTEND(clang-analyzer-core.StackAddressEscape)
 

@@ -1,5 +1,6 @@
 #include "sched/wait/park.hpp"
 
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 #include "sched/core/pool_core.hpp"
@@ -118,6 +119,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
                 std::chrono::steady_clock::time_point deadline) noexcept {
   if (done()) return;
   pool_core& core = *t.core;
+  note<event_kind::wait>(why, waits_for != nullptr ? waits_for->index + 1U : 0U);
   // on_stall, which report() calls below, may wait as well.
   thread_context const* const outer_waits_for = t.waits_for.get();
   char const* const outer_why = t.waits_in.get();
@@ -151,6 +153,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
   t.waits_for.set(outer_waits_for);
   t.waits_in.set(outer_why);
   return_to_seats(t, s);
+  note<event_kind::wait_over>(why);
 }
 
 } // namespace rubato::detail

@@ -6,6 +6,7 @@
 #include "os/thread.hpp"
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "sched/core/pool_registry.hpp"
 #include "sched/watch/pool_watch.hpp"
 #include "timer/event_source.hpp"
@@ -99,6 +100,8 @@ void monitor_main(void*) {
   for (;;) {
     std::uint32_t const alarm = sleep_of_monitor.alarm();
     attention const a = look_at_all(os::now());
+    note<event_kind::look>(nullptr, 0,
+                           static_cast<unsigned char>((a.busy ? 1 : 0) | (a.latent ? 2 : 0) | (a.queued ? 4 : 0)));
     auto const now = std::chrono::steady_clock::now();
     if (a.latent || a.queued) last_seen = now;
     if (a.busy) last_busy = now;
