@@ -1,0 +1,30 @@
+// rubato-trace: from what a process has recorded to a trace for a viewer, or to a report.
+#include "options.hpp"
+
+#include <cstdio>
+#include <exception>
+
+int main(int argc, char** argv) {
+  using namespace rubato_trace;
+  try {
+    options const asked = parse(std::vector<std::string>(argv + 1, argv + argc));
+    switch (asked.wanted) {
+    case command::help:
+      std::fputs(usage, stdout);
+      break;
+    case command::convert:
+      rubato::detail::convert_rings(asked.rings, asked.to, asked.how);
+      std::printf("%s\n", asked.to.c_str());
+      break;
+    case command::report:
+      std::fputs(rubato::detail::report_of_rings(asked.rings).c_str(), stdout);
+    }
+  } catch (wrong_usage const& e) {
+    std::fprintf(stderr, "rubato-trace: %s\n\n%s", e.what(), usage);
+    return 2;
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "rubato-trace: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
