@@ -1,0 +1,297 @@
+// The reader: names, slices, formats, the report's answers.
+#include <rubato/future.hpp>
+#include <rubato/pool.hpp>
+#include <rubato/scope.hpp>
+#include <rubato/spawn.hpp>
+#include <rubato/task_graph.hpp>
+#include <rubato/time.hpp>
+#include <rubato/trace.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "trace/reader/convert.hpp"
+#include "trace/reader/json.hpp"
+#include "trace/reader/perfetto.hpp"
+#include "trace/reader/report.hpp"
+#include "trace/reader/symbols.hpp"
+#include "trace/reader/thinning.hpp"
+#include "trace/reader/timeline.hpp"
+#include "trace_files.hpp"
+
+namespace rubato_test {
+
+using namespace std::chrono_literals;
+using rubato::detail::recording;
+using rubato::detail::slice;
+using rubato::detail::slice_kind;
+using rubato::detail::timeline;
+using testing::HasSubstr;
+
+void spin_for(std::chrono::nanoseconds time) {
+  auto const until = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
+
+rubato::task<int> fetch_page(int n) {
+  co_await rubato::sleep_for(2ms);
+  co_return n;
+}
+
+struct traced_callable {
+  void operator()() const { spin_for(20us); }
+};
+
+/// Records what f does.
+template<class F>
+timeline timeline_of(F f) {
+  trace_path const path;
+  {
+    trace_on const on(path);
+    f();
+  }
+  return rubato::detail::make_timeline(recording(path.rings()));
+}
+
+std::size_t slices_named(timeline const& t, std::string_view part) {
+  std::size_t n = 0;
+  for (auto const& k : t.tracks)
+    for (slice const& s : k.slices) n += t.names[s.name].find(part) != std::string::npos ? 1 : 0;
+  return n;
+}
+
+TEST(trace_reader, names_the_code_of_the_user) {
+  timeline const t = timeline_of([] {
+    rubato::pool pool(2);
+    pool.enqueue(traced_callable{});
+    pool.spawn(traced_callable{}).get();
+    rubato::spawn(fetch_page(3)).get();
+    rubato::trace::span const s("a span of the user");
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_EQ(slices_named(t, "traced_callable"), 2U);
+  EXPECT_GE(slices_named(t, "fetch_page(int)"), 1U);
+  EXPECT_EQ(slices_named(t, "a span of the user"), 1U);
+  for (std::string const& n : t.names) EXPECT_THAT(n, testing::Not(HasSubstr("rubato::detail::closure_task"))) << n;
+}
+
+TEST(trace_reader, names_the_nodes_of_a_graph) {
+  timeline const t = timeline_of([] {
+    rubato::task_graph g;
+    auto parse = g.add("parse the input", [] { spin_for(10us); });
+    auto print = g.add("print it", [] { spin_for(10us); });
+    print.after(parse);
+    g.run();
+  });
+  EXPECT_EQ(slices_named(t, "parse the input"), 1U);
+  EXPECT_EQ(slices_named(t, "print it"), 1U);
+}
+
+TEST(trace_reader, cuts_symbols_down_to_what_the_user_wrote) {
+  using rubato::detail::user_name;
+  EXPECT_EQ(user_name("rubato::detail::closure_task<main::{lambda()#1}>::run(rubato::detail::task&, "
+                      "rubato::detail::thread_context*)"),
+            "main::{lambda()#1}");
+  EXPECT_EQ(user_name("vtable for rubato::detail::job<void, rubato::detail::call_with<fib(unsigned int)::"
+                      "{lambda()#2}, int>>"),
+            "fib(unsigned int)::{lambda()#2}");
+  EXPECT_EQ(user_name("fetch(fetch(int)::_Z5fetchi.Frame*) [clone .actor]"), "fetch(int)");
+  EXPECT_EQ(user_name("fetch(int) [clone .resume]"), "fetch(int)");
+  EXPECT_EQ(user_name("(anonymous namespace)::parse(char const*)"), "parse(char const*)");
+}
+
+TEST(trace_reader, slices_nest) {
+  timeline const t = timeline_of([] {
+    rubato::pool pool(3);
+    for (int i = 0; i < 200; ++i)
+      pool.spawn([&pool] {
+        rubato::with_scope([](rubato::scope& s) {
+          for (int k = 0; k < 4; ++k) s.spawn([] { spin_for(5us); });
+        });
+        pool.spawn([] {}).get();
+      });
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  for (auto const& k : t.tracks) {
+    std::vector<slice> open;
+    for (slice const& s : k.slices) {
+      while (!open.empty() && open.back().end <= s.begin) open.pop_back();
+      EXPECT_LE(s.begin, s.end);
+      if (!open.empty()) EXPECT_LE(s.end, open.back().end);
+      if (s.length() > 0) open.push_back(s);
+    }
+  }
+}
+
+// A decoder of its own, for what the encoder writes.
+struct field {
+  unsigned number = 0;
+  std::uint64_t value = 0;
+  std::string_view text;
+};
+
+std::optional<std::vector<field>> decoded(std::string_view bytes) {
+  std::size_t at = 0;
+  bool fails = false;
+  auto const varint = [&] {
+    std::uint64_t n = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      if (at == bytes.size() || shift > 63) {
+        fails = true;
+        return n;
+      }
+      auto const b = static_cast<unsigned char>(bytes[at++]);
+      n |= std::uint64_t{b & 127U} << shift;
+      if (b < 128) return n;
+    }
+  };
+  std::vector<field> all;
+  while (at != bytes.size()) {
+    std::uint64_t const key = varint();
+    field f{.number = static_cast<unsigned>(key >> 3U), .value = 0, .text = {}};
+    if ((key & 7U) == 0) {
+      f.value = varint();
+    } else {
+      std::uint64_t const n = (key & 7U) == 1 ? 8 : (key & 7U) == 2 ? varint() : bytes.size() + 1;
+      if (fails || n > bytes.size() - at) return {};
+      f.text = bytes.substr(at, static_cast<std::size_t>(n));
+      at += static_cast<std::size_t>(n);
+    }
+    if (fails) return {};
+    all.push_back(f);
+  }
+  return all;
+}
+
+std::optional<field> only(std::vector<field> const& all, unsigned number) {
+  for (field const& f : all)
+    if (f.number == number) return f;
+  return {};
+}
+
+timeline some_work() {
+  return timeline_of([] {
+    rubato::pool pool(2);
+    for (int i = 0; i < 300; ++i) pool.enqueue([] { spin_for(2us); });
+    EXPECT_TRUE(pool.wait_idle());
+  });
+}
+
+TEST(trace_reader, writes_balanced_packets) {
+  std::string const bytes = rubato::detail::to_perfetto(some_work());
+  auto const packets = decoded(bytes);
+  ASSERT_TRUE(packets.has_value());
+  std::map<std::uint64_t, std::vector<std::uint64_t>> open; // by track: when the open slices began
+  std::size_t begins = 0;
+  for (field const& p : *packets) {
+    ASSERT_EQ(p.number, 1U);
+    auto const packet = decoded(p.text);
+    ASSERT_TRUE(packet.has_value());
+    auto const event = only(*packet, 11);
+    if (!event) continue;
+    auto const fields = decoded(event->text);
+    ASSERT_TRUE(fields.has_value());
+    std::uint64_t const at = only(*packet, 8).value().value, type = only(*fields, 9).value().value;
+    auto& stack = open[only(*fields, 11).value().value];
+    if (type == 1) {
+      ++begins;
+      if (!stack.empty()) EXPECT_GE(at, stack.back());
+      stack.push_back(at);
+    } else if (type == 2) {
+      ASSERT_FALSE(stack.empty());
+      EXPECT_GE(at, stack.back());
+      stack.pop_back();
+    }
+  }
+  EXPECT_GE(begins, 300U);
+  for (auto const& [on, stack] : open) EXPECT_TRUE(stack.empty());
+}
+
+TEST(trace_reader, thins_to_what_was_asked_for) {
+  timeline t = some_work();
+  std::size_t tasks = 0;
+  for (auto const& k : t.tracks)
+    for (slice const& s : k.slices) tasks += s.kind == slice_kind::task ? s.merged : 0;
+  rubato::detail::thin(t, 100);
+  std::size_t left = 0, merged = 0;
+  for (auto const& k : t.tracks)
+    for (slice const& s : k.slices) {
+      ++left;
+      if (s.kind == slice_kind::task) merged += s.merged;
+    }
+  EXPECT_LE(left, 200U);
+  EXPECT_EQ(merged, tasks);
+}
+
+TEST(trace_reader, writes_json) {
+  std::string const text = rubato::detail::to_json(some_work());
+  EXPECT_TRUE(text.starts_with("{\"traceEvents\":["));
+  EXPECT_TRUE(text.ends_with("]}\n"));
+  EXPECT_THAT(text, HasSubstr("\"ph\":\"X\""));
+}
+
+std::string report_of_work(auto f) { return rubato::detail::report_of(timeline_of(f)); }
+
+TEST(trace_report, says_that_the_grain_is_too_fine) {
+  std::string const text = report_of_work([] {
+    rubato::pool pool(1);
+    std::atomic<int> n = 0;
+    for (int i = 0; i < 5'000; ++i) pool.enqueue([&n] { ++n; });
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text, HasSubstr("verdict: too fine")) << text;
+}
+
+TEST(trace_report, says_that_the_grain_is_coarse_enough) {
+  std::string const text = report_of_work([] {
+    rubato::pool pool(1);
+    for (int i = 0; i < 50; ++i) pool.enqueue([] { spin_for(200us); });
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text, HasSubstr("verdict: coarse enough")) << text;
+}
+
+TEST(trace_report, says_what_waits_for_what) {
+  std::string const text = report_of_work([] {
+    rubato::pool pool(2);
+    pool.spawn([&pool] {
+          rubato::promise<int> p;
+          rubato::future<int> f = p.get_future();
+          std::thread later([&p] {
+            std::this_thread::sleep_for(5ms);
+            p.set_value(1);
+          });
+          EXPECT_EQ(f.get(), 1);
+          later.join();
+          static_cast<void>(pool);
+        })
+        .get();
+    rubato::spawn(fetch_page(3)).get();
+  });
+  EXPECT_THAT(text, HasSubstr("What waits for what")) << text;
+  EXPECT_THAT(text, HasSubstr("fetch_page(int) was suspended in")) << text;
+}
+
+TEST(trace_report, names_the_slowest_task) {
+  std::string const text = report_of_work([] {
+    rubato::pool pool(1);
+    pool.enqueue(traced_callable{});
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text, HasSubstr("traced_callable")) << text;
+  EXPECT_THAT(text, HasSubstr("(thread ")) << text;
+}
+
+} // namespace rubato_test
