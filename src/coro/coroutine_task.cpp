@@ -84,6 +84,16 @@ namespace {
 /// The code with which a coroutine goes on: all supported compilers begin a frame with its address.
 std::uint64_t code_of(void const* frame) noexcept { return *static_cast<std::uintptr_t const*>(frame); }
 
+void note_resume(task const& t, void const* frame) noexcept {
+  if (is_traced<event_kind::resume>()) [[unlikely]]
+    note<event_kind::resume>(&t, code_of(frame));
+}
+/// `type`: of the wait; 0: it is another library's.
+void note_suspend(task const& t, void const* frame, std::uint64_t type) noexcept {
+  note<event_kind::stands_at>(&t, code_of(frame));
+  note<event_kind::suspend>(&t, type);
+}
+
 } // namespace
 
 void coroutine_task::resume(thread_context& runner) noexcept {
@@ -111,8 +121,7 @@ coroutine_task::progress coroutine_task::run(thread_context& runner) noexcept {
       std::exchange(own_trampoline, trampoline{.running = this,
                                                .stack_end = stack_end,
                                                .fork_stack_end = may_fork ? stack_end : ~std::uintptr_t{0}});
-  if (is_traced<event_kind::resume>()) [[unlikely]]
-    note<event_kind::resume>(static_cast<task const*>(this), code_of(frame));
+  note_resume(*this, frame);
   void* const ended = reinterpret_cast<void*>(no_frame); // NOLINT(performance-no-int-to-ptr)
   do {
     std::coroutine_handle<>::from_address(frame).resume();
@@ -213,6 +222,8 @@ void coroutine_task::suspend_elsewhere(std::coroutine_handle<> h) noexcept {
   own_trampoline.next = nullptr;
   leaf_ = h;
   settle_in();
+  if (is_traced<event_kind::suspend>()) [[unlikely]]
+    note_suspend(*this, h.address(), 0);
 }
 
 void coroutine_task::requeue(std::coroutine_handle<> h, pool_core* to) {
@@ -258,7 +269,7 @@ bool wait_operation::suspend(std::coroutine_handle<> h) {
   }
   a.leaf_ = h;
   if (is_traced<event_kind::suspend>()) [[unlikely]]
-    note<event_kind::suspend>(static_cast<task const*>(&a), type_word(*this));
+    note_suspend(a, h.address(), type_word(*this));
   a.waits_on_.set(*this);
   bool inserted = false;
   try {
@@ -269,6 +280,7 @@ bool wait_operation::suspend(std::coroutine_handle<> h) {
   }
   if (inserted && (stays_inserted() || wait_again())) return true;
   a.waits_on_.clear();
+  note_resume(a, h.address());
   return false;
 }
 

@@ -32,11 +32,12 @@ public:
   ~session_frame() { thread_.node = outer_node_; }
 };
 
-/// For the trace: the node's name, else the type that contains its callable.
-std::uint64_t code_of(graph_node const& n, std::string const& name) noexcept {
-  if (!is_traced<event_kind::begin>()) [[likely]]
-    return 0;
-  return name.empty() ? type_word(n) : name_of_text(name.c_str());
+/// The trace shows the node by its name, else by the type that contains its callable.
+[[gnu::noinline, gnu::cold]] bool begin_traced(graph_node& n, std::string const& name, graph_session& by) {
+  bool const is_named = !name.empty();
+  noted_activity const runs(is_named ? activity::node : activity::task, &n,
+                            is_named ? name_of_text(name.c_str()) : type_word(n));
+  return n.begin(by);
 }
 
 } // namespace
@@ -174,8 +175,7 @@ void graph_session::step(graph_node& n) noexcept {
   std::exception_ptr error;
   bool ended = true;
   try {
-    noted_activity const runs(n.name_.empty() ? activity::task : activity::node, &n, code_of(n, n.name_));
-    ended = n.begin(*this);
+    ended = is_traced<event_kind::begin>() ? begin_traced(n, n.name_, *this) : n.begin(*this);
   } catch (...) {
     error = std::current_exception();
   }

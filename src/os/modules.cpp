@@ -49,10 +49,10 @@ std::string build_id_in(unsigned char const* notes, std::size_t bytes) {
 
 loaded_module module_of(dl_phdr_info const& object) {
   loaded_module m{.load_address = object.dlpi_addr,
-           .first = ~std::uintptr_t{0},
-           .last = 0,
-           .build_id = {},
-           .path = object.dlpi_name[0] != '\0' ? std::string(object.dlpi_name) : path_of_program()};
+                  .first = ~std::uintptr_t{0},
+                  .last = 0,
+                  .build_id = {},
+                  .path = object.dlpi_name[0] != '\0' ? std::string(object.dlpi_name) : path_of_program()};
   for (auto const& part : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
     std::uintptr_t const at = object.dlpi_addr + part.p_vaddr;
     if (part.p_type == PT_LOAD) {

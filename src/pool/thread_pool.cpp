@@ -4,6 +4,7 @@
 #include "os/cpus/cpus.hpp"
 #include "os/die.hpp"
 #include "rubato/detail/base/mutex.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/life/lifecycle.hpp"
 #include "sched/wait/await_quiescence.hpp"
@@ -47,6 +48,7 @@ void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg) {
     return;
   }
   membership const in = target.join_as_member();
+  noted_activity const runs(activity::member, arg, trace_word(body));
   body(arg, *current);
 }
 
@@ -192,6 +194,7 @@ membership::membership(pool& p)
   detail::pool_thread* const mine = core.threads.enter();
   mine->outer = previous_;
   detail::current = mine_ = mine;
+  detail::note<detail::event_kind::begin>(mine_, 0, static_cast<unsigned char>(detail::activity::member));
 }
 
 membership::~membership() {
@@ -200,6 +203,7 @@ membership::~membership() {
   if (detail::current != mine_)
     os::die("a membership ended on another thread, or before one that began later");
   detail::current = previous_;
+  detail::note<detail::event_kind::end>(mine_, 0, static_cast<unsigned char>(detail::activity::member));
   mine_->core->threads.leave(detail::thread_of(*mine_));
 }
 

@@ -40,14 +40,21 @@ void ring::put(os::ticks at, std::uint64_t id, std::uint64_t what) noexcept {
   head().written.publish(++count_);
 }
 
+/// Both clocks at one moment: again, if the thread has lost its CPU between them.
 void ring::put_clock() noexcept {
-  auto const now = std::chrono::steady_clock::now().time_since_epoch();
+  os::ticks before = 0, after = 0;
+  std::chrono::steady_clock::duration now{};
+  for (unsigned tries = 0; tries == 0 || (tries != 4 && after - before > brief_); ++tries) {
+    before = os::now();
+    now = std::chrono::steady_clock::now().time_since_epoch();
+    after = os::now();
+  }
   auto const ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  put(os::now(), static_cast<std::uint64_t>(ns), trace_event::pack(event_kind::clock, 0, 0));
+  put(after, static_cast<std::uint64_t>(ns), trace_event::pack(event_kind::clock, 0, 0));
 }
 
 void ring::write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned char aux) noexcept {
-  os::ticks const now = os::now();
+  os::ticks now = os::now();
   if (ended_at_ != 0) {
     if (kind == event_kind::begin && now - ended_at_ < brief_)
       aux |= follows;
@@ -61,8 +68,10 @@ void ring::write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned
     ended_aux_ = aux;
     return;
   }
-  if (count_ % clock_every == 0) [[unlikely]]
+  if (count_ % clock_every == 0) [[unlikely]] {
     put_clock();
+    now = os::now(); // the events of a ring are in order
+  }
   put(now, id, trace_event::pack(kind, aux, name));
 }
 

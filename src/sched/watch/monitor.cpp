@@ -100,8 +100,8 @@ void monitor_main(void*) {
   for (;;) {
     std::uint32_t const alarm = sleep_of_monitor.alarm();
     attention const a = look_at_all(os::now());
-    note<event_kind::look>(nullptr, 0,
-                           static_cast<unsigned char>((a.busy ? 1 : 0) | (a.latent ? 2 : 0) | (a.queued ? 4 : 0)));
+    note<event_kind::look>(
+        nullptr, 0, static_cast<unsigned char>((a.busy ? 1 : 0) | (a.latent ? 2 : 0) | (a.queued ? 4 : 0)));
     auto const now = std::chrono::steady_clock::now();
     if (a.latent || a.queued) last_seen = now;
     if (a.busy) last_busy = now;

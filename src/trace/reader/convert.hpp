@@ -9,8 +9,8 @@
 namespace rubato::detail {
 
 struct convert_options {
-  bool json = false;             ///< else in Perfetto's format
-  std::size_t most = 1'000'000;  ///< slices, each of which is two packets: brief ones are joined beyond that
+  bool json = false;            ///< else in Perfetto's format
+  std::size_t most = 1'000'000; ///< slices, each of which is two packets: brief ones are joined beyond that
   // Since the start of the trace; nothing: all.
   std::optional<std::chrono::nanoseconds> from{}, to{};
   std::optional<std::chrono::nanoseconds> last{}; ///< so much before the end

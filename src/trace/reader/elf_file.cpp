@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <elf.h>
+#include <tuple>
 
 namespace rubato::detail {
 
@@ -16,7 +17,7 @@ elf_file::elf_file(std::string const& path)
     return;
   read_segments(header->e_phoff, header->e_phnum, header->e_phentsize);
   read_sections(header->e_shoff, header->e_shnum, header->e_shentsize);
-  std::ranges::stable_sort(symbols_, {}, &symbol::first);
+  std::ranges::sort(symbols_, {}, [](symbol const& s) { return std::tuple(s.first, s.last, s.name); });
 }
 
 /// Nothing: it lies beyond the end.
@@ -34,8 +35,8 @@ std::string_view elf_file::text_at(std::uint64_t offset) const noexcept {
   return from.substr(0, from.find('\0'));
 }
 
-void elf_file::read_segments(std::uint64_t offset, unsigned count, unsigned size) {
-  for (unsigned i = 0; i != count; ++i) {
+void elf_file::read_segments(std::uint64_t offset, unsigned number, unsigned size) {
+  for (unsigned i = 0; i != number; ++i) {
     auto const part = at<Elf64_Phdr>(offset + std::uint64_t{i} * size);
     if (!part) return;
     if (part->p_type == PT_LOAD)
@@ -65,8 +66,8 @@ void elf_file::read_notes(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 /// Of the full table, which a stripped file lacks, and of that for the loader.
-void elf_file::read_sections(std::uint64_t offset, unsigned count, unsigned size) {
-  for (unsigned i = 0; i != count; ++i) {
+void elf_file::read_sections(std::uint64_t offset, unsigned number, unsigned size) {
+  for (unsigned i = 0; i != number; ++i) {
     auto const table = at<Elf64_Shdr>(offset + std::uint64_t{i} * size);
     if (!table) return;
     if (table->sh_type != SHT_SYMTAB && table->sh_type != SHT_DYNSYM) continue;

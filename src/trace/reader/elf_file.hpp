@@ -26,8 +26,8 @@ class elf_file {
   template<class T>
   [[nodiscard]] std::optional<T> at(std::uint64_t offset) const noexcept;
   [[nodiscard]] std::string_view text_at(std::uint64_t offset) const noexcept;
-  void read_segments(std::uint64_t offset, unsigned count, unsigned size);
-  void read_sections(std::uint64_t offset, unsigned count, unsigned size);
+  void read_segments(std::uint64_t offset, unsigned number, unsigned size);
+  void read_sections(std::uint64_t offset, unsigned number, unsigned size);
   void read_notes(std::uint64_t offset, std::uint64_t bytes);
 
 public:

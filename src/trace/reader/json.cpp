@@ -51,8 +51,9 @@ std::string to_json(timeline const& t) {
     for (slice const& s : k.slices) {
       std::string name = t.names[s.name].empty() ? "(no name)" : t.names[s.name];
       if (s.merged > 1) name = std::to_string(s.merged) + " x " + name;
-      std::string event = "{\"ph\":\"X\",\"name\":" + quoted(name) + ",\"cat\":" + quoted(word_of(s.kind)) + ',' +
-                          of + ",\"ts\":" + microseconds(s.begin) + ",\"dur\":" + microseconds(s.length());
+      std::string event = "{\"ph\":\"X\",\"name\":" + quoted(name) + ",\"cat\":" + quoted(word_of(s.kind)) +
+                          ',' + of + ",\"ts\":" + microseconds(s.begin) +
+                          ",\"dur\":" + microseconds(s.length());
       if (s.queued >= 0) event += ",\"args\":{\"queued_us\":" + microseconds(s.queued) + '}';
       add(event + '}');
     }

@@ -91,7 +91,8 @@ class perfetto_writer {
 
   void write_event(std::int64_t at, protobuf_message const& event) {
     protobuf_message p;
-    p.number(packet_field::timestamp, static_cast<std::uint64_t>(std::max<std::int64_t>(0, t_.start_ns + at)));
+    p.number(packet_field::timestamp,
+             static_cast<std::uint64_t>(std::max<std::int64_t>(0, t_.start_ns + at)));
     p.number(packet_field::sequence, own_sequence);
     p.number(packet_field::flags, needs_state);
     p.message(packet_field::track_event, event);
@@ -130,8 +131,9 @@ class perfetto_writer {
   void write_slices(std::size_t on) {
     std::vector<std::pair<cause, std::uint64_t>> causes; // with the flow's number
     for (std::size_t i = 0; i != t_.causes.size(); ++i)
-      if (t_.causes[i].on_track == on) causes.emplace_back(t_.causes[i], i + 1);
-    std::ranges::stable_sort(causes, {}, [](auto const& c) { return c.first.to; });
+      if (t_.causes[i].on_track == on && t_.causes[i].by_track != on)
+        causes.emplace_back(t_.causes[i], i + 1);
+    std::ranges::sort(causes, {}, [](auto const& c) { return std::pair(c.first.to, c.second); });
     std::size_t next_cause = 0;
     std::vector<std::int64_t> open;
     for (slice const& s : t_.tracks[on].slices) {

@@ -58,6 +58,7 @@ class reporter {
   std::string out_;
   std::int64_t busy_ = 0;
 
+  [[nodiscard]] std::string name(std::uint32_t number) const { return shortened(t_.names[number]); }
   void line(std::string const& text) { out_ += text + '\n'; }
   template<class F>
   void for_each_slice(F f) const {
@@ -81,7 +82,8 @@ class reporter {
     line(print("realised span: %s; the work that began when it could would keep %.1f threads busy",
                time(t_.span).c_str(),
                t_.span > 0 ? static_cast<double>(busy_) / static_cast<double>(t_.span) : 0.0));
-    line("  (a fork that no other thread took is a part of its task, so the span is an upper bound)");
+    line("  (a fork that no other thread took is a part of its task, so the span may be longer than it need "
+         "be)");
     if (lost != 0)
       line(print("%llu older events were overwritten: see RUBATO_TRACE_EVENTS",
                  static_cast<unsigned long long>(lost)));
@@ -116,8 +118,8 @@ class reporter {
       };
       line(print("%9zu %5.1f%% %10s %10s %10s  %s; at %s on %s (thread %llu)", n.lengths.size(),
                  share(n.self, busy_), quantile(50).c_str(), quantile(99).c_str(), quantile(100).c_str(),
-                 shortened(t_.names[n.name]).c_str(), time(n.longest->begin).c_str(),
-                 n.longest_on->name.c_str(), static_cast<unsigned long long>(n.longest_on->thread)));
+                 name(n.name).c_str(), time(n.longest->begin).c_str(), n.longest_on->name.c_str(),
+                 static_cast<unsigned long long>(n.longest_on->thread)));
     }
   }
 
@@ -153,9 +155,10 @@ class reporter {
     if (work == 0)
       line("verdict: nothing was queued, forked to another thread or put into a scope");
     else if (share(fine, work) > 20)
-      line(print("verdict: too fine. %.0f%% of the time is in tasks of less than 1 us, whose queuing costs as "
-                 "much. Let a task do more, or use a loop, which chooses its grain",
-                 share(fine, work)));
+      line(
+          print("verdict: too fine. %.0f%% of the time is in tasks of less than 1 us, whose queuing costs as "
+                "much. Let a task do more, or use a loop, which chooses its grain",
+                share(fine, work)));
     else if (share(fine_steals, work) > 20)
       line(print("verdict: too fine. %.0f%% of the time is in stolen halves of less than 2 us: stop forking "
                  "earlier",
@@ -165,46 +168,133 @@ class reporter {
   }
 
   void write_idle() {
-    std::int64_t woken = 0, searched = 0, queued = 0, nothing = 0, all = 0;
+    struct reason {
+      std::int64_t idle_time::* time;
+      char const* head;
+      char const* means;
+    };
+    static constexpr std::array<reason, 6> reasons{
+        {{&idle_time::nothing, "nothing",
+          "asleep, nothing was ready: the program gives too little work at a time"},
+         {&idle_time::displaced, "outside", "asleep, a thread from outside ran in its place"},
+         {&idle_time::queued, "queued",
+          "asleep, though a task was queued: for another thread, or nobody woke it"},
+         {&idle_time::late, "late", "asleep, though it took a part of what another thread ran then"},
+         {&idle_time::woken, "no CPU", "woken, waited for a CPU: other threads or programs had it"},
+         {&idle_time::searched, "search", "awake, between two tasks or in search of one"}}};
+    std::string head = print("%14s %6s %7s", "", "busy", "waited");
+    for (reason const& r : reasons) head += print(" %7s", r.head);
+    std::string rows;
+    unsigned workers = 0;
+    std::array<std::int64_t, reasons.size()> sums{};
+    std::int64_t all = 0, busy = 0, waited = 0;
+    auto const row = [&](std::string const& name, std::int64_t lasted, std::int64_t b, std::int64_t w,
+                         std::array<std::int64_t, reasons.size()> const& times) {
+      rows += print("%14.14s %5.1f%% %6.1f%%", name.c_str(), share(b, lasted), share(w, lasted));
+      for (std::int64_t const t : times) rows += print(" %6.1f%%", share(t, lasted));
+      rows += '\n';
+    };
     for (track const& k : t_.tracks) {
       if (!k.is_worker) continue;
-      woken += k.woken;
-      searched += k.searched;
-      queued += k.work_was_queued;
-      nothing += k.nothing_queued;
-      all += k.last - k.first;
+      std::int64_t const lasted = k.last - k.first;
+      std::int64_t const in_tasks = std::max<std::int64_t>(0, lasted - k.busy - k.idle.sum());
+      std::array<std::int64_t, reasons.size()> times{};
+      for (std::size_t i = 0; i != reasons.size(); ++i) sums[i] += times[i] = k.idle.*reasons[i].time;
+      all += lasted;
+      busy += k.busy;
+      waited += in_tasks;
+      if (++workers <= most_rows) row(k.name, lasted, k.busy, in_tasks, times);
     }
-    line("\nIdle time of the workers, by its reason; shares of their time");
-    auto const row = [&](std::int64_t sum, char const* reason) {
-      line(print("%10s %5.1f%%  %s", time(sum).c_str(), share(sum, all), reason));
+    line("\nWorkers: what they did with their time");
+    line(head);
+    if (workers != 1) row("all", all, busy, waited, sums);
+    out_ += rows;
+    line("    waited: in a task, for something");
+    for (reason const& r : reasons) line(print("  %8s: %s", r.head, r.means));
+  }
+
+  void write_queues() {
+    struct queue {
+      std::uint32_t name = 0;
+      std::vector<std::int64_t> times;
+      std::int64_t sum = 0;
+      std::map<std::uint32_t, std::size_t> by;
     };
-    row(nothing, "nothing queued: the program gives too little work at a time, or it was latent");
-    row(queued, "asleep while a task was queued: bound to another seat, or no thread was woken");
-    row(woken, "woken, waits for a CPU: other threads or programs have it");
-    row(searched, "searched for work, or between two tasks");
+    std::map<std::uint32_t, queue> all;
+    for_each_slice([&](track const& /*k*/, slice const& s) {
+      if (s.queued < 0) return;
+      queue& q = all[s.name];
+      q.name = s.name;
+      q.times.push_back(s.queued);
+      q.sum += s.queued;
+      ++q.by[s.by];
+    });
+    if (all.empty()) return;
+    std::vector<queue*> rows;
+    for (auto& [name, q] : all) rows.push_back(&q);
+    std::ranges::sort(rows, std::ranges::greater(), &queue::sum);
+    line("\nReady, not yet begun: how long, and what made it ready most often");
+    line(print("%9s %10s %10s %10s  %s", "count", "p50", "p99", "max", "name; by"));
+    for (std::size_t i = 0; i != std::min(rows.size(), most_waits); ++i) {
+      queue& q = *rows[i];
+      std::ranges::sort(q.times);
+      auto const quantile = [&q](std::size_t percent) {
+        return time(q.times[(q.times.size() - 1) * percent / 100]);
+      };
+      auto const most = std::ranges::max_element(q.by, {}, [](auto const& b) { return b.second; });
+      line(print("%9zu %10s %10s %10s  %s; by %s", q.times.size(), quantile(50).c_str(), quantile(99).c_str(),
+                 quantile(100).c_str(), name(q.name).c_str(), name(most->first).c_str()));
+    }
   }
 
   void write_waits() {
-    std::vector<std::pair<track const*, slice const*>> queued;
-    for_each_slice([&](track const& k, slice const& s) {
-      if (s.queued > 0) queued.emplace_back(&k, &s);
-    });
-    auto const longest = queued.begin() + static_cast<std::ptrdiff_t>(std::min(queued.size(), most_waits));
-    std::ranges::partial_sort(queued, longest, std::ranges::greater(),
-                              [](auto const& q) { return q.second->queued; });
-    if (!queued.empty()) line("\nLongest waits in a queue");
-    for (auto q = queued.begin(); q != longest; ++q)
-      line(print("%10s  %s; began at %s on %s", time(q->second->queued).c_str(),
-                 shortened(t_.names[q->second->name]).c_str(), time(q->second->begin).c_str(),
-                 q->first->name.c_str()));
-    if (!t_.waits.empty()) line("\nWhat waits for what");
+    if (t_.waits.empty()) return;
+    line("\nWhat waits for what");
     for (std::size_t i = 0; i != std::min(t_.waits.size(), most_waits); ++i) {
       wait_total const& w = t_.waits[i];
-      line(print("%10s in all, %s at most, %llu times: %s %s %s", time(w.sum).c_str(),
-                 time(w.longest).c_str(), static_cast<unsigned long long>(w.count),
-                 w.in == 0 ? "a thread" : shortened(t_.names[w.in]).c_str(),
-                 w.suspended ? "was suspended in" : "waited in", shortened(t_.names[w.reason]).c_str()));
+      line(print("%10s in all, %s at most, %llu times: %s %s %s%s%s", time(w.sum).c_str(),
+                 time(w.longest).c_str(), static_cast<unsigned long long>(w.times), name(w.in).c_str(),
+                 w.suspended ? "awaited" : "waited in", name(w.reason).c_str(),
+                 w.by != 0 ? ", ended by " : "", w.by != 0 ? name(w.by).c_str() : ""));
     }
+  }
+
+  void write_resumed() {
+    if (t_.resumed.empty()) return;
+    line("\nCoroutines that went on after a wait, and how many on another thread than before");
+    for (std::size_t i = 0; i != std::min(t_.resumed.size(), most_waits); ++i) {
+      resumed_total const& r = t_.resumed[i];
+      line(print("%9llu %5.1f%%  %s", static_cast<unsigned long long>(r.times),
+                 share(static_cast<std::int64_t>(r.elsewhere), static_cast<std::int64_t>(r.times)),
+                 name(r.name).c_str()));
+    }
+  }
+
+  void write_end() {
+    if (t_.at_the_end.empty()) return;
+    line("\nNot finished at the end, the oldest first");
+    for (std::size_t i = 0; i != std::min(t_.at_the_end.size(), most_rows); ++i) {
+      unfinished const& u = t_.at_the_end[i];
+      track const& on = t_.tracks[u.on_track];
+      std::string what;
+      switch (u.is) {
+      case unfinished::state::runs:
+        what = name(u.name) + " runs";
+        break;
+      case unfinished::state::waits:
+        what = name(u.name) + " waits in " + name(u.reason);
+        break;
+      case unfinished::state::suspended:
+        what = name(u.name) + " awaits " + name(u.reason);
+        break;
+      case unfinished::state::queued:
+        what = "a task is queued, by " + name(u.reason);
+      }
+      line(print("%10s  %s; on %s (thread %llu)", time(t_.last() - u.since).c_str(), what.c_str(),
+                 on.name.c_str(), static_cast<unsigned long long>(on.thread)));
+    }
+    if (t_.at_the_end.size() > most_rows)
+      line(print("            and %zu more", t_.at_the_end.size() - most_rows));
   }
 
 public:
@@ -215,7 +305,10 @@ public:
     write_names();
     write_grain();
     write_idle();
+    write_queues();
     write_waits();
+    write_resumed();
+    write_end();
     return std::move(out_);
   }
 };

@@ -26,6 +26,12 @@ void add(slice& run, slice const& next) noexcept {
   run.queued = std::max(run.queued, next.queued);
 }
 
+/// Spans of the user stay apart, unless they have one name.
+bool alike(slice const& a, slice const& b) noexcept {
+  return (is_work(a.kind) && is_work(b.kind)) ||
+         (a.kind == slice_kind::span && b.kind == slice_kind::span && a.name == b.name);
+}
+
 void thin_track(track& t, std::int64_t brief) {
   std::vector<slice> kept;
   for (std::size_t i = 0; i < t.slices.size(); ++i) {
@@ -33,9 +39,8 @@ void thin_track(track& t, std::int64_t brief) {
     // What is in a brief slice is brief, and is dropped with it.
     if (!kept.empty() && s.depth > kept.back().depth && s.end <= kept.back().end && kept.back().merged > 1)
       continue;
-    bool const joins = !kept.empty() && s.depth == kept.back().depth && is_work(s.kind) &&
-                       is_work(kept.back().kind) && s.length() < brief &&
-                       kept.back().length() / kept.back().merged < brief &&
+    bool const joins = !kept.empty() && s.depth == kept.back().depth && alike(s, kept.back()) &&
+                       s.length() < brief && kept.back().length() / kept.back().merged < brief &&
                        s.begin - kept.back().end < brief && !s.open;
     if (joins)
       add(kept.back(), s);

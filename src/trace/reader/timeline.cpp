@@ -1,68 +1,54 @@
 #include "trace/reader/timeline.hpp"
 
+#include "trace/reader/event_order.hpp"
+#include "trace/reader/idle.hpp"
+#include "trace/reader/symbols.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace rubato::detail {
 
 namespace {
 
-/// A wake is noted after the sleeper may already run.
-constexpr std::int64_t late_wake_ns = 1'000'000;
-
-struct interval {
-  std::int64_t from, to;
-};
-
-/// How much of it lies in the union of the others.
-class covered {
-  std::vector<interval> parts_;    // disjoint, in order
-  std::vector<std::int64_t> sums_; // of the parts before
-
-  [[nodiscard]] std::int64_t until(std::int64_t t) const noexcept {
-    auto const at = std::ranges::upper_bound(parts_, t, {}, &interval::from);
-    if (at == parts_.begin()) return 0;
-    auto const i = static_cast<std::size_t>(at - parts_.begin()) - 1;
-    return sums_[i] + std::min(t, parts_[i].to) - parts_[i].from;
-  }
-
-public:
-  explicit covered(std::vector<interval> all) {
-    std::ranges::sort(all, {}, &interval::from);
-    for (interval const& i : all) {
-      if (!parts_.empty() && i.from <= parts_.back().to)
-        parts_.back().to = std::max(parts_.back().to, i.to);
-      else
-        parts_.push_back(i);
-    }
-    std::int64_t sum = 0;
-    for (interval const& p : parts_) {
-      sums_.push_back(sum);
-      sum += p.to - p.from;
-    }
-  }
-  [[nodiscard]] std::int64_t of(interval i) const noexcept { return until(i.to) - until(i.from); }
-};
+constexpr std::uint32_t none = ~0U;
 
 struct moment {
   std::int64_t at = 0;
-  std::uint32_t track = 0;
+  std::uint32_t track = none;
+  std::uint32_t by = 0;   ///< the name of what ran there
   std::int64_t chain = 0; ///< the longest chain of activities that ends there
+};
+
+struct open_slice {
+  slice s;
+  std::int64_t chain_before = 0; ///< of what it is in: the chain of what waits goes on after the wait
+  std::uint32_t began_as = 0;    ///< the coroutine function that was resumed
+  std::uint32_t taken_from = none;
+  std::int64_t readied_at = -1;
 };
 
 /// A thread, while its events are read.
 struct thread_now {
-  std::vector<slice> stack;
+  std::vector<open_slice> stack;
   std::int64_t last = 0, asleep_since = -1; ///< -1: awake
+  std::int64_t inside_since = -1;           ///< a guest, which runs
   std::uint64_t parker = 0, pool = 0, number = 0;
   std::int64_t chain = 0;
-  bool has_got = false; ///< work from another thread, which it has not begun
-  moment got;
-  std::vector<interval> asleep; ///< with nothing on the stack
+  std::int64_t returned = 0; ///< the longest chain of what others took from it and have done
+  std::uint32_t name = 0, woken_by = 0;
+  moment got;                 ///< work from another thread, which it has not begun
+  std::size_t last_sleep = 0; ///< since it ran something: 1 + its number; 0: there is none
+};
+
+struct suspension {
+  std::int64_t at = 0, slice_begin = 0, chain = 0;
+  std::uint32_t in = 0, reason = 0, track = none;
 };
 
 class builder {
@@ -70,19 +56,16 @@ class builder {
   symbols symbols_;
   timeline out_;
   std::map<std::string, std::uint32_t, std::less<>> name_numbers_;
-  std::unordered_map<std::uint64_t, std::uint32_t> code_names_, literal_names_;
+  std::unordered_map<std::uint64_t, std::uint32_t> code_names_, wait_names_, literal_names_;
   std::vector<thread_now> now_;
-  std::unordered_map<std::uint64_t, moment> ready_;
-  std::unordered_map<std::uint64_t, std::vector<moment>> wakes_; // by parker, in order
-  std::unordered_map<std::uint64_t, std::int64_t> wake_chains_;
-  struct suspension_now {
-    std::int64_t at;
-    std::uint32_t in, reason;
-  };
-  std::unordered_map<std::uint64_t, suspension_now> suspended_;
+  std::unordered_map<std::uint64_t, moment> ready_, wakes_; // by task; by parker, the last one
+  std::unordered_map<std::uint64_t, suspension> suspended_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> track_of_; // by pool and number
-  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, wait_total> waits_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>, wait_total> waits_;
+  std::unordered_map<std::uint32_t, resumed_total> resumed_;
   std::vector<interval> queued_;
+  std::vector<sleep_of_worker> sleeps_;
+  std::vector<guest_time> guests_;
 
   std::uint32_t number_of(std::string_view name) {
     auto const at = name_numbers_.find(name);
@@ -97,10 +80,31 @@ class builder {
     if (is_new) at->second = address == 0 ? 0 : number_of(symbols_.name(address));
     return at->second;
   }
+  std::uint32_t wait_name_of(std::uint64_t type) {
+    auto const [at, is_new] = wait_names_.try_emplace(type);
+    if (is_new) at->second = number_of(symbols_.wait(type));
+    return at->second;
+  }
   std::uint32_t literal_name(std::uint64_t address) {
     auto const [at, is_new] = literal_names_.try_emplace(address);
     if (is_new) at->second = number_of(symbols_.literal(address));
     return at->second;
+  }
+  /// What the thread does at the moment: the innermost activity, or the thread.
+  [[nodiscard]] std::uint32_t doing(std::uint32_t on) const noexcept {
+    std::vector<open_slice> const& stack = now_[on].stack;
+    auto const named = [](open_slice const& o) { return is_activity(o.s.kind) && o.s.name != 0; };
+    auto const found = std::find_if(stack.rbegin(), stack.rend(), named);
+    return found != stack.rend() ? found->s.name : now_[on].name;
+  }
+  [[nodiscard]] moment here(std::uint32_t on, std::int64_t at) const noexcept {
+    bool const works = !now_[on].stack.empty() || !out_.tracks[on].is_worker;
+    return {.at = at, .track = on, .by = doing(on), .chain = works ? now_[on].chain : 0};
+  }
+  /// The innermost slice, if it is of that task.
+  [[nodiscard]] open_slice* running(std::uint32_t on, std::uint64_t id) noexcept {
+    std::vector<open_slice>& stack = now_[on].stack;
+    return !stack.empty() && stack.back().s.id == id ? &stack.back() : nullptr;
   }
 
   /// The time since the thread's last event goes to what it did.
@@ -110,122 +114,185 @@ class builder {
     t.last = std::max(t.last, at);
     if (t.asleep_since >= 0) return; // counted when it wakes
     if (t.stack.empty()) {
-      out_.tracks[on].searched += passed;
-    } else if (is_activity(t.stack.back().kind)) {
+      out_.tracks[on].idle.searched += passed;
+    } else if (is_activity(t.stack.back().s.kind)) {
       out_.tracks[on].busy += passed;
       t.chain += passed;
       out_.span = std::max(out_.span, t.chain);
     }
   }
 
-  void open(std::uint32_t on, slice s) {
-    s.depth = static_cast<unsigned char>(std::min<std::size_t>(now_[on].stack.size(), 255));
-    now_[on].stack.push_back(s);
+  void open(std::uint32_t on, open_slice o) {
+    thread_now& t = now_[on];
+    o.s.depth = static_cast<unsigned char>(std::min<std::size_t>(t.stack.size(), 255));
+    o.chain_before = t.chain;
+    t.stack.push_back(o);
   }
   void close(std::uint32_t on, std::int64_t at, bool still_open = false) {
-    std::vector<slice>& stack = now_[on].stack;
-    slice s = stack.back();
-    stack.pop_back();
+    thread_now& t = now_[on];
+    open_slice const o = t.stack.back();
+    t.stack.pop_back();
+    slice s = o.s;
     s.end = std::max(at, s.begin);
     s.open = still_open;
-    if (!stack.empty()) {
-      slice& around = stack.back();
+    if (o.taken_from != none) {
+      std::int64_t& returned = now_[o.taken_from].returned;
+      returned = std::max(returned, t.chain);
+    }
+    if (!t.stack.empty()) {
+      slice& around = t.stack.back().s;
       if (is_activity(s.kind))
         around.inner += s.length();
       else if (s.kind == slice_kind::wait)
         around.waited += s.length();
+      if (around.kind == slice_kind::wait) t.chain = std::max(t.chain, o.chain_before);
     }
     out_.tracks[on].slices.push_back(s);
   }
-  void close_all(std::uint32_t on, std::int64_t at, bool still_open = false) {
-    while (!now_[on].stack.empty()) close(on, at, still_open);
-  }
   /// Closes the innermost such slice, and those in it. False: there is none, its begin was overwritten.
   bool close_one(std::uint32_t on, std::int64_t at, slice_kind kind, std::uint64_t id) {
-    std::vector<slice> const& stack = now_[on].stack;
-    auto const same = [&](slice const& s) { return s.kind == kind && s.id == id; };
+    std::vector<open_slice> const& stack = now_[on].stack;
+    auto const same = [&](open_slice const& o) { return o.s.kind == kind && o.s.id == id; };
     auto const found = std::find_if(stack.rbegin(), stack.rend(), same);
     if (found == stack.rend()) return false;
     for (auto n = found - stack.rbegin(); n >= 0; --n) close(on, at);
     return true;
   }
+  void close_all(std::uint32_t on, std::int64_t at) {
+    while (!now_[on].stack.empty()) close(on, at);
+  }
 
   void begin(std::uint32_t on, std::int64_t at, trace_event const& e) {
     thread_now& t = now_[on];
-    if ((e.aux() & follows) != 0 && !t.stack.empty() && is_activity(t.stack.back().kind)) close(on, at);
+    if ((e.aux() & follows) != 0 && !t.stack.empty() && is_activity(t.stack.back().s.kind)) close(on, at);
     auto const what = std::min(static_cast<activity>(e.aux() & ~follows), activity::span);
-    slice s{.begin = at, .id = e.id, .kind = static_cast<slice_kind>(what)};
-    s.name = what == activity::span   ? literal_name(e.name())
-             : what == activity::node ? number_of(from_.text(e.name()))
-                                      : code_name(e.name());
-    bool const is_outermost = t.stack.empty();
-    if (is_outermost) t.chain = 0;
+    open_slice o{.s = {.begin = at, .id = e.id, .kind = static_cast<slice_kind>(what)}};
+    o.s.name = what == activity::span   ? literal_name(e.name())
+               : what == activity::node ? number_of(from_.text(e.name()))
+                                        : code_name(e.name());
+    // A call that makes its thread a member: its name is that of the membership.
+    if (what == activity::member && !t.stack.empty() && t.stack.back().s.kind == slice_kind::member &&
+        t.stack.back().s.name == 0) {
+      t.stack.back().s.name = o.s.name;
+      return;
+    }
+    // A worker comes from work of others; a thread from outside goes on with its own.
+    bool const is_new =
+        t.stack.empty() ? out_.tracks[on].is_worker : t.stack.back().s.kind == slice_kind::wait;
+    std::int64_t const before = t.chain;
+    if (is_new) t.chain = 0;
     if (auto const r = ready_.find(e.id); r != ready_.end() && what <= activity::claimed) {
-      s.queued = std::max<std::int64_t>(0, at - r->second.at);
+      o.s.queued = std::max<std::int64_t>(0, at - r->second.at);
+      o.s.by = r->second.by;
+      o.readied_at = r->second.at;
       queued_.push_back({r->second.at, std::max(at, r->second.at)});
       caused(on, at, r->second);
       ready_.erase(r);
-    } else if (std::exchange(t.has_got, false) && what == activity::latent) {
+    } else if (t.got.track != none && what == activity::latent) {
+      o.taken_from = t.got.track;
+      o.s.by = t.got.by;
       caused(on, at, t.got);
     }
-    open(on, s);
+    t.got = {};
+    t.last_sleep = 0;
+    open(on, o);
+    t.stack.back().chain_before = before;
   }
   void caused(std::uint32_t on, std::int64_t at, moment const& by) {
     now_[on].chain = std::max(now_[on].chain, by.chain);
     out_.causes.push_back({.at = std::min(by.at, at), .to = at, .by_track = by.track, .on_track = on});
   }
 
+  /// A guest runs in the pool from now on, or does not.
+  void inside(std::uint32_t on, std::int64_t at, bool runs) {
+    thread_now& t = now_[on];
+    if (!runs && t.inside_since >= 0) guests_.push_back({.pool = t.pool, .time = {t.inside_since, at}});
+    t.inside_since = runs ? at : -1;
+  }
+  void park(std::uint32_t on, std::int64_t at, trace_event const& e) {
+    thread_now& t = now_[on];
+    t.asleep_since = at;
+    t.parker = e.id;
+    if (t.inside_since >= 0) inside(on, at, false);
+  }
   void unparked(std::uint32_t on, std::int64_t at) {
     thread_now& t = now_[on];
     std::int64_t const since = std::exchange(t.asleep_since, -1);
     if (since < 0) return;
+    track& k = out_.tracks[on];
+    if (!k.is_worker && t.pool != 0) inside(on, at, true);
     std::int64_t woken = at;
-    std::vector<moment> const& all = wakes_[t.parker];
-    auto const w = std::ranges::lower_bound(all, since, {}, &moment::at);
-    if (w != all.end() && w->at <= at + late_wake_ns) {
-      woken = std::min(w->at, at);
-      if (auto const c = wake_chains_.find(t.parker); c != wake_chains_.end() && !t.stack.empty())
-        t.chain = std::max(t.chain, c->second);
-      slice s{.begin = woken, .id = t.parker, .kind = slice_kind::woken};
-      s.name = number_of("woken, waits for a CPU");
-      open(on, s);
+    t.woken_by = 0;
+    if (auto const w = wakes_.find(t.parker); w != wakes_.end() && w->second.at >= since) {
+      woken = std::min(w->second.at, at);
+      t.woken_by = w->second.by;
+      if (!t.stack.empty() || !k.is_worker) t.chain = std::max(t.chain, w->second.chain);
+      open_slice o{.s = {.begin = woken, .id = t.parker, .kind = slice_kind::woken}};
+      o.s.name = number_of("woken, waits for a CPU");
+      open(on, o);
       close(on, at);
-      out_.causes.push_back({.at = woken, .to = woken, .by_track = w->track, .on_track = on});
+      out_.causes.push_back({.at = woken, .to = woken, .by_track = w->second.track, .on_track = on});
     }
     if (!t.stack.empty()) return;
-    out_.tracks[on].woken += at - woken;
-    t.asleep.push_back({since, woken});
+    k.idle.woken += at - woken;
+    sleeps_.push_back({.pool = t.pool, .track = on, .time = {since, woken}, .late_from = woken});
+    t.last_sleep = sleeps_.size();
   }
 
-  void waited(std::uint32_t in, std::uint32_t reason, bool suspended, std::int64_t time) {
-    wait_total& w = waits_[{in, reason, suspended}];
-    w.in = in;
-    w.reason = reason;
+  void waited(suspension const& what, std::uint32_t by, bool suspended, std::int64_t time) {
+    wait_total& w = waits_[{what.in, what.reason, by, suspended}];
+    w.in = what.in;
+    w.reason = what.reason;
+    w.by = by;
     w.suspended = suspended;
-    ++w.count;
+    ++w.times;
     w.sum += time;
     w.longest = std::max(w.longest, time);
   }
   void wait_over(std::uint32_t on, std::int64_t at, std::uint64_t id) {
+    thread_now& t = now_[on];
     if (!close_one(on, at, slice_kind::wait, id)) return;
-    std::vector<slice> const& stack = now_[on].stack;
+    t.chain = std::max(t.chain, t.returned); // it waited for what others have taken
     slice const& s = out_.tracks[on].slices.back();
-    waited(stack.empty() ? 0 : stack.back().name, s.name, false, s.length());
+    waited({.in = doing(on), .reason = s.name}, std::exchange(t.woken_by, 0), false, s.self());
   }
 
   void resume(std::uint32_t on, std::int64_t at, trace_event const& e) {
     std::uint32_t const name = code_name(e.name());
-    if (std::vector<slice>& stack = now_[on].stack; !stack.empty() && stack.back().id == e.id)
-      stack.back().name = name;
-    if (auto const s = suspended_.find(e.id); s != suspended_.end()) {
-      waited(s->second.in, s->second.reason, true, std::max<std::int64_t>(0, at - s->second.at));
-      suspended_.erase(s);
+    open_slice* const o = running(on, e.id);
+    auto const s = suspended_.find(e.id);
+    bool const goes_on = s != suspended_.end() && o != nullptr && s->second.track == on &&
+                         s->second.slice_begin == o->s.begin; // it need not wait after all
+    if (o != nullptr && !goes_on) o->s.name = o->began_as = name;
+    if (s == suspended_.end()) return;
+    if (!goes_on) {
+      s->second.in = name;
+      std::int64_t const until = o != nullptr && o->readied_at >= 0 ? o->readied_at : at;
+      waited(s->second, o != nullptr ? o->s.by : 0, true, std::max<std::int64_t>(0, until - s->second.at));
+      resumed_total& r = resumed_[name];
+      r.name = name;
+      ++r.times;
+      if (s->second.track != on) ++r.elsewhere;
+      now_[on].chain = std::max(now_[on].chain, s->second.chain);
     }
+    suspended_.erase(s);
+  }
+  /// From there the coroutine is suspended: the slice's name says from where to where it ran.
+  void stands_at(std::uint32_t on, trace_event const& e) {
+    std::uint32_t const name = code_name(e.name());
+    suspended_[e.id] = {.in = name, .track = on};
+    open_slice* const o = running(on, e.id);
+    if (o == nullptr) return;
+    suspended_[e.id].slice_begin = o->s.begin;
+    o->s.name = o->began_as == name || o->began_as == 0
+                    ? name
+                    : number_of(out_.names[o->began_as] + " ... " + out_.names[name]);
   }
   void suspend(std::uint32_t on, std::int64_t at, trace_event const& e) {
-    std::vector<slice> const& stack = now_[on].stack;
-    std::uint32_t const in = !stack.empty() && stack.back().id == e.id ? stack.back().name : 0;
-    suspended_[e.id] = {.at = at, .in = in, .reason = code_name(e.name())};
+    suspension& s = suspended_[e.id];
+    s.at = at;
+    s.chain = now_[on].chain;
+    s.reason = e.name() == 0 ? number_of("another library's awaitable") : wait_name_of(e.name());
   }
 
   void got(std::uint32_t on, std::int64_t at, trace_event const& e) {
@@ -234,100 +301,100 @@ class builder {
     auto const victim = track_of_.find({t.pool, e.name()});
     if (victim == track_of_.end()) return;
     advance(victim->second, at);
-    t.has_got = true;
-    t.got = {.at = at, .track = victim->second, .chain = now_[victim->second].chain};
+    thread_now const& v = now_[victim->second];
+    t.got = here(victim->second, at);
+    if (t.last_sleep != 0 && !v.stack.empty()) sleeps_[t.last_sleep - 1].late_from = v.stack.front().s.begin;
+  }
+
+  void joined(std::uint32_t on, std::int64_t at, trace_event const& e) {
+    thread_now& t = now_[on];
+    t.pool = e.id;
+    t.number = e.name();
+    track_of_[{t.pool, t.number}] = on;
+    if (e.aux() == 0) inside(on, at, true);
   }
 
   void take(std::uint32_t on, std::int64_t at, trace_event const& e) {
     advance(on, at);
-    thread_now& t = now_[on];
     switch (e.kind()) {
     case event_kind::begin:
-      begin(on, at, e);
-      break;
+      return begin(on, at, e);
     case event_kind::end:
       static_cast<void>(close_one(on, at, static_cast<slice_kind>(e.aux() & ~follows), e.id));
-      break;
+      return;
     case event_kind::resume:
-      resume(on, at, e);
-      break;
+      return resume(on, at, e);
+    case event_kind::stands_at:
+      return stands_at(on, e);
     case event_kind::suspend:
-      suspend(on, at, e);
-      break;
+      return suspend(on, at, e);
     case event_kind::ready:
-      ready_[e.id] = {.at = at, .track = on, .chain = t.stack.empty() ? 0 : t.chain};
-      break;
+      ready_[e.id] = here(on, at);
+      if (static_cast<made_ready>(e.aux()) == made_ready::event)
+        ready_[e.id].by = number_of("a timer or an event of the kernel");
+      return;
     case event_kind::got:
-      got(on, at, e);
-      break;
+      return got(on, at, e);
     case event_kind::search: // between its tasks
-      out_.tracks[on].is_worker = true;
-      close_all(on, at);
-      break;
+      return close_all(on, at);
     case event_kind::park:
-      t.asleep_since = at;
-      t.parker = e.id;
-      break;
+      return park(on, at, e);
     case event_kind::unparked:
-      unparked(on, at);
-      break;
+      return unparked(on, at);
     case event_kind::wake:
-      wake_chains_[e.id] = t.stack.empty() ? 0 : t.chain;
-      break;
+      wakes_[e.id] = here(on, at);
+      return;
     case event_kind::wait:
-      open(on, {.begin = at, .id = e.id, .name = literal_name(e.id), .kind = slice_kind::wait});
-      break;
+      now_[on].woken_by = 0;
+      return open(on, {.s = {.begin = at, .id = e.id, .name = literal_name(e.id), .kind = slice_kind::wait}});
     case event_kind::wait_over:
-      wait_over(on, at, e.id);
-      break;
+      return wait_over(on, at, e.id);
     case event_kind::joined:
-      t.pool = e.id;
-      t.number = e.name();
-      track_of_[{t.pool, t.number}] = on;
-      if (e.aux() == 1) out_.tracks[on].is_worker = true;
-      break;
+      return joined(on, at, e);
     case event_kind::left:
       if (e.aux() == 1) close_all(on, at);
-      break;
+      if (e.aux() == 0) inside(on, at, false);
+      return;
     default: // of no consequence for the slices
-      break;
+      return;
     }
   }
 
-  void collect_wakes() {
-    for (std::uint32_t i = 0; i != from_.rings.size(); ++i)
-      for (trace_event const& e : from_.rings[i].events)
-        if (e.kind() == event_kind::wake) wakes_[e.id].push_back({.at = from_.ns(e.ticks), .track = i});
-    for (auto& [parker, all] : wakes_) std::ranges::sort(all, {}, &moment::at);
-  }
-
-  /// All events, in the order of their times.
-  void take_all() {
-    struct place {
-      std::int64_t at;
-      std::uint32_t ring, index;
-    };
-    std::vector<place> order;
-    for (std::uint32_t r = 0; r != from_.rings.size(); ++r)
-      for (std::uint32_t i = 0; i != from_.rings[r].events.size(); ++i)
-        order.push_back({.at = from_.ns(from_.rings[r].events[i].ticks), .ring = r, .index = i});
-    std::ranges::stable_sort(order, {}, &place::at);
-    for (place const& p : order) take(p.ring, p.at, from_.rings[p.ring].events[p.index]);
-  }
-
-  void end_track(std::uint32_t on, covered const& queued) {
+  void end_track(std::uint32_t on) {
     track& t = out_.tracks[on];
     thread_now& now = now_[on];
-    if (now.asleep_since >= 0 && now.stack.empty()) now.asleep.push_back({now.asleep_since, out_.last()});
-    close_all(on, now.last, true);
-    for (interval const& i : now.asleep) {
-      std::int64_t const beside = queued.of(i);
-      t.work_was_queued += beside;
-      t.nothing_queued += i.to - i.from - beside;
+    std::int64_t const end = out_.last();
+    if (now.asleep_since >= 0 && now.stack.empty())
+      sleeps_.push_back({.pool = now.pool, .track = on, .time = {now.asleep_since, end}, .late_from = end});
+    if (now.inside_since >= 0) inside(on, end, false);
+    for (open_slice const& o : now.stack) {
+      bool const waits = o.s.kind == slice_kind::wait;
+      out_.at_the_end.push_back({.is = waits ? unfinished::state::waits : unfinished::state::runs,
+                                 .name = waits ? now.name : o.s.name,
+                                 .reason = waits ? o.s.name : 0,
+                                 .since = o.s.begin,
+                                 .on_track = on});
     }
-    std::ranges::stable_sort(t.slices, [](slice const& a, slice const& b) {
-      return std::tuple(a.begin, a.depth) < std::tuple(b.begin, b.depth);
-    });
+    while (!now.stack.empty()) close(on, now.last, true);
+    std::ranges::sort(t.slices, {}, [](slice const& s) { return std::tuple(s.begin, s.depth, s.end); });
+  }
+  void add_unfinished() {
+    std::int64_t known_from = 0; // what is older may have ended in events that were overwritten
+    for (track const& t : out_.tracks)
+      if (t.lost != 0) known_from = std::max(known_from, t.first);
+    for (auto const& [id, s] : suspended_)
+      if (s.at >= known_from && !ready_.contains(id))
+        out_.at_the_end.push_back({.is = unfinished::state::suspended,
+                                   .name = s.in,
+                                   .reason = s.reason,
+                                   .since = s.at,
+                                   .on_track = s.track});
+    for (auto const& [id, r] : ready_)
+      if (r.at >= known_from)
+        out_.at_the_end.push_back(
+            {.is = unfinished::state::queued, .reason = r.by, .since = r.at, .on_track = r.track});
+    std::ranges::sort(out_.at_the_end, {},
+                      [](unfinished const& u) { return std::tuple(u.since, u.is, u.name); });
   }
 
 public:
@@ -346,18 +413,27 @@ public:
         t.first = from.ns(r.events.front().ticks);
         t.last = from.ns(r.events.back().ticks);
       }
+      auto const by_worker = [](trace_event const& e) {
+        return e.kind() == event_kind::search || (e.kind() == event_kind::joined && e.aux() == 1);
+      };
+      t.is_worker = std::ranges::any_of(r.events, by_worker);
       now_[i].last = t.first;
+      now_[i].name = number_of("thread " + (r.name.empty() ? std::to_string(r.thread) : r.name));
       out_.tracks.push_back(std::move(t));
     }
   }
 
   [[nodiscard]] timeline build() && {
-    collect_wakes();
-    take_all();
-    covered const queued(std::move(queued_));
-    for (std::uint32_t i = 0; i != out_.tracks.size(); ++i) end_track(i, queued);
+    for (event_place const& p : in_order(from_)) take(p.ring, p.at, from_.rings[p.ring].events[p.index]);
+    for (std::uint32_t i = 0; i != out_.tracks.size(); ++i) end_track(i);
+    add_unfinished();
+    explain_sleeps(out_.tracks, std::move(sleeps_), guests_, std::move(queued_));
     for (auto const& [key, w] : waits_) out_.waits.push_back(w);
-    std::ranges::sort(out_.waits, std::ranges::greater(), &wait_total::sum);
+    std::ranges::sort(out_.waits, std::ranges::greater(),
+                      [](wait_total const& w) { return std::tuple(w.sum, w.in, w.reason); });
+    for (auto const& [name, r] : resumed_) out_.resumed.push_back(r);
+    std::ranges::sort(out_.resumed, std::ranges::greater(),
+                      [](resumed_total const& r) { return std::tuple(r.times, r.name); });
     return std::move(out_);
   }
 };
@@ -365,8 +441,8 @@ public:
 } // namespace
 
 std::string_view word_of(slice_kind k) noexcept {
-  static constexpr std::array<std::string_view, 8> words{
-      "task", "claimed", "stolen", "child", "node", "span", "wait", "woken"};
+  static constexpr std::array<std::string_view, 9> words{"task",   "claimed", "stolen", "child", "node",
+                                                         "member", "span",    "wait",   "woken"};
   return words[static_cast<std::size_t>(k)];
 }
 

@@ -2,23 +2,21 @@
 #pragma once
 
 #include "trace/reader/recording.hpp"
-#include "trace/reader/symbols.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace rubato::detail {
 
 /// What a slice of a thread's time is: an activity, or one of the two others.
-enum class slice_kind : unsigned char { task, claimed, latent, child, node, span, wait, woken };
+enum class slice_kind : unsigned char { task, claimed, latent, child, node, member, span, wait, woken };
 
 [[nodiscard]] constexpr bool is_activity(slice_kind k) noexcept { return k < slice_kind::wait; }
-/// Work of the library's own making: all activities but the spans of the user.
-[[nodiscard]] constexpr bool is_work(slice_kind k) noexcept { return k < slice_kind::span; }
+/// What a worker finds and runs.
+[[nodiscard]] constexpr bool is_work(slice_kind k) noexcept { return k < slice_kind::member; }
 [[nodiscard]] std::string_view word_of(slice_kind k) noexcept;
 
 /// Times are in ns since the start of the trace.
@@ -29,6 +27,7 @@ struct slice {
   std::int64_t inner = 0;   ///< of its time: activities in it
   std::uint64_t id = 0;
   std::uint32_t name = 0;
+  std::uint32_t by = 0;     ///< the name of what made it ready
   std::uint32_t merged = 1; ///< it stands for so many, of the same depth
   slice_kind kind = slice_kind::task;
   unsigned char depth = 0;
@@ -45,6 +44,20 @@ struct cause {
   std::uint32_t by_track = 0, on_track = 0;
 };
 
+/// The time of a worker in which it ran nothing.
+struct idle_time {
+  std::int64_t searched = 0;  ///< awake, between two tasks
+  std::int64_t woken = 0;     ///< it waited for a CPU
+  std::int64_t late = 0;      ///< asleep, while a thread ran what this one took a part of afterwards
+  std::int64_t queued = 0;    ///< asleep, while a task was queued
+  std::int64_t displaced = 0; ///< asleep, while a thread from outside ran in its place
+  std::int64_t nothing = 0;   ///< asleep otherwise
+
+  [[nodiscard]] std::int64_t sum() const noexcept {
+    return searched + woken + late + queued + displaced + nothing;
+  }
+};
+
 /// One thread.
 struct track {
   std::uint64_t thread = 0;
@@ -54,16 +67,31 @@ struct track {
   bool is_worker = false;
   std::uint64_t lost = 0; ///< events
   std::int64_t busy = 0;
-  // Idle time of a worker, by its reason.
-  std::int64_t woken = 0, searched = 0, work_was_queued = 0, nothing_queued = 0;
+  idle_time idle; ///< of a worker
 };
 
 /// Waits of one kind, in one kind of work.
 struct wait_total {
   std::uint32_t in = 0, reason = 0; ///< names
+  std::uint32_t by = 0;             ///< the name of what ended them; 0: unknown
   bool suspended = false;           ///< the coroutine, and not the thread, waited
-  std::uint64_t count = 0;
+  std::uint64_t times = 0;
   std::int64_t sum = 0, longest = 0;
+};
+
+/// Coroutines of one name, as they went on after a wait.
+struct resumed_total {
+  std::uint32_t name = 0;
+  std::uint64_t times = 0, elsewhere = 0; ///< on another thread than before
+};
+
+/// What had not ended when the recording ended.
+struct unfinished {
+  enum class state : unsigned char { runs, waits, suspended, queued };
+  state is = state::runs;
+  std::uint32_t name = 0, reason = 0;
+  std::int64_t since = 0;
+  std::uint32_t on_track = 0; ///< where it runs, was suspended, or was made ready
 };
 
 struct timeline {
@@ -72,8 +100,10 @@ struct timeline {
   std::vector<std::string> names; ///< number 0 is the empty one
   std::vector<track> tracks;
   std::vector<cause> causes;
-  std::vector<wait_total> waits;
-  std::int64_t span = 0; ///< the realised critical path
+  std::vector<wait_total> waits; ///< the most time first
+  std::vector<resumed_total> resumed;
+  std::vector<unfinished> at_the_end; ///< the oldest first
+  std::int64_t span = 0;              ///< the realised critical path
 
   [[nodiscard]] std::int64_t first() const noexcept;
   [[nodiscard]] std::int64_t last() const noexcept;

@@ -14,6 +14,7 @@ enum class event_kind : unsigned char {
   end,
   resume,
   suspend,
+  stands_at,
   ready,
   got,
   search,
@@ -33,7 +34,7 @@ enum class event_kind : unsigned char {
 inline constexpr unsigned event_kinds = static_cast<unsigned>(event_kind::look) + 1;
 
 /// What a thread runs between `begin` and `end`.
-enum class activity : unsigned char { task, claimed, latent, child, node, span };
+enum class activity : unsigned char { task, claimed, latent, child, node, member, span };
 /// Added to the activity of a `begin`: the one before has ended at this moment.
 inline constexpr unsigned char follows = 128;
 /// How a task was made ready. direct: the caller's seat runs it next.

@@ -1,0 +1,111 @@
+#include "trace/reader/idle.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+namespace rubato::detail {
+
+namespace {
+
+/// How much of an interval lies in the union of others.
+class covered {
+  std::vector<interval> parts_;    // disjoint, in order
+  std::vector<std::int64_t> sums_; // of the parts before
+
+  [[nodiscard]] std::int64_t until(std::int64_t t) const noexcept {
+    auto const at = std::ranges::upper_bound(parts_, t, {}, &interval::from);
+    if (at == parts_.begin()) return 0;
+    auto const i = static_cast<std::size_t>(at - parts_.begin()) - 1;
+    return sums_[i] + std::min(t, parts_[i].to) - parts_[i].from;
+  }
+
+public:
+  explicit covered(std::vector<interval> all) {
+    std::ranges::sort(all, {}, &interval::from);
+    for (interval const& i : all) {
+      if (!parts_.empty() && i.from <= parts_.back().to)
+        parts_.back().to = std::max(parts_.back().to, i.to);
+      else
+        parts_.push_back(i);
+    }
+    std::int64_t sum = 0;
+    for (interval const& p : parts_) {
+      sums_.push_back(sum);
+      sum += p.to - p.from;
+    }
+  }
+  [[nodiscard]] std::int64_t of(interval i) const noexcept { return until(i.to) - until(i.from); }
+};
+
+/// The time that a sleeping worker of one pool is displaced. Each thread from outside takes the place of one
+/// worker; the trace does not say of which, so the workers that sleep share it.
+class displacement {
+  struct moment {
+    std::int64_t at = 0;
+    double sum = 0, rate = 0; // up to then, and from then on
+  };
+  std::vector<moment> all_;
+
+  [[nodiscard]] double until(std::int64_t t) const noexcept {
+    auto const at = std::ranges::upper_bound(all_, t, {}, &moment::at);
+    if (at == all_.begin()) return 0;
+    moment const& m = *std::prev(at);
+    return m.sum + m.rate * static_cast<double>(t - m.at);
+  }
+
+public:
+  struct change {
+    std::int64_t at = 0;
+    int sleepers = 0, guests = 0;
+  };
+  explicit displacement(std::vector<change> changes) {
+    std::ranges::sort(changes, {}, &change::at);
+    int sleepers = 0, guests = 0;
+    moment now;
+    for (change const& c : changes) {
+      now.sum += now.rate * static_cast<double>(c.at - now.at);
+      now.at = c.at;
+      sleepers += c.sleepers;
+      guests += c.guests;
+      now.rate = sleepers > 0 ? static_cast<double>(std::min(sleepers, guests)) / sleepers : 0;
+      all_.push_back(now);
+    }
+  }
+  [[nodiscard]] std::int64_t of(interval i) const noexcept {
+    return static_cast<std::int64_t>(until(i.to) - until(i.from));
+  }
+};
+
+} // namespace
+
+void explain_sleeps(std::vector<track>& tracks, std::vector<sleep_of_worker> sleeps,
+                    std::vector<guest_time> const& guests, std::vector<interval> queued) {
+  covered const with_work(std::move(queued));
+  std::map<std::uint64_t, std::vector<displacement::change>> changes; // by pool
+  for (sleep_of_worker& s : sleeps) {
+    s.late_from = std::clamp(s.late_from, s.time.from, s.time.to);
+    changes[s.pool].push_back({.at = s.time.from, .sleepers = 1});
+    changes[s.pool].push_back({.at = s.late_from, .sleepers = -1});
+  }
+  for (guest_time const& g : guests) {
+    changes[g.pool].push_back({.at = g.time.from, .guests = 1});
+    changes[g.pool].push_back({.at = g.time.to, .guests = -1});
+  }
+  std::map<std::uint64_t, displacement> displaced;
+  for (auto& [pool, all] : changes) displaced.emplace(pool, displacement(std::move(all)));
+  for (sleep_of_worker const& s : sleeps) {
+    idle_time& idle = tracks[s.track].idle;
+    interval const rest{s.time.from, s.late_from};
+    std::int64_t const length = rest.to - rest.from;
+    std::int64_t const beside = with_work.of(rest);
+    std::int64_t const away = std::min(length - beside, displaced.at(s.pool).of(rest));
+    idle.late += s.time.to - s.late_from;
+    idle.queued += beside;
+    idle.displaced += away;
+    idle.nothing += length - beside - away;
+  }
+}
+
+} // namespace rubato::detail
