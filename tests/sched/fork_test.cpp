@@ -11,28 +11,11 @@
 #include <thread>
 
 #include "support/counting.hpp"
+#include "support/forked_child.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "support/waiting.hpp"
-
-namespace {
-bool is_forked_child = false;
-} // namespace
-
-#if defined(__SANITIZE_ADDRESS__)
-#define RUBATO_TEST_LEAK_CHECK
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RUBATO_TEST_LEAK_CHECK
-#endif
-#endif
-#ifdef RUBATO_TEST_LEAK_CHECK
-// What only the stacks of threads that do not exist in the child pointed to cannot be freed there: not a leak
-// of the pool.
-extern "C" int __lsan_is_turned_off();
-extern "C" int __lsan_is_turned_off() { return is_forked_child ? 1 : 0; }
-#endif
 
 namespace {
 

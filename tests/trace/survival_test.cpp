@@ -16,6 +16,7 @@
 #include <system_error>
 #include <thread>
 
+#include "support/forked_child.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/trees.hpp"
@@ -41,6 +42,7 @@ template<class F>
 int begin_child(F&& work) {
   int const child = ::fork();
   if (child == 0) {
+    is_forked_child = true;
     kill_this_process_if_it_hangs();
     std::_Exit(work());
   }
