@@ -59,7 +59,7 @@ int work_for_ever(std::string const& path) {
 }
 
 TEST_F(trace_survival, of_a_kill) {
-  for (unsigned i = 0, n = scaled(20); i != n; ++i) {
+  for (unsigned i = 0, n = scaled(100); i != n; ++i) {
     trace_path const path;
     ::setenv("RUBATO_TRACE_EVENTS", "1024", 1); // so that the rings wrap
     int const child = begin_child([&] { return work_for_ever(path.get()); });
