@@ -3,6 +3,7 @@
 
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/future/detached.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "work/pool_thread.hpp"
 
 #include <new>
@@ -60,6 +61,7 @@ public:
   void run_first(priority p, thread_context& runner) noexcept {
     queued.set_priority(p);
     begun_by.set(runner.index + 1);
+    note<event_kind::became>(static_cast<task const*>(this));
     progress const now = run(runner);
     if (now == progress::suspended) return;
     if (now == progress::not_begun || !make_blank(own_references)) {

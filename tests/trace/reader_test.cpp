@@ -50,6 +50,8 @@ rubato::task<int> fetch_page(int n) {
   co_return n;
 }
 
+rubato::task<> store_page(int /*n*/) { co_await rubato::sleep_for(2ms); }
+
 struct traced_callable {
   void operator()() const { spin_for(20us); }
 };
@@ -86,6 +88,24 @@ TEST(trace_reader, names_the_code_of_the_user) {
   EXPECT_EQ(slices_named(t, "a span of the user"), 1U);
   for (std::string const& n : t.names)
     EXPECT_THAT(n, testing::Not(HasSubstr("rubato::detail::closure_task"))) << n;
+}
+
+/// An entry of a queue that begins one has another address than the coroutine has afterwards.
+TEST(trace_reader, names_coroutines_without_a_future) {
+  timeline const t = timeline_of([] {
+    rubato::pool pool(2);
+    pool.enqueue(store_page(3));
+    pool.enqueue([] { return store_page(4); });
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_EQ(slices_named(t, "store_page(int)"), 4U); // each before its sleep and afterwards
+  EXPECT_EQ(slices_named(t, "enqueued_coroutine"), 0U);
+  auto const awaits = [&t](auto const& w) {
+    return w.suspended && t.names[w.in].find("store_page(int)") != std::string::npos ? w.times : 0;
+  };
+  std::uint64_t times = 0;
+  for (auto const& w : t.waits) times += awaits(w);
+  EXPECT_EQ(times, 2U);
 }
 
 TEST(trace_reader, names_the_nodes_of_a_graph) {

@@ -29,6 +29,7 @@ struct open_slice {
   slice s;
   std::int64_t chain_before = 0; ///< of what it is in: the chain of what waits goes on after the wait
   std::uint32_t began_as = 0;    ///< the coroutine function that was resumed
+  std::uint64_t coroutine = 0;   ///< the id of the coroutine that it runs, if that is not its own id
   std::uint32_t taken_from = none;
   std::int64_t readied_at = -1;
 };
@@ -104,7 +105,9 @@ class builder {
   /// The innermost slice, if it is of that task.
   [[nodiscard]] open_slice* running(std::uint32_t on, std::uint64_t id) noexcept {
     std::vector<open_slice>& stack = now_[on].stack;
-    return !stack.empty() && stack.back().s.id == id ? &stack.back() : nullptr;
+    if (stack.empty()) return nullptr;
+    open_slice& o = stack.back();
+    return (o.coroutine != 0 ? o.coroutine : o.s.id) == id ? &o : nullptr;
   }
 
   /// The time since the thread's last event goes to what it did.
@@ -257,6 +260,12 @@ class builder {
     waited({.in = doing(on), .reason = s.name}, std::exchange(t.woken_by, 0), false, s.self());
   }
 
+  /// An entry of a queue runs a coroutine, which has an id of its own.
+  void became(std::uint32_t on, trace_event const& e) noexcept {
+    suspended_.erase(e.id); // of an earlier one, whose end was overwritten
+    std::vector<open_slice>& stack = now_[on].stack;
+    if (!stack.empty() && stack.back().s.kind == slice_kind::task) stack.back().coroutine = e.id;
+  }
   void resume(std::uint32_t on, std::int64_t at, trace_event const& e) {
     std::uint32_t const name = code_name(e.name());
     open_slice* const o = running(on, e.id);
@@ -322,6 +331,8 @@ class builder {
     case event_kind::end:
       static_cast<void>(close_one(on, at, static_cast<slice_kind>(e.aux() & ~follows), e.id));
       return;
+    case event_kind::became:
+      return became(on, e);
     case event_kind::resume:
       return resume(on, at, e);
     case event_kind::stands_at:

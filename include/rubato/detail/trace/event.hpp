@@ -12,6 +12,7 @@ enum class event_kind : unsigned char {
   clock,
   begin,
   end,
+  became,
   resume,
   suspend,
   stands_at,
