@@ -20,6 +20,15 @@ class basic_parker {
   static constexpr std::uint32_t none = 0, notified = 1, parked = 2, polling = 3;
   typename Policy::template atomic<std::uint32_t> word_{none};
 
+  /// Out of line: most wakes find no sleeper. The parker may be gone: only its address is used.
+  [[gnu::noinline]] void end_sleep(std::uint32_t before) noexcept {
+    Policy::note_parking(parking::woken, this);
+    if (before == parked)
+      Policy::futex_wake(word_, 1);
+    else
+      Policy::poke();
+  }
+
 public:
   /// For the owner: sleeps until unpark() has been called since the last return.
   void park() noexcept {
@@ -92,12 +101,7 @@ public:
     // one's notification carries the effects of the notifications that it replaced.
     std::uint32_t const before = word_.exchange(notified, std::memory_order_acq_rel);
     RUBATO_ASSERT(before <= polling, "a thread is woken whose parker is gone", before);
-    if (before < parked) return;
-    Policy::note_parking(parking::woken, this);
-    if (before == parked)
-      Policy::futex_wake(word_, 1);
-    else
-      Policy::poke();
+    if (before >= parked) end_sleep(before);
   }
 };
 

@@ -103,6 +103,11 @@ bool claim(pool_core& core, future_state& s) noexcept {
   return true;
 }
 
+[[gnu::noinline, gnu::cold]] void resume_traced(pool_thread& t, future_state& s) noexcept {
+  noted_activity const runs(activity::claimed, static_cast<task const*>(&s), type_word(s));
+  s.resume(t);
+}
+
 /// `raised`: by its second entry, which run_task() has counted.
 void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) noexcept {
   if (core.life.is_discarding() && !s.has_begun()) {
@@ -112,10 +117,10 @@ void run_claimed(pool_core& core, pool_thread& t, future_state& s, bool raised) 
     if (s.queued.was_low()) ++t.stale_low;
     ++t.claims;
     s.begun_by.set(t.index + 1);
-    {
-      noted_activity const runs(activity::claimed, static_cast<task const*>(&s), type_word(s));
+    if (is_traced<event_kind::begin>()) [[unlikely]]
+      resume_traced(t, s);
+    else
       s.resume(t);
-    }
     --t.claims;
   }
   sweep(core, t);
