@@ -76,8 +76,9 @@ TEST_F(trace_tool, converts) {
 
 TEST_F(trace_tool, says_what_is_wrong) {
   EXPECT_EQ(run_tool("--help").status, 0);
-  for (char const* const wrong : {"", "draw x", "report", "report --json x", "convert a b", "convert --most 0 a",
-                                  "convert --last 2 a", "convert -o", "convert a.rings -o a.rings"})
+  for (char const* const wrong :
+       {"", "draw x", "report", "report --json x", "convert a b", "convert --most 0 a", "convert --last 2 a",
+        "convert -o", "convert a.rings -o a.rings"})
     EXPECT_EQ(run_tool(wrong).status, 2) << wrong;
   ended const e = run_tool("report " + path.get() + ".missing");
   EXPECT_EQ(e.status, 1);

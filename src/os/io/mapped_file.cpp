@@ -71,7 +71,8 @@ bool mapped_file::map_at(void* address, std::size_t offset, std::size_t bytes) n
 std::string mapped_file::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
 void unmap_to_memory(void* address, std::size_t bytes) noexcept {
-  // Not mmap(), which ThreadSanitizer takes for a write: another thread may be writing there, which is no race.
+  // Not mmap(), which ThreadSanitizer takes for a write: another thread may be writing there, which is no
+  // race.
   if (::syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L) == -1)
     die("no room in the kernel's tables to end a trace");
