@@ -130,6 +130,12 @@ TEST(trace_reader, cuts_symbols_down_to_what_the_user_wrote) {
             "fib(unsigned int)::{lambda()#2}");
   EXPECT_EQ(user_name("fetch(fetch(int)::_Z5fetchi.Frame*) [clone .actor]"), "fetch(int)");
   EXPECT_EQ(user_name("fetch(int) [clone .resume]"), "fetch(int)");
+  EXPECT_EQ(
+      user_name("(anonymous namespace)::a::a()::{lambda()#1}::operator()((anonymous namespace)::a::a()::"
+                "{lambda()#1}::operator()() const::_ZZN12_GLOBAL__N_11aC4EvENKUlvE_clEv.Frame*) "
+                "[clone .actor]"),
+      "a::a()::{lambda()#1}");
+  EXPECT_EQ(user_name("main::$_0::operator()(int) const [clone .resume]"), "main::$_0");
   EXPECT_EQ(user_name("(anonymous namespace)::parse(char const*)"), "parse(char const*)");
   EXPECT_EQ(user_name("rubato::detail::on_pool<rubato::pool::run<main::{lambda()#1}>(main::{lambda()#1}&&)::"
                       "{lambda(rubato::detail::thread_context&)#1}>(rubato::pool*, main::{lambda()#1}&&)::"

@@ -169,10 +169,28 @@ candidate written_in(std::string_view type) {
 std::optional<std::string_view> coroutine_of(std::string_view text) noexcept {
   std::size_t const frame = text.find(".Frame*)");
   if (frame == text.npos) return {};
-  std::size_t const end = text.rfind("::", frame);
-  std::size_t const begin = text.find('(');
-  if (end == text.npos || begin == text.npos || begin + 1 >= end) return {};
-  return text.substr(begin + 1, end - begin - 1);
+  constexpr std::string_view call_operator = "operator()";
+  for (std::size_t i = 0; i < frame; ++i) {
+    if (text.substr(i).starts_with(call_operator)) {
+      i += call_operator.size() - 1;
+      continue;
+    }
+    if (text[i] != '<' && text[i] != '(' && text[i] != '{') continue;
+    std::size_t const end = partner(text, i);
+    if (end == text.npos) return {};
+    if (end > frame && text[i] == '(') return text.substr(i + 1, text.rfind("::", frame) - i - 1);
+    i = end;
+  }
+  return {};
+}
+
+/// `main::{lambda(int)#1}::operator()(int) const`, as a coroutine is called, without its operator.
+std::string_view without_call_of_lambda(std::string_view text) noexcept {
+  std::size_t const at = text.rfind("::operator()(");
+  if (at == text.npos || at == 0) return text;
+  std::size_t const name = text.rfind("::", at - 1);
+  bool const by_clang = name != text.npos && text.substr(name + 2).starts_with("$_");
+  return text[at - 1] == '}' || by_clang ? text.substr(0, at) : text;
 }
 
 /// Demanglers fail at some names of generic lambdas: the first part of such a name that says something.
@@ -215,6 +233,7 @@ std::string user_name(std::string_view text) {
   text = without_suffix(text);
   if (text.starts_with("_Z") && text.find("6rubato") != text.npos) return in_mangled(text);
   if (auto const coroutine = coroutine_of(text)) text = *coroutine;
+  text = without_call_of_lambda(text);
   candidate const c = written_in(text);
   if (c.from == origin::own || (c.from == origin::none && is_own(text)))
     return in_words(bare(c.from == origin::own ? c.name : text));
