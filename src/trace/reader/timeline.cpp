@@ -419,7 +419,10 @@ public:
     out_.untraced = from.untraced;
     for (std::size_t i = 0; i != from.rings.size(); ++i) {
       recorded_ring const& r = from.rings[i];
-      track t{.thread = r.thread, .name = r.name, .slices = {}, .lost = r.lost};
+      track t;
+      t.thread = r.thread;
+      t.name = r.name;
+      t.lost = r.lost;
       if (!r.events.empty()) {
         t.first = from.ns(r.events.front().ticks);
         t.last = from.ns(r.events.back().ticks);

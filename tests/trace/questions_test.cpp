@@ -1,0 +1,129 @@
+// What users ask of a trace, as docs/tracing.md lists it: the report has the answer to each.
+#include <rubato/future.hpp>
+#include <rubato/pool.hpp>
+#include <rubato/routine.hpp>
+#include <rubato/sync.hpp>
+#include <rubato/this_task.hpp>
+#include <rubato/time.hpp>
+#include <rubato/trace.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "trace/reader/convert.hpp"
+#include "trace_files.hpp"
+
+namespace rubato_test {
+
+using namespace std::chrono_literals;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+/// The report on what f does.
+template<class F>
+std::string report_on(F f) {
+  trace_path const path;
+  {
+    trace_on const on(path);
+    f();
+  }
+  return rubato::detail::report_of_rings(path.rings());
+}
+
+rubato::task<> use_database(rubato::async_mutex& m) {
+  auto const lock = co_await m.scoped_lock();
+  co_await rubato::yield(); // the other one finds it locked
+}
+
+TEST(trace_questions, who_blocks_whom_and_who_readied_it) {
+  std::string const text = report_on([] {
+    rubato::async_mutex m;
+    rubato::pool pool(1);
+    pool.enqueue([&] {
+      for (int i = 0; i < 2; ++i) pool.enqueue(use_database(m));
+    });
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text,
+              ContainsRegex("use_database[^\n]* awaited a lock or a semaphore, ended by [^\n]*use_database"))
+      << text;
+  EXPECT_THAT(text, ContainsRegex("Ready, not yet begun[^\n]*\n[^\n]*\n[^\n]*use_database[^\n]*; by "))
+      << text;
+}
+
+TEST(trace_questions, why_is_a_worker_idle) {
+  std::string const text = report_on([] {
+    rubato::pool pool(2);
+    pool.spawn([] {}).get();
+    std::this_thread::sleep_for(50ms);
+  });
+  EXPECT_THAT(text, HasSubstr("nothing: asleep, nothing was ready")) << text;
+  EXPECT_THAT(text, ContainsRegex("all +[0-9.]+% +[0-9.]+% +[1-9]")) << text; // the column `nothing`
+}
+
+rubato::task<> answer_client() {
+  for (int i = 0; i < 3; ++i) co_await rubato::sleep_for(1ms);
+}
+
+TEST(trace_questions, does_my_coroutine_change_threads) {
+  std::string const text = report_on([] {
+    rubato::pool pool(2);
+    pool.enqueue(answer_client());
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text,
+              ContainsRegex("how many on another thread than before\n +3 +[0-9.]+%  [^\n]*answer_client"))
+      << text;
+}
+
+rubato::task<> wait_for_reply(rubato::event& reply) { co_await reply.wait(); }
+
+TEST(trace_questions, what_hangs_now) {
+  trace_path const path;
+  trace_on const on(path);
+  rubato::event reply;
+  rubato::pool pool(1);
+  pool.enqueue(wait_for_reply(reply));
+  std::string text;
+  do text = rubato::detail::report_of_rings(path.rings()); // of a process that lives
+  while (text.find("wait_for_reply(rubato::event&) awaits ") == std::string::npos);
+  EXPECT_THAT(text, HasSubstr("Not finished at the end"));
+  reply.set();
+  EXPECT_TRUE(pool.wait_idle());
+}
+
+void wait_long(rubato::future<int>& f) { EXPECT_EQ(f.get(), 1); }
+
+TEST(trace_questions, which_task_waits_in_a_blocking_call) {
+  std::string const text = report_on([] {
+    rubato::promise<int> p;
+    rubato::future<int> f = p.get_future();
+    rubato::pool pool(1);
+    rubato::event begun;
+    pool.enqueue([&] {
+      rubato::trace::span const s("the slow part");
+      begun.set();
+      wait_long(f);
+    });
+    while (!begun.is_set()) std::this_thread::yield();
+    std::this_thread::sleep_for(5ms);
+    p.set_value(1);
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text, HasSubstr("the slow part")) << text;
+}
+
+TEST(trace_questions, did_the_trace_lose_anything) {
+  std::string const text = report_on([] {
+    rubato::pool pool(1);
+    for (int i = 0; i < 100'000; ++i) pool.enqueue([] {});
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text, HasSubstr("older events were overwritten: see RUBATO_TRACE_EVENTS")) << text;
+}
+
+} // namespace rubato_test
