@@ -136,6 +136,10 @@ TEST(trace_reader, cuts_symbols_down_to_what_the_user_wrote) {
                 "[clone .actor]"),
       "a::a()::{lambda()#1}");
   EXPECT_EQ(user_name("main::$_0::operator()(int) const [clone .resume]"), "main::$_0");
+  EXPECT_EQ(
+      user_name("rubato::detail::closure_task<main::{lambda()#1}::operator()() const::{lambda()#2}>::run("
+                "rubato::detail::task&, rubato::detail::thread_context*)"),
+      "main::{lambda()#1}::operator()() const::{lambda()#2}");
   EXPECT_EQ(user_name("(anonymous namespace)::parse(char const*)"), "parse(char const*)");
   EXPECT_EQ(user_name("rubato::detail::on_pool<rubato::pool::run<main::{lambda()#1}>(main::{lambda()#1}&&)::"
                       "{lambda(rubato::detail::thread_context&)#1}>(rubato::pool*, main::{lambda()#1}&&)::"

@@ -186,8 +186,11 @@ std::optional<std::string_view> coroutine_of(std::string_view text) noexcept {
 
 /// `main::{lambda(int)#1}::operator()(int) const`, as a coroutine is called, without its operator.
 std::string_view without_call_of_lambda(std::string_view text) noexcept {
-  std::size_t const at = text.rfind("::operator()(");
+  constexpr std::string_view call_operator = "::operator()";
+  std::size_t const at = text.rfind(call_operator);
   if (at == text.npos || at == 0) return text;
+  std::size_t const end = partner(text, at + call_operator.size());
+  if (end == text.npos || (end + 1 != text.size() && text.substr(end + 1) != " const")) return text;
   std::size_t const name = text.rfind("::", at - 1);
   bool const by_clang = name != text.npos && text.substr(name + 2).starts_with("$_");
   return text[at - 1] == '}' || by_clang ? text.substr(0, at) : text;
