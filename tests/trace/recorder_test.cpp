@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "trace_files.hpp"
 
@@ -87,7 +88,7 @@ TEST(trace, starts_and_stops_beside_work) {
       pool.enqueue([] {});
     }
   });
-  for (int round = 0; round < 30; ++round) {
+  for (unsigned round = scaled(30); round != 0; --round) {
     trace_path const path;
     {
       trace_on const on(path);
