@@ -33,10 +33,10 @@ public:
 };
 
 /// The trace shows the node by its name, else by the type that contains its callable.
-[[gnu::noinline, gnu::cold]] bool begin_traced(graph_node& n, std::string const& name, graph_session& by) {
-  bool const is_named = !name.empty();
+[[gnu::noinline, gnu::cold]] bool begin_traced(graph_node& n, graph_session& by) {
+  bool const is_named = !n.name().empty();
   noted_activity const runs(is_named ? activity::node : activity::task, &n,
-                            is_named ? name_of_text(name.c_str()) : type_word(n));
+                            is_named ? name_of_text(n.name().c_str()) : type_word(n));
   return n.begin(by);
 }
 
@@ -175,7 +175,10 @@ void graph_session::step(graph_node& n) noexcept {
   std::exception_ptr error;
   bool ended = true;
   try {
-    ended = is_traced<event_kind::begin>() ? begin_traced(n, n.name_, *this) : n.begin(*this);
+    if (is_traced<event_kind::begin>()) [[unlikely]]
+      ended = begin_traced(n, *this);
+    else
+      ended = n.begin(*this);
   } catch (...) {
     error = std::current_exception();
   }

@@ -67,16 +67,34 @@ steal_result obtain(pool_core& core, pool_thread& t, pool_thread& victim, steal_
   return result;
 }
 
-void run_latent(pool_thread& t, steal_result const& l) noexcept {
+namespace {
+
+[[gnu::always_inline]] inline void execute(pool_thread& t, steal_result const& l) noexcept {
   if (l.job != nullptr) {
-    auto* const exec = l.job->exec.get();
-    noted_activity const runs(activity::latent, l.job, trace_word(exec));
-    exec(*l.job, t); // sets a token of its own: run_stolen(), group_member::run_elsewhere()
+    l.job->exec.get()(*l.job, t); // sets a token of its own: run_stolen(), group_member::run_elsewhere()
   } else {
     token_in_force const token(t.chain, l.piece.token);
-    noted_activity const runs(activity::latent, nullptr, trace_word(l.piece.exec));
     l.piece.exec(l.piece, t);
   }
+}
+[[gnu::noinline, gnu::cold]] void execute_traced(pool_thread& t, steal_result const& l) noexcept {
+  noted_activity const runs(activity::latent, l.job,
+                            l.job != nullptr ? trace_word(l.job->exec.get()) : trace_word(l.piece.exec));
+  execute(t, l);
+}
+
+[[gnu::noinline, gnu::cold]] void run_child_traced(pool_thread& t, scope_child& c) noexcept {
+  noted_activity const runs(activity::child, &c, trace_word(c.exec));
+  c.source->run(c, t);
+}
+
+} // namespace
+
+void run_latent(pool_thread& t, steal_result const& l) noexcept {
+  if (is_traced<event_kind::begin>()) [[unlikely]]
+    execute_traced(t, l);
+  else
+    execute(t, l);
 }
 
 scope_child* take_child(pool_core& core, pool_thread& t) noexcept {
@@ -103,8 +121,10 @@ void run_found(pool_core& core, pool_thread& t, found_work const& f) noexcept {
   } else if (f.child != nullptr) {
     t.bump(counted::executed);
     t.bump(counted::stolen);
-    noted_activity const runs(activity::child, f.child, trace_word(f.child->exec));
-    f.child->source->run(*f.child, t);
+    if (is_traced<event_kind::begin>()) [[unlikely]]
+      run_child_traced(t, *f.child);
+    else
+      f.child->source->run(*f.child, t);
   } else {
     run_latent(t, f.latent);
   }
