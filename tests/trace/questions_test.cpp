@@ -39,7 +39,7 @@ rubato::task<> use_database(rubato::async_mutex& m) {
   co_await rubato::yield(); // the other one finds it locked
 }
 
-TEST(trace_questions, who_blocks_whom_and_who_readied_it) {
+TEST(trace_questions, what_blocks_a_task_and_what_readied_it) {
   std::string const text = report_on([] {
     rubato::async_mutex m;
     rubato::pool pool(1);
