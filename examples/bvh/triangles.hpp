@@ -34,14 +34,14 @@ struct box {
   bool operator==(const box&) const = default;
 };
 
-inline box around(const box& a, const box& b) {
-  box both;
-  for (std::size_t i = 0; i != 3; ++i) {
-    both.low[i] = std::min(a.low[i], b.low[i]);
-    both.high[i] = std::max(a.high[i], b.high[i]);
-  }
-  return both;
+// Written out: of a loop over three numbers g++ makes vectors that take twice the time.
+inline vec least(const vec& a, const vec& b) {
+  return {std::min(a[0], b[0]), std::min(a[1], b[1]), std::min(a[2], b[2])};
 }
+inline vec greatest(const vec& a, const vec& b) {
+  return {std::max(a[0], b[0]), std::max(a[1], b[1]), std::max(a[2], b[2])};
+}
+inline box around(const box& a, const box& b) { return {least(a.low, b.low), greatest(a.high, b.high)}; }
 inline box around(const triangle& t) { return around(around({t.a, t.a}, {t.b, t.b}), {t.c, t.c}); }
 
 struct ray {
