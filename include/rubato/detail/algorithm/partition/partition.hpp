@@ -99,14 +99,15 @@ class mirrored_partition {
 public:
   static constexpr std::size_t many_swaps = 1 << 16;
   static constexpr std::int64_t worth_sharing_us = 150;
-  static constexpr std::size_t pair = 1024; // elements, at least
+  static constexpr std::size_t pair = 1024;          // elements, at least
+  static constexpr std::size_t long_range = 1 << 21; // fewer pairs below, since each leaves a rest
   static constexpr std::size_t worth_it = 2 * pair;
 
   mirrored_partition(I first, std::size_t n, Pred const& pred)
       : first_(first)
       , n_(n)
       , pred_(pred)
-      , pairs_(std::clamp<std::size_t>(n / pair, 2, most_pairs)) {}
+      , pairs_(std::clamp<std::size_t>(n / pair, 2, n < long_range ? most_pairs / 2 : most_pairs)) {}
 
   /// Returns how many elements the predicate holds for. The pool is looked up only if the first pair shows
   /// that the others will take a while; where the elements go does not depend on that.
