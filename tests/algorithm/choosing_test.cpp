@@ -12,15 +12,19 @@
 #include <rubato/thread_pool.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <deque>
 #include <forward_list>
+#include <functional>
 #include <iterator>
 #include <list>
+#include <memory>
 #include <ranges>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -69,6 +73,9 @@ TEST_P(choosing_test, works_in_several_rounds) {
     std::vector<long> converted(expected.size());
     EXPECT_TRUE(rubato::copy_if(in, converted.begin(), is_chosen).out == converted.end());
     EXPECT_TRUE(std::ranges::equal(converted, expected));
+    std::vector<int> exact(expected.size()); // a sanitizer sees what is written behind it
+    EXPECT_TRUE(rubato::copy_if(in, exact.begin(), is_chosen).out == exact.end());
+    EXPECT_EQ(exact, expected);
     EXPECT_EQ(rubato::filter(few_first, is_chosen).size(), in.size() - in.size() / 2);
     EXPECT_TRUE(rubato::filter(in, [](int) { return false; }).empty());
     EXPECT_TRUE(rubato::filter(in, [](int) { return true; }) == in);
@@ -122,6 +129,85 @@ TEST_P(choosing_test, takes_elements_and_ranges_of_every_kind) {
   });
 }
 
+/// No number, so each block is shared out. `Rest`: chosen without branches, or by marks.
+template<std::size_t Rest>
+struct numbered {
+  std::size_t place = 0;
+  std::array<char, Rest> rest{};
+};
+
+template<std::size_t Rest>
+void copy_with_a_slow_element(std::size_t n) {
+  std::vector<numbered<Rest>> in(n);
+  for (std::size_t i = 0; i != n; ++i) in[i].place = i;
+  for (std::size_t const slow : {std::size_t{0}, n / 3, n - 1}) {
+    std::vector<numbered<Rest>> out((n + 1) / 2);
+    auto const end = rubato::copy_if(in, out.begin(), [slow](numbered<Rest> const& x) {
+                       for (int i = 0; x.place == slow && i != 100; ++i) std::this_thread::yield();
+                       return x.place % 2 == 0;
+                     }).out;
+    ASSERT_TRUE(end == out.end()) << slow;
+    for (std::size_t i = 0; i != out.size(); ++i) ASSERT_EQ(out[i].place, 2 * i) << slow;
+  }
+}
+
+TEST_P(choosing_test, keeps_the_order_whichever_thread_takes_a_block) {
+  pool.run([&] {
+    for (std::size_t const n : {1U, 127U, 128U, 129U, 300U, 20'000U, 300'000U}) {
+      copy_with_a_slow_element<8>(n);
+      copy_with_a_slow_element<16>(n);
+    }
+  });
+}
+
+/// Can be assigned, and not constructed from another one.
+struct only_assigned {
+  int value = 0;
+  only_assigned() = default;
+  only_assigned(only_assigned const&) = delete;
+  only_assigned& operator=(only_assigned const&) = default;
+};
+struct without_default {
+  int value;
+  explicit without_default(int v)
+      : value(v) {}
+  bool operator==(without_default const&) const = default;
+};
+
+TEST_P(choosing_test, takes_plain_elements_of_every_kind) {
+  for (std::size_t const n : {100U, 20'000U}) {
+    std::vector<only_assigned> in(n), out(n);
+    std::vector<without_default> others, expected;
+    auto const bits = std::make_unique<bool[]>(n);
+    for (std::size_t i = 0; i != n; ++i) {
+      in[i].value = static_cast<int>(i);
+      bits[i] = i % 2 != 0;
+      others.emplace_back(static_cast<int>(i));
+      if (i % 2 != 0) expected.push_back(others.back());
+    }
+    auto const is_odd = [](auto const& x) { return x.value % 2 != 0; };
+    pool.run([&] {
+      EXPECT_EQ(rubato::copy_if(in, out.begin(), is_odd).out - out.begin(), std::ssize(expected));
+      for (std::size_t i = 0; i != expected.size(); ++i) ASSERT_EQ(out[i].value, expected[i].value);
+      EXPECT_EQ(rubato::filter(others, is_odd), expected);
+      EXPECT_EQ(rubato::filter(std::ranges::subrange(bits.get(), bits.get() + n), [](bool b) { return b; }),
+                std::vector<bool>(expected.size(), true));
+    });
+  }
+}
+
+TEST_P(choosing_test, fills_a_vector_whose_first_elements_mislead) {
+  for (std::size_t const n : {1'000U, 1'600U, 30'000U}) {
+    std::vector<int> late(n, 0), early(n, 0); // all chosen, none of the first ones or none of the others
+    std::fill(late.begin() + 600, late.end(), 1);
+    std::fill(early.begin(), early.begin() + 600, 1);
+    pool.run([&] {
+      EXPECT_EQ(rubato::filter(late, std::identity()), std::vector<int>(n - 600, 1));
+      EXPECT_EQ(rubato::filter(early, std::identity()), std::vector<int>(600, 1));
+    });
+  }
+}
+
 TEST_P(choosing_test, tests_each_element_once) {
   for (std::size_t const n : {100U, 1'000U, 5'000U, 700'000U}) {
     auto const in = mixed(n);
@@ -147,6 +233,25 @@ TEST_P(choosing_test, leaks_nothing_when_a_test_throws) {
     std::vector<counted> out(3'000, counted(2));
     EXPECT_EQ(thrown_by(pool, [&] { rubato::copy_if(in, out.begin(), throwing); }), k);
     for (counted const& c : out) ASSERT_TRUE(c.value == 1 || c.value == 2);
+  }
+}
+
+TEST_P(choosing_test, writes_nothing_behind_if_a_test_throws) {
+  for (std::size_t const n : {1'000U, 400'000U}) {
+    auto const in = mixed(n);
+    auto const chosen = static_cast<std::size_t>(std::ranges::count_if(in, is_chosen));
+    for (std::size_t const k : {std::size_t{0}, n / 2, n - 1}) {
+      std::vector<int> out(chosen + 1, -1);
+      EXPECT_EQ(thrown_by(pool,
+                          [&] {
+                            rubato::copy_if(in, out.begin(), [&](int const& x) {
+                              if (&x == &in[k]) throw counted_error(7);
+                              return is_chosen(x);
+                            });
+                          }),
+                7);
+      ASSERT_EQ(out.back(), -1);
+    }
   }
 }
 

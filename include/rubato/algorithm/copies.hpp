@@ -123,9 +123,9 @@ struct copy_if_fn : pool_forms<copy_if_fn> {
   /// any order. The threads work in rounds and take 1 MB, or, of types with more than 16 bytes, a byte for
   /// each of 524,288 elements. If there is no memory or no second worker, the calling thread goes through the
   /// range alone; it does so too if range or output have no random access, or if the output is
-  /// a vector<bool>. Elements of at most 16 bytes that are trivially copyable are chosen without branches. Up
-  /// to 1,024 numbers in an array are done at once, and more if the first ones show that it takes 100 us at
-  /// most. Otherwise as transform().
+  /// a vector<bool>. Elements of at most 16 bytes that are trivially copyable are chosen without branches,
+  /// and a place of the output may be written several times. Up to 1,024 numbers in an array are done at
+  /// once, and more if the first ones show that it takes 100 us at most. Otherwise as transform().
   template<std::ranges::input_range R, class O, class Pred, class Proj = std::identity>
     requires copied_to<std::ranges::iterator_t<R>, O> && tested_by<std::ranges::iterator_t<R>, Pred, Proj>
   static std::ranges::copy_if_result<std::ranges::borrowed_iterator_t<R>, O> on(pool* p, R&& range, O out,

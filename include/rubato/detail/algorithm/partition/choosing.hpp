@@ -25,71 +25,31 @@
 
 namespace rubato::detail {
 
-/// The blocks of a round.
-inline constexpr std::uint32_t blocks_at_once = 128;
-
-/// Where a round begins, and how many elements its blocks have.
-struct round_of_blocks {
-  std::uint64_t begin, n;
-  std::uint32_t block, blocks = 0;
-
-  [[nodiscard]] std::uint64_t lo(std::uint64_t i) const noexcept { return begin + i * block; }
-  [[nodiscard]] std::uint64_t hi(std::uint64_t i) const noexcept {
-    return std::min(n, begin + (i + 1) * block);
-  }
-  [[nodiscard]] round_of_blocks next() const noexcept {
-    std::uint64_t const from = std::min(n, begin + std::uint64_t{blocks} * block);
-    return {
-        from, n, block,
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks_at_once, (n - from + block - 1) / block))};
-  }
-};
-
-/// Puts what is chosen of [from, n) into the sink. sink.grow(number, done): so many were chosen of the first
-/// `done` elements. sink.at(i): where the i-th of them is written.
-template<class Blocks, class Sink>
-void choose_in_rounds(pool* p, std::uint64_t from, std::uint64_t n, std::uint32_t block, Blocks& blocks,
-                      Sink& sink) {
-  detail::on_pool(p, [&](thread_context& me) {
-    notify_of_latent(me); // no round is long enough to do so
-    std::array<std::uint64_t, blocks_at_once> place{};
-    std::uint64_t number = 0;
-    round_of_blocks before{from, n, block};
-    for (round_of_blocks now = before.next(); before.blocks + now.blocks != 0;) {
-      detail::for_chunks(nullptr, std::max(before.blocks, now.blocks),
-                         [&](thread_context&, std::uint64_t lo, std::uint64_t hi) {
-                           for (std::uint64_t i = lo; i != hi; ++i) {
-                             if constexpr (Sink::is_shared)
-                               if (i < before.blocks)
-                                 blocks.write(i, before.lo(i), before.hi(i), sink.at(place[i]));
-                             if (i < now.blocks) blocks.choose(i, now.lo(i), now.hi(i));
-                           }
-                         });
-      for (std::uint64_t i = 0; i != now.blocks; ++i) {
-        place[i] = number;
-        number += blocks.number(i);
-      }
-      sink.grow(number, now.hi(now.blocks) - from);
-      if constexpr (!Sink::is_shared)
-        for (std::uint64_t i = 0; i != now.blocks; ++i) blocks.write(i, now.lo(i), now.hi(i), sink.next());
-      before = now;
-      now = now.next();
-    }
-    sink.written = number;
-  });
-}
+/// True for an output at the end of a vector that lends its room.
+template<class O, class T>
+inline constexpr bool appends_packed = false;
+template<class T>
+inline constexpr bool appends_packed<appender<T>, T> = appender<T>::makes_room;
 
 /// By the calling thread.
 template<class Test, class I, class O>
 O choose_alone(Test const& test, I const& first, std::uint64_t lo, std::uint64_t hi, O out) {
-  if constexpr (packable<I>) {
-    using value = std::iter_value_t<I>;
+  using value = std::iter_value_t<I>;
+  if constexpr (packable<I> && takes_bytes_of<O, value>) {
+    value* const begin = std::to_address(out);
+    return out + (detail::pack(test, lo, hi, begin) - begin);
+  } else if constexpr (packable<I> && appends_packed<O, value>) {
+    out.append_by(hi - lo, [&](std::uint64_t n, value* to) {
+      lo += n;
+      return detail::pack(test, lo - n, lo, to);
+    });
+  } else if constexpr (packable<I>) {
     constexpr std::uint32_t most = 512;
     alignas(value) std::byte room[most * sizeof(value)];
     auto* const values = reinterpret_cast<value*>(room);
     while (lo != hi) {
       auto const size = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, hi - lo));
-      std::uint32_t const chosen = detail::pack(test, lo, lo + size, values);
+      auto const chosen = static_cast<std::uint32_t>(detail::pack(test, lo, lo + size, values) - values);
       out = detail::put(values, chosen, std::move(out));
       lo += size;
     }
@@ -104,10 +64,85 @@ O choose_alone(Test const& test, I const& first, std::uint64_t lo, std::uint64_t
   return out;
 }
 
+/// The blocks of a round.
+inline constexpr std::uint32_t blocks_at_once = 128;
+
+/// Where a round begins, and how long its blocks are. Those of the first half are longer: the calling thread
+/// is faster with them, because it writes them to their place at once.
+struct round_of_blocks {
+  std::uint64_t begin, n;
+  std::uint32_t block, longer; // `longer`: by so much
+  std::uint32_t blocks = 0;
+
+  static constexpr std::uint64_t half = blocks_at_once / 2;
+
+  /// Where block i begins, from the beginning of the round.
+  [[nodiscard]] std::uint64_t offset(std::uint64_t i) const noexcept {
+    return i * block + longer * (i < half ? i : 2 * half - i);
+  }
+  [[nodiscard]] std::uint64_t lo(std::uint64_t i) const noexcept { return begin + offset(i); }
+  [[nodiscard]] std::uint64_t hi(std::uint64_t i) const noexcept { return std::min(n, lo(i + 1)); }
+  [[nodiscard]] round_of_blocks next() const noexcept {
+    round_of_blocks r{blocks == 0 ? begin : hi(blocks - 1), n, block, longer};
+    while (r.blocks != blocks_at_once && r.lo(r.blocks) < n) ++r.blocks;
+    return r;
+  }
+};
+
+/// Puts what is chosen of [from, n) into the sink. sink.grow(number, done): so many were chosen of the first
+/// `done` elements. sink.at(i): where the i-th of them is written. choose_to(lo, hi, out) writes what is
+/// chosen of an interval, and returns the end.
+///
+/// The calling thread goes through a round from its beginning. So it knows where the elements of its blocks
+/// go, until it comes to one that another thread has taken. Those are written when the round is over.
+template<class Blocks, class Sink, class ChooseTo>
+void choose_in_rounds(pool* p, std::uint64_t from, std::uint64_t n, std::uint32_t block, Blocks& blocks,
+                      Sink& sink, ChooseTo const& choose_to) {
+  detail::on_pool(p, [&](thread_context& me) {
+    notify_of_latent(me); // no round is long enough to do so
+    std::array<std::uint64_t, blocks_at_once> place{};
+    std::uint64_t number = 0;
+    round_of_blocks before{from, n, block, Sink::is_direct ? block / 4 : 0};
+    for (round_of_blocks now = before.next(); before.blocks + now.blocks != 0;) {
+      std::uint64_t at_place = 0; // the blocks before are written; changed by this thread alone
+      detail::for_chunks(
+          nullptr, std::max(before.blocks, now.blocks),
+          [&](thread_context& here, std::uint64_t lo, std::uint64_t hi) {
+            for (std::uint64_t i = lo; i != hi; ++i) {
+              if constexpr (Sink::is_shared)
+                if (i < before.blocks)
+                  blocks.write(i, before.offset(i), before.lo(i), before.hi(i), sink.at(place[i]));
+              if (i >= now.blocks) continue;
+              if constexpr (Sink::is_direct)
+                if (&here == &me && i == at_place) {
+                  auto const begin = sink.at(number);
+                  number += static_cast<std::uint64_t>(choose_to(now.lo(i), now.hi(i), begin) - begin);
+                  blocks.is_written(i);
+                  ++at_place;
+                  continue;
+                }
+              blocks.choose(i, now.offset(i), now.lo(i), now.hi(i));
+            }
+          });
+      for (std::uint64_t i = at_place; i < now.blocks; ++i) {
+        place[i] = number;
+        number += blocks.number(i);
+      }
+      if (now.blocks != 0) sink.grow(number, now.hi(now.blocks - 1) - from);
+      if constexpr (!Sink::is_shared)
+        for (std::uint64_t i = 0; i != now.blocks; ++i)
+          blocks.write(i, now.offset(i), now.lo(i), now.hi(i), sink.next());
+      before = now;
+      now = now.next();
+    }
+    sink.written = number;
+  });
+}
+
 /// An output that has room for all.
 template<class O>
 struct output_sink {
-  static constexpr bool is_shared = true;
+  static constexpr bool is_shared = true, is_direct = true;
   O out;
   std::uint64_t written = 0;
 
@@ -119,6 +154,7 @@ struct output_sink {
 /// share a word, the calling thread appends.
 template<class T, class Reference>
 struct vector_sink {
+  static constexpr bool is_direct = false;
   static constexpr bool is_shared = std::is_nothrow_default_constructible_v<T> &&
                                     std::is_assignable_v<T&, Reference> && !std::is_same_v<T, bool>;
   std::vector<T>& values;
@@ -145,15 +181,19 @@ template<class I>
 constexpr std::uint32_t block_of_round(std::uint64_t n) noexcept {
   constexpr std::uint64_t most = packable<I> ? 8192 / sizeof(std::iter_value_t<I>) : 4096;
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(n / blocks_at_once, array_of_numbers<I> ? 64 : 1, most));
+      std::clamp<std::uint64_t>((n - 1) / blocks_at_once + 1, array_of_numbers<I> ? 64 : 1, most));
 }
 
 /// In parallel, [from, n). False: there was no memory, or no second thread, and nothing has happened.
 template<class I, class Test, class Sink>
 bool choose_with_pool(pool* p, I const& first, std::uint64_t from, std::uint64_t n, Test const& test,
                       Sink& sink) {
+  auto const choose_to = [&](std::uint64_t lo, std::uint64_t hi, auto out) {
+    return detail::choose_alone(test, first, lo, hi, std::move(out));
+  };
   auto const run = [&](auto blocks) {
-    if (blocks.has_memory()) detail::choose_in_rounds(p, from, n, block_of_round<I>(n - from), blocks, sink);
+    if (blocks.has_memory())
+      detail::choose_in_rounds(p, from, n, block_of_round<I>(n - from), blocks, sink, choose_to);
     return blocks.has_memory();
   };
   if (size_of(*core_of(pool_or_current(p))) <= 1) return false;
@@ -192,6 +232,8 @@ std::uint64_t choose_first(I const& first, std::uint64_t n, Test const& test, O&
       if (!detail::will_outlast(brief_us, n - done, size, took)) break;
       if (size == 448 || took > brief_us * ticks_per_us()) return done;
     }
+  if constexpr (appends_packed<O, std::iter_value_t<I>>)
+    if (done != 0) out.reserve(done, n);
   go_on(n);
   return n;
 }

@@ -20,29 +20,36 @@ namespace rubato::detail {
 /// Elements that are copied whether they are chosen or not, because that takes less time than a branch.
 template<class I>
 concept packable = std::contiguous_iterator<I> && std::is_trivially_copyable_v<std::iter_value_t<I>> &&
+                   std::is_copy_constructible_v<std::iter_value_t<I>> &&
                    std::is_copy_assignable_v<std::iter_value_t<I>> && sizeof(std::iter_value_t<I>) <= 16;
 
-/// Copies what test chooses of [lo, hi) to `room`, which has room for all, and returns how many. Four
-/// elements at a time: so the next copy waits for one addition in four.
+/// Copies what test chooses of [lo, hi) to the output, and returns the end. Nothing behind that is written:
+/// the last one is found first, and until it is copied there is a place for an element that is not chosen,
+/// too. Two elements are read before one is written: so compilers know that no store changes them.
 template<class T, class Test>
-[[gnu::noinline]] std::uint32_t pack(Test const& test, std::uint64_t lo, std::uint64_t hi, T* room) {
+[[gnu::noinline]] T* pack(Test const& test, std::uint64_t lo, std::uint64_t hi, T* out) {
   Test const mine = test;
-  T* out = room;
   auto* c = mine.cursor(lo);
-  for (; hi - lo >= 4; lo += 4, c += 4) {
-    std::size_t const a = mine(c), b = a + mine(c + 1), d = b + mine(c + 2), e = d + mine(c + 3);
-    out[0] = c[0];
-    out[a] = c[1];
-    out[b] = c[2];
-    out[d] = c[3];
-    out += e;
+  auto* last = mine.cursor(hi);
+  do {
+    if (c == last) return out;
+    --last;
+  } while (!mine(last));
+  for (; last - c >= 2; c += 2) {
+    T const x = c[0], y = c[1];
+    bool const a = mine(c), b = mine(c + 1);
+    *out = x;
+    out += a;
+    *out = y;
+    out += b;
   }
-  for (; lo != hi; ++lo, void(), ++c) {
+  if (c != last) {
     bool const chosen = mine(c);
     *out = *c;
     out += chosen;
   }
-  return static_cast<std::uint32_t>(out - room);
+  *out = *last;
+  return out + 1;
 }
 
 /// The end of a vector as an output. Unlike std::back_inserter() it takes several elements at once.
@@ -51,6 +58,9 @@ class appender {
   std::vector<T>* values_;
 
 public:
+  /// True if append_by() may make elements before they are written.
+  static constexpr bool makes_room = std::is_nothrow_default_constructible_v<T> && !std::is_same_v<T, bool>;
+
   explicit appender(std::vector<T>& values) noexcept
       : values_(&values) {}
   appender& operator*() noexcept { return *this; }
@@ -61,6 +71,28 @@ public:
     return *this;
   }
   void append(T const* from, std::uint32_t n) { values_->insert(values_->end(), from, from + n); }
+  /// Room for what n elements are expected to leave, as the first `done` of them have left what is there.
+  void reserve(std::uint64_t done, std::uint64_t n) {
+    auto const all = static_cast<double>(n);
+    double const expected = static_cast<double>(values_->size()) * (all / static_cast<double>(done));
+    values_->reserve(static_cast<std::size_t>(std::min(all, expected * 1.125 + 64)));
+  }
+  /// Calls pack_to(k, room for k elements) for n elements in all; it returns the end of what it has written.
+  /// The vector is longer meanwhile than what is in it, because many elements are made in less time at once.
+  template<class F>
+  void append_by(std::uint64_t n, F pack_to) {
+    constexpr std::uint64_t least = 512;
+    std::size_t used = values_->size();
+    while (n != 0) {
+      if (values_->size() - used < std::min(n, least))
+        values_->resize(std::min<std::size_t>(
+            used + n, std::max<std::size_t>({values_->capacity(), 2 * used, used + least})));
+      auto const k = std::min<std::uint64_t>(n, values_->size() - used);
+      used = static_cast<std::size_t>(pack_to(k, values_->data() + used) - values_->data());
+      n -= k;
+    }
+    values_->resize(used);
+  }
 };
 
 template<class O, class T>
@@ -84,24 +116,25 @@ O put(T const* from, std::uint32_t n, O out) {
 template<class Test, class T, std::uint32_t Blocks>
 class packed_blocks {
   Test const& test_;
-  std::uint32_t const most_; // elements of a block
   raw_memory<T> const room_;
   std::array<std::uint32_t, Blocks> chosen_{};
 
 public:
   packed_blocks(Test const& test, std::uint32_t block)
       : test_(test)
-      , most_(block)
       , room_(std::size_t{Blocks} * block) {}
 
   [[nodiscard]] bool has_memory() const noexcept { return room_.get() != nullptr; }
   [[nodiscard]] std::uint32_t number(std::uint64_t block) const noexcept { return chosen_[block]; }
-  void choose(std::uint64_t block, std::uint64_t lo, std::uint64_t hi) {
-    chosen_[block] = detail::pack(test_, lo, hi, room_.get() + block * most_);
+  void is_written(std::uint64_t block) noexcept { chosen_[block] = 0; }
+  void choose(std::uint64_t block, std::uint64_t offset, std::uint64_t lo, std::uint64_t hi) {
+    T* const room = room_.get() + offset;
+    chosen_[block] = static_cast<std::uint32_t>(detail::pack(test_, lo, hi, room) - room);
   }
   template<class O>
-  void write(std::uint64_t block, std::uint64_t /*lo*/, std::uint64_t /*hi*/, O out) const {
-    detail::put(room_.get() + block * most_, chosen_[block], std::move(out));
+  void write(std::uint64_t block, std::uint64_t offset, std::uint64_t /*lo*/, std::uint64_t /*hi*/,
+             O out) const {
+    detail::put(room_.get() + offset, chosen_[block], std::move(out));
   }
 };
 
@@ -110,7 +143,6 @@ template<class I, class Test, std::uint32_t Blocks>
 class marked_blocks {
   I const& first_;
   Test const& test_;
-  std::uint32_t const most_;
   raw_memory<bool> const marks_;
   std::array<std::uint32_t, Blocks> chosen_{};
 
@@ -118,20 +150,21 @@ public:
   marked_blocks(I const& first, Test const& test, std::uint32_t block)
       : first_(first)
       , test_(test)
-      , most_(block)
       , marks_(std::size_t{Blocks} * block) {}
 
   [[nodiscard]] bool has_memory() const noexcept { return marks_.get() != nullptr; }
   [[nodiscard]] std::uint32_t number(std::uint64_t block) const noexcept { return chosen_[block]; }
-  void choose(std::uint64_t block, std::uint64_t lo, std::uint64_t hi) {
-    bool* mark = marks_.get() + block * most_;
+  void is_written(std::uint64_t block) noexcept { chosen_[block] = 0; }
+  void choose(std::uint64_t block, std::uint64_t offset, std::uint64_t lo, std::uint64_t hi) {
+    bool* mark = marks_.get() + offset;
     std::uint32_t sum = 0;
     for (auto c = test_.cursor(lo); lo != hi; ++lo, void(), ++c) sum += * mark++ = test_(c);
     chosen_[block] = sum;
   }
   template<class O>
-  void write(std::uint64_t block, std::uint64_t lo, std::uint64_t hi, O out) const {
-    bool const* mark = marks_.get() + block * most_;
+  void write(std::uint64_t block, std::uint64_t offset, std::uint64_t lo, std::uint64_t hi, O out) const {
+    if (chosen_[block] == 0) return;
+    bool const* mark = marks_.get() + offset;
     for (auto c = detail::cursor_at(first_, lo); lo != hi; ++lo, void(), ++c)
       if (*mark++) {
         *out = *c;
