@@ -37,6 +37,8 @@ constexpr unsigned most_kept = 64; // rings of threads that have ended
 
 /// The calling thread's ring; null: it has not needed one yet.
 [[gnu::tls_model("initial-exec")]] thread_local constinit ring* own_ring = nullptr;
+/// Where the calling thread is a worker, as a `joined` event says it; zero: nowhere.
+[[gnu::tls_model("initial-exec")]] thread_local constinit trace_event own_place;
 /// Of a thread that ends: its last destructors run, and are not traced.
 constinit never_destroyed<std::array<std::byte, sizeof(ring)>> no_ring_storage;
 ring* no_ring() noexcept { return reinterpret_cast<ring*>(no_ring_storage.object.data()); }
@@ -254,7 +256,8 @@ void recorder::map(ring& r) noexcept {
       capacity = 0;
     }
   }
-  r.begin(session(), capacity, static_cast<std::uint64_t>(os::this_thread_id()), name_of_thread(texts));
+  r.begin(session(), capacity, static_cast<std::uint64_t>(os::this_thread_id()), name_of_thread(texts),
+          own_place);
 }
 
 ring* recorder::ring_of_thread() noexcept {
@@ -307,6 +310,16 @@ void record_event(event_kind kind, std::uint64_t id, std::uint64_t name, unsigne
     if (r == nullptr) return;
   }
   r->write(kind, id, name, aux);
+}
+
+void note_worker_joined(void const* pool, unsigned number) noexcept {
+  note<event_kind::joined>(pool, number, 1);
+  own_place.id = trace_word(pool); // afterwards: a ring that begins by the event above need not say it twice
+  own_place.what = trace_event::pack(event_kind::joined, 1, number);
+}
+void note_worker_left(void const* pool, unsigned number) noexcept {
+  own_place = {};
+  note<event_kind::left>(pool, number, 1);
 }
 
 std::uint64_t name_of_text(char const* text) noexcept {

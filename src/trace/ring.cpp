@@ -15,7 +15,7 @@ bool may_be_implied(unsigned char aux) noexcept { return aux < static_cast<unsig
 } // namespace
 
 void ring::begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t thread,
-                 std::uint64_t thread_name) noexcept {
+                 std::uint64_t thread_name, trace_event const& place) noexcept {
   RUBATO_ASSERT((capacity & (capacity - 1)) == 0, "the capacity of a ring is no power of two", capacity,
                 session);
   bool const goes_on = session_ == session && is_mapped(); // with the slots of an owner that has ended
@@ -23,12 +23,14 @@ void ring::begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t th
   mask_ = capacity == 0 ? 0 : capacity - 1;
   if (!goes_on) count_ = 0;
   ended_at_ = 0;
+  place_ = place;
   brief_ = os::ticks_from(std::chrono::microseconds(1));
   head().first.set(count_);
   head().thread.set(thread);
   head().name.set(thread_name);
   put(os::now(), thread, trace_event::pack(event_kind::thread, 0, thread_name));
   put_clock();
+  put_place();
 }
 
 /// Publishes an event. The slot is relaxed: `written` orders it.
@@ -53,6 +55,10 @@ void ring::put_clock() noexcept {
   put(after, static_cast<std::uint64_t>(ns), trace_event::pack(event_kind::clock, 0, 0));
 }
 
+void ring::put_place() noexcept {
+  if (place_.what != 0) put(os::now(), place_.id, place_.what);
+}
+
 void ring::write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned char aux) noexcept {
   os::ticks now = os::now();
   if (ended_at_ != 0) {
@@ -70,8 +76,12 @@ void ring::write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned
   }
   if (count_ % clock_every == 0) [[unlikely]] {
     put_clock();
+    put_place();
     now = os::now(); // the events of a ring are in order
   }
+  if (aux == 1 && (kind == event_kind::joined || kind == event_kind::left)) [[unlikely]] // a worker
+    place_ = kind == event_kind::joined ? trace_event{.id = id, .what = trace_event::pack(kind, aux, name)}
+                                        : trace_event{};
   put(now, id, trace_event::pack(kind, aux, name));
 }
 

@@ -41,11 +41,13 @@ private:
   unsigned char ended_aux_ = 0;
   std::uint64_t ended_id_ = 0;
   os::ticks ended_at_ = 0; // an `end` that is not written yet; 0: there is none
+  trace_event place_;      // where its owner is a worker: see recorder.cpp
   os::ticks brief_ = 0;    // no end is written if the next activity begins within that time
 
   [[nodiscard]] ring_head& head() const noexcept { return *reinterpret_cast<ring_head*>(memory_); }
   void put(os::ticks at, std::uint64_t id, std::uint64_t what) noexcept;
   void put_clock() noexcept;
+  void put_place() noexcept;
 
 public:
   explicit ring(std::byte* memory) noexcept
@@ -55,10 +57,10 @@ public:
   [[nodiscard]] bool is_of(std::uint32_t session) const noexcept { return session_ == session; }
   /// False: its thread is not traced.
   [[nodiscard]] bool is_mapped() const noexcept { return mask_ != 0; }
-  /// It has a new owner, or is mapped anew for its owner. `capacity`, a power of two: 0 if the thread is not
-  /// traced.
-  void begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t thread,
-             std::uint64_t thread_name) noexcept;
+  /// It has a new owner, or is mapped anew for its owner, who is a worker there. `capacity`, a power of two:
+  /// 0 if the thread is not traced.
+  void begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t thread, std::uint64_t thread_name,
+             trace_event const& place = {}) noexcept;
   /// By the owner.
   void write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned char aux) noexcept;
 };

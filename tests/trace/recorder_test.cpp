@@ -79,6 +79,18 @@ TEST(trace, starts_anew_with_the_same_threads) {
   }
 }
 
+TEST(trace, knows_the_workers_of_a_pool_that_was_there_before) {
+  rubato::pool pool(1);
+  pool.spawn([] {}).get();
+  trace_path const path;
+  {
+    trace_on const on(path);
+    for (int i = 0; i < 50; ++i) pool.enqueue([] {});
+    EXPECT_TRUE(pool.wait_idle());
+  }
+  EXPECT_EQ(count_of(recording(path.rings()), event_kind::joined), 1U);
+}
+
 TEST(trace, starts_and_stops_beside_work) {
   rubato::pool pool(3);
   std::atomic<bool> stop = false;

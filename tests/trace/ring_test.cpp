@@ -118,6 +118,33 @@ TEST(trace_ring, a_begin_at_once_stands_for_the_end) {
   EXPECT_EQ(open, 0U);
 }
 
+/// Else the reader would not know whose worker it is, once the first event is overwritten.
+TEST(trace_ring, says_again_where_its_owner_is_a_worker) {
+  trace_path const path;
+  one_ring const file(path.rings());
+  ring r(file.memory());
+  auto const joined_at = [&] {
+    recording const read(path.rings());
+    std::uint64_t at = 0;
+    for (trace_event const& e : read.rings.at(0).events)
+      if (e.kind() == event_kind::joined && e.aux() == 1 && e.name() == 5) at = e.id;
+    return at;
+  };
+  auto const fill = [&r](std::uint64_t n) {
+    for (std::uint64_t i = 0; i != n; ++i) r.write(event_kind::ready, 1, 0, 0);
+  };
+  r.begin(1, capacity, 77, 0);
+  r.write(event_kind::joined, 1'234, 5, 1);
+  fill(ring::clock_every);
+  EXPECT_EQ(joined_at(), 1'234U);
+  r.write(event_kind::left, 1'234, 5, 1);
+  fill(ring::clock_every);
+  EXPECT_EQ(joined_at(), 0U);
+  trace_event const place{.id = 4'321, .what = trace_event::pack(event_kind::joined, 1, 5)};
+  r.begin(2, capacity, 77, 0, place); // a trace that starts while it is one
+  EXPECT_EQ(joined_at(), 4'321U);
+}
+
 TEST(trace_ring, a_new_owner_hides_the_events_of_the_former_one) {
   trace_path const path;
   one_ring const file(path.rings());

@@ -286,7 +286,7 @@ void thread_registry::thread_main(void* arg) {
   pool_core& core = *t.core;
   current = &t;
   t.tid.set(os::this_thread_id());
-  note<event_kind::joined>(&core, t.index, 1);
+  note_worker_joined(&core, t.index);
   if (seat* const s = t.sits_on()) pin(t, *s);
   if (options_of(core).on_start_) options_of(core).on_start_(t.index);
   worker_loop(core, t);
@@ -295,7 +295,7 @@ void thread_registry::thread_main(void* arg) {
     options_of(core).on_exit_(t.index);
     give_up_seat(core, t, leaving::for_good);
   }
-  note<event_kind::left>(&core, t.index, 1);
+  note_worker_left(&core, t.index);
   current = &outside;
   threads_of(core).thread_ended(t);
 }
