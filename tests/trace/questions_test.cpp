@@ -64,6 +64,19 @@ TEST(trace_questions, why_is_a_worker_idle) {
   EXPECT_THAT(text, ContainsRegex("all +[0-9.]+% +[0-9.]+% +[1-9]")) << text; // the column `nothing`
 }
 
+/// Its last event is that it sleeps: the time up to the end of the recording is its, too.
+TEST(trace_questions, regression_a_sleep_is_a_part_of_the_workers_time) {
+  trace_path const path;
+  trace_on const on(path);
+  rubato::pool pool(1);
+  pool.spawn([] {}).get();
+  std::this_thread::sleep_for(50ms);
+  rubato::trace::span const s("later");
+  std::string const text = rubato::detail::report_of_rings(path.rings());
+  EXPECT_THAT(text, testing::Not(ContainsRegex("(10[1-9]|1[1-9][0-9]|[2-9][0-9][0-9]|[0-9]{4,})\\.[0-9]%")))
+      << text;
+}
+
 rubato::task<> answer_client() {
   for (int i = 0; i < 3; ++i) co_await rubato::sleep_for(1ms);
 }

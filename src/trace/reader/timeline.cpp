@@ -375,8 +375,10 @@ class builder {
     track& t = out_.tracks[on];
     thread_now& now = now_[on];
     std::int64_t const end = out_.last();
-    if (now.asleep_since >= 0 && now.stack.empty())
+    if (now.asleep_since >= 0 && now.stack.empty()) {
       sleeps_.push_back({.pool = now.pool, .track = on, .time = {now.asleep_since, end}, .late_from = end});
+      t.last = end;
+    }
     if (now.inside_since >= 0) inside(on, end, false);
     for (open_slice const& o : now.stack) {
       bool const waits = o.s.kind == slice_kind::wait;
