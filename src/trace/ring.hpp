@@ -57,8 +57,8 @@ public:
   [[nodiscard]] bool is_of(std::uint32_t session) const noexcept { return session_ == session; }
   /// False: its thread is not traced.
   [[nodiscard]] bool is_mapped() const noexcept { return mask_ != 0; }
-  /// It has a new owner, or is mapped anew for its owner, who is a worker there. `capacity`, a power of two:
-  /// 0 if the thread is not traced.
+  /// It has a new owner, or is mapped anew for its owner. `capacity`, a power of two: 0 if the thread is not
+  /// traced. `place`: where the owner is a worker.
   void begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t thread, std::uint64_t thread_name,
              trace_event const& place = {}) noexcept;
   /// By the owner.

@@ -16,7 +16,7 @@ namespace rubato::detail {
 [[gnu::cold]] void record_event(event_kind kind, std::uint64_t id, std::uint64_t name,
                                 unsigned char aux) noexcept;
 /// The calling thread is a worker of that pool from now on, with that number; or is it no longer. Its ring
-/// says so again now and then, for a reader to whom the first event is lost, or came before the start of the
+/// says so again now and then: the first event may be overwritten, or have come before the start of the
 /// trace.
 void note_worker_joined(void const* pool, unsigned number) noexcept;
 void note_worker_left(void const* pool, unsigned number) noexcept;
