@@ -65,7 +65,7 @@ TEST(trace_questions, why_is_a_worker_idle) {
 }
 
 /// Its last event is that it sleeps: the time up to the end of the recording is its, too.
-TEST(trace_questions, regression_a_sleep_is_a_part_of_the_workers_time) {
+TEST(trace_questions, regression_a_last_sleep_counts) {
   trace_path const path;
   trace_on const on(path);
   rubato::pool pool(1);
