@@ -10,6 +10,7 @@
 #include <rubato/scope.hpp>
 #include <rubato/thread_pool.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -110,6 +111,25 @@ TEST_P(brief_blocks, see_a_stop_of_the_scope) {
       EXPECT_THROW(static_cast<void>(rubato::reduce(v, 0, std::plus<>())), rubato::cancelled);
     });
   }
+}
+
+/// Without a state, so it may be brief; but it is not known to be.
+struct noted_sum {
+  static inline std::atomic<rubato::pool*> within{nullptr};
+  int operator()(int a, int b) const {
+    if (rubato::pool* const p = rubato::current_pool()) within = p;
+    return a + b;
+  }
+};
+
+TEST_P(brief_blocks, regression_an_unknown_operator_is_not_brief) {
+  std::vector<int> const v(100'000, 1);
+  std::vector<int> out(v.size());
+  await_sleep();
+  noted_sum::within = nullptr;
+  rubato::inclusive_scan(pool, v, out.begin(), noted_sum());
+  EXPECT_EQ(out.back(), 100'000);
+  EXPECT_EQ(noted_sum::within.load(), &pool);
 }
 
 TEST_P(brief_blocks, of_any_algorithm_give_the_serial_result) {

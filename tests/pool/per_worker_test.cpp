@@ -34,6 +34,21 @@ TEST_P(each_worker, adds_up_without_a_lock) {
   EXPECT_EQ(sums.combine(std::plus<>{}), threads);
 }
 
+/// As a handle may have it: its & gives something else than its address.
+struct without_address {
+  int value = 0;
+  int* operator&() { return nullptr; }             // NOLINT(google-runtime-operator)
+  int const* operator&() const { return nullptr; } // NOLINT(google-runtime-operator)
+};
+
+TEST_P(each_worker, regression_may_overload_the_address_operator) {
+  rubato::per_worker<without_address> all(pool);
+  rubato::for_index(pool, 0, 1'000, [&](int) { ++all.local().value; });
+  int sum = 0;
+  all.for_each([&sum](without_address const& one) { sum += one.value; });
+  EXPECT_EQ(sum, 1'000);
+}
+
 TEST_P(each_worker, has_its_own) {
   struct owned {
     std::atomic<std::thread::id> owner{};

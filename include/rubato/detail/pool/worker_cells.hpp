@@ -101,7 +101,7 @@ public:
   /// element. Threads of one number come one after the other, and for_each() comes when no thread uses its T.
   [[nodiscard]] [[gnu::always_inline]] T* at_hand_of(unsigned worker) const noexcept {
     cell* const c = worker < at_hand ? first_[worker] : nullptr;
-    return c != nullptr ? &c->value : nullptr;
+    return c != nullptr ? std::addressof(c->value) : nullptr;
   }
   [[nodiscard]] T& of(unsigned worker) {
     T* const t = at_hand_of(worker);

@@ -57,8 +57,8 @@ template<class T>
   return brief ? most : std::clamp<std::uint64_t>(n / 64, 1, most);
 }
 
-/// A scan of numbers: serially, and without a pool, up to so many. Of so many more a thread alone has done
-/// its part before another one that it wakes comes.
+/// A scan of numbers: serially, and without a pool, up to so many. By an operator that takes no longer than
+/// an addition, a thread alone has scanned so many more before another one that it wakes comes.
 inline constexpr std::uint64_t brief_scan = 32'768, long_brief_scan = 131'072;
 
 /// The kernel. One addition of integers takes a cycle, so they need no groups.
@@ -86,7 +86,8 @@ void scan_terms(scan_place at, Source const& source, std::uint64_t n, Out out, O
   std::uint64_t const length = scan_block<T>(n, brief);
   bool const at_once = kernel::is_stable || exact || !at.deterministic;
   if constexpr (brief) {
-    if (n <= brief_scan || (at_once && n <= long_brief_scan && detail::sleeps(at.where))) {
+    if (n <= brief_scan ||
+        (has_lanes<Op, T> && at_once && n <= long_brief_scan && detail::sleeps(at.where))) {
       throw_if_stopped();
       for (std::uint64_t lo = 0; lo < n; lo += length) before = k.scan(lo, std::min(n, lo + length), before);
       return;
