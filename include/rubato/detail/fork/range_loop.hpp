@@ -227,7 +227,7 @@ void hand_out(pool* p, R& range, F& f, std::uint64_t least) {
   detail::on_pool(p, [&](thread_context& caller) {
     // One share per worker; a late worker finds its share empty.
     unsigned const shares = std::max(1U, size_of(*caller.core));
-    auto source = source_of<takes_lvalues<R, F>>(range, shares, static_cast<std::size_t>(least));
+    auto source = source_of<takes_lvalues<R, F>>(range, shares, least);
     auto const pull_all = [&source, &f](thread_context& me) {
       stop_around const stop(me);
       source.drain([&stop] { return stop.stopped(); },
