@@ -21,7 +21,8 @@ using namespace rubato_test;
 
 namespace {
 
-class narrow_iterator {
+template<class Concept>
+class iterator_of {
   int* at_ = nullptr;
 
 public:
@@ -30,39 +31,45 @@ public:
   using reference = int&;
   using pointer = int*;
   using iterator_category = std::random_access_iterator_tag;
+  using iterator_concept = Concept;
 
-  narrow_iterator() = default;
-  explicit narrow_iterator(int* at)
+  iterator_of() = default;
+  explicit iterator_of(int* at)
       : at_(at) {}
   reference operator*() const { return *at_; }
+  pointer operator->() const { return at_; }
   reference operator[](short n) const { return at_[n]; }
-  narrow_iterator& operator+=(short n) {
+  iterator_of& operator+=(short n) {
     at_ += n;
     return *this;
   }
-  narrow_iterator& operator-=(short n) {
+  iterator_of& operator-=(short n) {
     at_ -= n;
     return *this;
   }
-  narrow_iterator& operator++() { return *this += 1; }
-  narrow_iterator& operator--() { return *this -= 1; }
-  narrow_iterator operator++(int) { return narrow_iterator(at_++); }
-  narrow_iterator operator--(int) { return narrow_iterator(at_--); }
-  friend narrow_iterator operator+(narrow_iterator i, short n) { return i += n; }
-  friend narrow_iterator operator+(short n, narrow_iterator i) { return i += n; }
-  friend narrow_iterator operator-(narrow_iterator i, short n) { return i -= n; }
-  friend short operator-(narrow_iterator x, narrow_iterator y) { return static_cast<short>(x.at_ - y.at_); }
-  auto operator<=>(narrow_iterator const&) const = default;
+  iterator_of& operator++() { return *this += 1; }
+  iterator_of& operator--() { return *this -= 1; }
+  iterator_of operator++(int) { return iterator_of(at_++); }
+  iterator_of operator--(int) { return iterator_of(at_--); }
+  friend iterator_of operator+(iterator_of i, short n) { return i += n; }
+  friend iterator_of operator+(short n, iterator_of i) { return i += n; }
+  friend iterator_of operator-(iterator_of i, short n) { return i -= n; }
+  friend short operator-(iterator_of x, iterator_of y) { return static_cast<short>(x.at_ - y.at_); }
+  auto operator<=>(iterator_of const&) const = default;
 };
+using narrow_iterator = iterator_of<std::random_access_iterator_tag>;
+using narrow_pointer = iterator_of<std::contiguous_iterator_tag>;
 static_assert(std::random_access_iterator<narrow_iterator>);
+static_assert(std::contiguous_iterator<narrow_pointer> && !std::contiguous_iterator<narrow_iterator>);
 
 class narrow_iterators : public on_workers {};
 RUBATO_TEST_WITH_WORKERS(narrow_iterators, all_counts);
 
-TEST_P(narrow_iterators, regression_are_accepted) {
+template<class It>
+void all_take(rubato::pool& pool) {
   std::vector<int> v = input_of(shape::random, 32'000), out(v.size());
-  std::ranges::subrange const all(narrow_iterator(v.data()), narrow_iterator(v.data() + v.size()));
-  narrow_iterator const to(out.data());
+  std::ranges::subrange const all(It(v.data()), It(v.data() + v.size()));
+  It const to(out.data());
   ASSERT_TRUE(short{1} + to == to + short{1}); // Clang warns of an operator that nothing calls
   auto const even = [](int x) { return x % 2 == 0; };
   auto expected = v;
@@ -82,5 +89,8 @@ TEST_P(narrow_iterators, regression_are_accepted) {
   rubato::stable_sort(pool, all);
   EXPECT_EQ(v, expected);
 }
+
+TEST_P(narrow_iterators, regression_are_accepted) { all_take<narrow_iterator>(pool); }
+TEST_P(narrow_iterators, regression_of_arrays_are_accepted) { all_take<narrow_pointer>(pool); }
 
 } // namespace

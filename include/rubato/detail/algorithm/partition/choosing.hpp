@@ -37,7 +37,7 @@ O choose_alone(Test const& test, I const& first, std::uint64_t lo, std::uint64_t
   using value = std::iter_value_t<I>;
   if constexpr (packable<I> && takes_bytes_of<O, value>) {
     value* const begin = std::to_address(out);
-    return out + (detail::pack(test, lo, hi, begin) - begin);
+    return detail::moved_by(out, static_cast<std::uint64_t>(detail::pack(test, lo, hi, begin) - begin));
   } else if constexpr (packable<I> && appends_packed<O, value>) {
     out.append_by(hi - lo, [&](std::uint64_t n, value* to) {
       lo += n;
