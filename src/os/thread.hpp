@@ -52,6 +52,19 @@ public:
   void detach();
 };
 
+/// A function that is called at the end of each thread that awaits it, after its thread-local objects have
+/// gone, and not at the end of the program. It takes no thread-local memory.
+class end_of_thread {
+  pthread_key_t key_{};
+  bool const made_;
+
+public:
+  explicit end_of_thread(void (*f)(void*)) noexcept
+      : made_(::pthread_key_create(&key_, f) == 0) {}
+  /// For the calling thread, from now on. False: there is no room.
+  [[nodiscard]] bool await_here() const noexcept { return made_ && ::pthread_setspecific(key_, this) == 0; }
+};
+
 using thread_id = pid_t;
 
 /// The kernel's number of the calling thread. Asked every time, since a fork changes it.

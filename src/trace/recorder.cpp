@@ -37,8 +37,6 @@ constexpr unsigned most_kept = 64; // rings of threads that have ended
 
 /// The calling thread's ring; null: it has not needed one yet.
 [[gnu::tls_model("initial-exec")]] thread_local constinit ring* own_ring = nullptr;
-/// Where the calling thread is a worker, as a `joined` event says it; zero: nowhere.
-[[gnu::tls_model("initial-exec")]] thread_local constinit trace_event own_place;
 /// Of a thread that ends: its last destructors run, and are not traced.
 constinit never_destroyed<std::array<std::byte, sizeof(ring)>> no_ring_storage;
 ring* no_ring() noexcept { return reinterpret_cast<ring*>(no_ring_storage.object.data()); }
@@ -130,13 +128,7 @@ public:
 constinit never_destroyed<recorder> storage; // threads record until the process ends
 recorder& the_recorder() noexcept { return storage.object; }
 
-/// Gives the ring back when the thread ends.
-struct ring_of_this_thread {
-  ring_of_this_thread() noexcept {} // NOLINT(modernize-use-equals-default): so that its use makes it
-  ring_of_this_thread(ring_of_this_thread const&) = delete;
-  ~ring_of_this_thread() { the_recorder().thread_ends(); }
-  void use() noexcept {}
-};
+void give_ring_back(void* /*none*/) { the_recorder().thread_ends(); }
 
 constinit flag asked; // the environment
 
@@ -257,7 +249,7 @@ void recorder::map(ring& r) noexcept {
     }
   }
   r.begin(session(), capacity, static_cast<std::uint64_t>(os::this_thread_id()), name_of_thread(texts),
-          own_place);
+          place_of_this_thread());
 }
 
 ring* recorder::ring_of_thread() noexcept {
@@ -265,9 +257,10 @@ ring* recorder::ring_of_thread() noexcept {
   lock_guard const guard(guard_);
   if (!on_) return nullptr;
   if (own_ring == nullptr) {
+    // No thread-local object: in a plug-in that is loaded late, memory for those is scarce.
+    static os::end_of_thread const end(give_ring_back);
+    if (!end.await_here()) return nullptr;
     try {
-      static thread_local ring_of_this_thread at_the_end;
-      at_the_end.use();
       own_ring = some_ring();
     } catch (std::exception const&) { // no memory: it is asked again at the next event
       return nullptr;
@@ -310,16 +303,6 @@ void record_event(event_kind kind, std::uint64_t id, std::uint64_t name, unsigne
     if (r == nullptr) return;
   }
   r->write(kind, id, name, aux);
-}
-
-void note_worker_joined(void const* pool, unsigned number) noexcept {
-  note<event_kind::joined>(pool, number, 1);
-  own_place.id = trace_word(pool); // afterwards: a ring that begins by the event above need not say it twice
-  own_place.what = trace_event::pack(event_kind::joined, 1, number);
-}
-void note_worker_left(void const* pool, unsigned number) noexcept {
-  own_place = {};
-  note<event_kind::left>(pool, number, 1);
 }
 
 std::uint64_t name_of_text(char const* text) noexcept {

@@ -281,12 +281,19 @@ void thread_registry::not_launched(idle_set::call const& c) noexcept {
   });
 }
 
+trace_event place_of_this_thread() noexcept {
+  for (thread_context* c = current; c != nullptr && c->core != nullptr; c = thread_of(*c).outer)
+    if (thread_of(*c).worker)
+      return {.id = trace_word(c->core), .what = trace_event::pack(event_kind::joined, 1, c->index)};
+  return {};
+}
+
 void thread_registry::thread_main(void* arg) {
   auto& t = *static_cast<pool_thread*>(arg);
   pool_core& core = *t.core;
+  note<event_kind::joined>(&core, t.index, 1); // before place_of_this_thread() says it too
   current = &t;
   t.tid.set(os::this_thread_id());
-  note_worker_joined(&core, t.index);
   if (seat* const s = t.sits_on()) pin(t, *s);
   if (options_of(core).on_start_) options_of(core).on_start_(t.index);
   worker_loop(core, t);
@@ -295,8 +302,8 @@ void thread_registry::thread_main(void* arg) {
     options_of(core).on_exit_(t.index);
     give_up_seat(core, t, leaving::for_good);
   }
-  note_worker_left(&core, t.index);
   current = &outside;
+  note<event_kind::left>(&core, t.index, 1);
   threads_of(core).thread_ended(t);
 }
 

@@ -15,11 +15,9 @@ namespace rubato::detail {
 /// Records an event of the calling thread. Drops it if the thread has no ring.
 [[gnu::cold]] void record_event(event_kind kind, std::uint64_t id, std::uint64_t name,
                                 unsigned char aux) noexcept;
-/// The calling thread is a worker of that pool from now on, with that number; or is it no longer. Its ring
-/// says so again now and then: the first event may be overwritten, or have come before the start of the
-/// trace.
-void note_worker_joined(void const* pool, unsigned number) noexcept;
-void note_worker_left(void const* pool, unsigned number) noexcept;
+/// Where the calling thread is a worker, as a `joined` event says it; a zero `what`: nowhere. A ring begins
+/// by it, since that event may have come before the start of the trace. In sched/core/thread_registry.cpp.
+[[nodiscard]] trace_event place_of_this_thread() noexcept;
 /// The text's place in the table of names, to which it is copied once; zero: there is no room.
 [[nodiscard, gnu::cold]] std::uint64_t name_of_text(char const* text) noexcept;
 
