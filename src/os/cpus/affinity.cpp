@@ -17,8 +17,17 @@ namespace {
 constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
 constexpr std::size_t most_cpus = std::size_t{1} << 20; // beyond any kernel
 
-// A pointer, since a library that is loaded late finds little memory for thread-locals. Null: not pinned.
-thread_local std::unique_ptr<cpu_mask> before_pin;
+// A pointer without a destructor, since a library that is loaded late finds little memory for thread-locals.
+// Null: not pinned.
+thread_local constinit cpu_mask* before_pin = nullptr;
+
+void forget_mask(void* /*none*/) { std::unique_ptr<cpu_mask> const gone(std::exchange(before_pin, nullptr)); }
+
+/// The calling thread's mask is deleted when it ends.
+bool delete_at_end() noexcept {
+  static end_of_thread const end(forget_mask);
+  return end.await_here();
+}
 
 } // namespace
 
@@ -69,9 +78,10 @@ std::vector<int> affinity_cpus() {
 
 bool pin(int cpu) noexcept try {
   auto before = before_pin == nullptr ? std::make_unique<cpu_mask>(cpu_mask::current()) : nullptr;
+  if (before != nullptr && !delete_at_end()) return false;
   if (!cpu_mask(std::span(&cpu, 1)).apply()) return false;
   // An empty one says that the kernel did not tell: as good as none.
-  if (before != nullptr && !before->empty()) before_pin = std::move(before);
+  if (before != nullptr && !before->empty()) before_pin = before.release();
   return true;
 } catch (std::bad_alloc const&) {
   return false;
@@ -79,7 +89,7 @@ bool pin(int cpu) noexcept try {
 
 bool unpin() noexcept {
   if (before_pin != nullptr && !before_pin->apply()) return false;
-  before_pin = nullptr;
+  forget_mask(nullptr);
   return true;
 }
 
