@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -46,7 +47,7 @@ void spin_for(std::chrono::nanoseconds time) {
 }
 
 rubato::task<int> fetch_page(int n) {
-  co_await rubato::sleep_for(2ms);
+  for (int i = 0; i != 10; ++i) co_await rubato::sleep_for(2ms); // one that is over at once is no wait
   co_return n;
 }
 
@@ -297,15 +298,16 @@ TEST(trace_reader, writes_json) {
 
 std::string report_of_work(auto f) { return rubato::detail::report_of(timeline_of(f)); }
 
-/// The report of 1,000 tasks of this length, made up: a thread that loses its CPU makes a task longer.
-std::string report_of_tasks(std::chrono::nanoseconds length) {
+/// The report of 10,000 tasks of this length, of which one may be longer, made up: a thread that loses its
+/// CPU makes a task longer.
+std::string report_of_tasks(std::chrono::nanoseconds length, std::chrono::nanoseconds longer = {}) {
   timeline t;
   t.names = {"", "a task"};
   auto& track = t.tracks.emplace_back();
-  for (int i = 0; i != 1'000; ++i) {
+  for (int i = 0; i != 10'000; ++i) {
     slice& s = track.slices.emplace_back();
     s.begin = track.last;
-    s.end = track.last = s.begin + length.count();
+    s.end = track.last = s.begin + (i == 0 ? std::max(length, longer) : length).count();
     s.name = 1;
   }
   track.busy = track.last;
@@ -317,6 +319,12 @@ TEST(trace_report, says_whether_the_grain_is_too_fine) {
   EXPECT_THAT(report_of_tasks(200us), HasSubstr("verdict: coarse enough"));
 }
 
+/// The task that spawns them, and one that lost its CPU, take most of the time.
+TEST(trace_report, regression_judges_the_grain_by_counts_too) {
+  EXPECT_THAT(report_of_tasks(150ns, 10ms), HasSubstr("verdict: too fine. 9999 of 10000 tasks"));
+  EXPECT_THAT(report_of_tasks(150ns, 10s), HasSubstr("verdict: coarse enough")); // queuing costs no time
+}
+
 TEST(trace_report, says_what_waits_for_what) {
   std::string const text = report_of_work([] {
     rubato::pool pool(2);
@@ -324,7 +332,7 @@ TEST(trace_report, says_what_waits_for_what) {
           rubato::promise<int> p;
           rubato::future<int> f = p.get_future();
           std::thread later([&p] {
-            std::this_thread::sleep_for(5ms);
+            std::this_thread::sleep_for(50ms);
             p.set_value(1);
           });
           EXPECT_EQ(f.get(), 1);

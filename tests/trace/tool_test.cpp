@@ -82,7 +82,10 @@ TEST_F(trace_tool, says_what_is_wrong) {
     EXPECT_EQ(run_tool(wrong).status, 2) << wrong;
   ended const e = run_tool("report " + path.get() + ".missing");
   EXPECT_EQ(e.status, 1);
-  EXPECT_THAT(e.output, HasSubstr("rubato-trace: "));
+  EXPECT_THAT(e.output, HasSubstr("rubato-trace: /"));
+  EXPECT_THAT(e.output, HasSubstr("No such file"));
+  std::filesystem::remove(path.rings());
+  EXPECT_THAT(run_tool("report " + path.get()).output, HasSubstr("lies FILE.rings: keep that one"));
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 int main(int argc, char** argv) {
   using namespace rubato_trace;
@@ -23,7 +24,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "rubato-trace: %s\n\n%s", e.what(), usage);
     return 2;
   } catch (std::exception const& e) {
-    std::fprintf(stderr, "rubato-trace: %s\n", e.what());
+    std::string_view what = e.what();
+    constexpr std::string_view library = "rubato: "; // the program's name says it
+    if (what.starts_with(library)) what.remove_prefix(library.size());
+    std::fprintf(stderr, "rubato-trace: %.*s\n", static_cast<int>(what.size()), what.data());
     return 1;
   }
   return 0;

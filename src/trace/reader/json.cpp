@@ -1,5 +1,7 @@
 #include "trace/reader/json.hpp"
 
+#include "trace/reader/blocked.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -58,6 +60,9 @@ std::string to_json(timeline const& t) {
       add(event + '}');
     }
   }
+  for (relief_sent const& r : t.reliefs)
+    add("{\"ph\":\"i\",\"s\":\"t\",\"name\":" + quoted(text_of(r)) + ',' + process +
+        ",\"tid\":" + std::to_string(t.tracks[r.on_track].thread) + ",\"ts\":" + microseconds(r.at) + '}');
   return out + "\n]}\n";
 }
 

@@ -1,5 +1,6 @@
 #include "trace/reader/perfetto.hpp"
 
+#include "trace/reader/blocked.hpp"
 #include "trace/reader/protobuf.hpp"
 
 #include <algorithm>
@@ -166,6 +167,16 @@ class perfetto_writer {
     }
   }
 
+  void write_reliefs() {
+    for (relief_sent const& r : t_.reliefs) {
+      protobuf_message e;
+      e.number(event_field::type, instant);
+      e.number(event_field::track, uuid_of(r.on_track));
+      e.text(event_field::name_text, text_of(r));
+      write_event(r.at, e);
+    }
+  }
+
 public:
   explicit perfetto_writer(timeline const& t)
       : t_(t) {}
@@ -174,6 +185,7 @@ public:
     write_names();
     for (std::size_t i = 0; i != t_.tracks.size(); ++i) write_slices(i);
     write_causes();
+    write_reliefs();
     return std::move(out_);
   }
 };

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <stdexcept>
+#include <system_error>
 
 namespace rubato::detail {
 
@@ -17,7 +19,7 @@ namespace {
 
 using layout = ring_file_layout;
 
-[[noreturn]] void refuse(std::string const& path, char const* why) {
+[[noreturn]] void refuse(std::string const& path, std::string const& why) {
   throw std::runtime_error("rubato: " + path + ": " + why);
 }
 
@@ -32,7 +34,7 @@ template<class T>
 void read(std::string const& path, std::uint64_t offset, T* into, std::size_t n) {
   if (os::read_at(path.c_str(), static_cast<std::size_t>(offset), reinterpret_cast<char*>(into),
                   n * sizeof(T)) < 0)
-    refuse(path, "it cannot be read");
+    refuse(path, std::generic_category().message(errno));
 }
 
 std::string_view next_word(std::string_view& line) noexcept {
@@ -76,7 +78,10 @@ recording::recording(std::string const& path) {
 void recording::read_header(std::string const& path) {
   std::array<std::uint64_t, layout::words> header{};
   read(path, layout::header_at, header.data(), header.size());
-  if (header[layout::magic_word] != layout::magic) refuse(path, "it is no file of a trace's rings");
+  if (header[layout::magic_word] != layout::magic)
+    refuse(path,
+           "it is no file of a trace's rings. Beside a converted trace, FILE, lies FILE.rings: keep that "
+           "one");
   if (header[layout::version_word] != layout::version) refuse(path, "it is of another version of Rubato");
   std::uint64_t const capacity = header[layout::capacity], stride = header[layout::stride];
   if (!std::has_single_bit(capacity) || capacity > std::uint64_t{1} << 32U ||

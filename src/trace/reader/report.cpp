@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::size_t most_rows = 20, most_waits = 10, widest_name = 60;
 constexpr std::int64_t fine_task = 1'000, fine_steal = 2'000; // ns: what is given away costs about as much
+constexpr std::size_t many_tasks = 1'000;
 
 // NOLINTNEXTLINE(cert-dcl50-cpp): printf checks its arguments
 [[gnu::format(printf, 1, 2)]] std::string print(char const* format, ...) {
@@ -68,10 +71,12 @@ class reporter {
 
   void write_head() {
     std::size_t workers = 0;
-    std::uint64_t lost = 0;
+    std::uint64_t lost = 0, written = 0;
+    constexpr std::uint64_t reserve = 64; // a reader leaves out so many of a ring that is full
     for (track const& k : t_.tracks) {
       busy_ += k.busy;
       lost += k.lost;
+      written = std::max(written, k.written);
       workers += k.is_worker ? 1 : 0;
     }
     std::int64_t const lasted = t_.last() - t_.first();
@@ -85,8 +90,11 @@ class reporter {
     line("  (a fork that no other thread took is a part of its task, so the span may be longer than it need "
          "be)");
     if (lost != 0)
-      line(print("%llu older events were overwritten: see RUBATO_TRACE_EVENTS",
-                 static_cast<unsigned long long>(lost)));
+      line(
+          print("%llu older events were overwritten: see RUBATO_TRACE_EVENTS, of which %llu keeps as many as "
+                "the busiest thread wrote",
+                static_cast<unsigned long long>(lost),
+                static_cast<unsigned long long>(std::bit_ceil(written + reserve))));
     if (t_.untraced != 0)
       line(print("%llu threads are missing: there was no room on the disk",
                  static_cast<unsigned long long>(t_.untraced)));
@@ -134,6 +142,7 @@ class reporter {
     std::array<std::size_t, classes.size()> count{};
     std::array<std::int64_t, classes.size()> sum{};
     std::int64_t work = 0, fine = 0, fine_steals = 0;
+    std::size_t tasks = 0, fine_tasks = 0;
     for_each_slice([&](track const& /*k*/, slice const& s) {
       if (!is_work(s.kind) || s.open) return;
       std::int64_t const length = s.length() - s.waited;
@@ -144,10 +153,17 @@ class reporter {
       work += s.self();
       if (s.kind == slice_kind::latent) {
         if (length < fine_steal) fine_steals += s.self();
-      } else if (length < fine_task) {
-        fine += s.self();
+        return;
       }
+      ++tasks;
+      if (length >= fine_task) return;
+      ++fine_tasks;
+      fine += s.self();
     });
+    // Their time alone does not tell: the task that spawns them, and those that lost their CPU, last longer.
+    bool const most_are_fine = tasks >= many_tasks && share(static_cast<std::int64_t>(fine_tasks),
+                                                            static_cast<std::int64_t>(tasks)) > 90;
+    auto const queuing = static_cast<std::int64_t>(fine_tasks) * fine_task;
     line("\nGrain: lengths of tasks, children and stolen halves");
     for (std::size_t c = 0; c != classes.size(); ++c)
       if (count[c] != 0)
@@ -159,6 +175,11 @@ class reporter {
           print("verdict: too fine. %.0f%% of the time is in tasks of less than 1 us, whose queuing costs as "
                 "much. Let a task do more, or use a loop, which chooses its grain",
                 share(fine, work)));
+    else if (most_are_fine && share(queuing, work) > 10)
+      line(print(
+          "verdict: too fine. %zu of %zu tasks are of less than 1 us, and to queue one costs about as "
+          "much. Let a task do more, or use a loop, which chooses its grain (min_chunk sets a least one)",
+          fine_tasks, tasks));
     else if (share(fine_steals, work) > 20)
       line(print("verdict: too fine. %.0f%% of the time is in stolen halves of less than 2 us: stop forking "
                  "earlier",
@@ -178,7 +199,7 @@ class reporter {
           "asleep, nothing was ready: the program gives too little work at a time"},
          {&idle_time::displaced, "outside", "asleep, a thread from outside ran in its place"},
          {&idle_time::queued, "queued",
-          "asleep, though a task was queued: for another thread, or nobody woke it"},
+          "asleep, though a task was queued: for another thread, or all seats were taken (a spare thread)"},
          {&idle_time::late, "late", "asleep, though it took a part of what another thread ran then"},
          {&idle_time::woken, "no CPU", "woken, waited for a CPU: other threads or programs had it"},
          {&idle_time::searched, "search", "awake, between two tasks or in search of one"}}};
@@ -259,6 +280,41 @@ class reporter {
     }
   }
 
+  void write_blocked() {
+    struct blocked {
+      std::uint32_t name = 0;
+      std::size_t times = 0;
+      std::int64_t sum = 0;
+    };
+    std::map<std::uint32_t, blocked> all;
+    std::set<std::pair<std::uint32_t, std::int64_t>> seen; // a task may be found blocked more than once
+    std::size_t times = 0;
+    for (relief_sent const& r : t_.reliefs) {
+      if (!r.is_blocked) continue;
+      ++times;
+      blocked& b = all[r.name];
+      b.name = r.name;
+      ++b.times;
+      if (seen.emplace(r.on_track, r.since).second) b.sum += r.until - r.since;
+    }
+    if (times != 0) {
+      std::vector<blocked> rows;
+      for (auto const& [name, b] : all) rows.push_back(b);
+      std::ranges::sort(rows, std::ranges::greater(), &blocked::sum);
+      line(print("\nBlocked in the kernel: %zu times a thread was sent, since tasks were ready and a worker "
+                 "slept in its task",
+                 times));
+      line(print("%9s %10s  %s", "times", "they took", "name"));
+      for (std::size_t i = 0; i != std::min(rows.size(), most_waits); ++i)
+        line(print("%9zu %10s  %s", rows[i].times, time(rows[i].sum).c_str(), name(rows[i].name).c_str()));
+      line("  a std::mutex, a read or a sleep counts as busy time: wrap it in rubato::blocking(), or await "
+           "Rubato's own");
+    }
+    if (times != t_.reliefs.size())
+      line(print("%s%zu times a thread was sent, since tasks were ready and all workers computed",
+                 times == 0 ? "\n" : "", t_.reliefs.size() - times));
+  }
+
   void write_resumed() {
     if (t_.resumed.empty()) return;
     line("\nCoroutines that went on after a wait, and how many on another thread than before");
@@ -307,6 +363,7 @@ public:
     write_idle();
     write_queues();
     write_waits();
+    write_blocked();
     write_resumed();
     write_end();
     return std::move(out_);

@@ -1,5 +1,6 @@
 #include "trace/reader/timeline.hpp"
 
+#include "trace/reader/blocked.hpp"
 #include "trace/reader/event_order.hpp"
 #include "trace/reader/idle.hpp"
 #include "trace/reader/symbols.hpp"
@@ -425,6 +426,7 @@ public:
       t.thread = r.thread;
       t.name = r.name;
       t.lost = r.lost;
+      t.written = r.lost + r.events.size();
       if (!r.events.empty()) {
         t.first = from.ns(r.events.front().ticks);
         t.last = from.ns(r.events.back().ticks);
@@ -474,7 +476,11 @@ std::int64_t timeline::last() const noexcept {
   return last;
 }
 
-timeline make_timeline(recording const& from) { return builder(from).build(); }
+timeline make_timeline(recording const& from) {
+  timeline t = builder(from).build();
+  add_reliefs(t, from);
+  return t;
+}
 
 void cut(timeline& t, std::int64_t from, std::int64_t to) {
   for (track& k : t.tracks) {
@@ -485,6 +491,7 @@ void cut(timeline& t, std::int64_t from, std::int64_t to) {
     }
   }
   std::erase_if(t.causes, [=](cause const& c) { return c.at < from || c.to > to; });
+  std::erase_if(t.reliefs, [=](relief_sent const& r) { return r.at < from || r.at > to; });
 }
 
 } // namespace rubato::detail

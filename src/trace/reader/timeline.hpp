@@ -65,7 +65,8 @@ struct track {
   std::vector<slice> slices; ///< by their begin, an outer one before those in it
   std::int64_t first = 0, last = 0;
   bool is_worker = false;
-  std::uint64_t lost = 0; ///< events
+  std::uint64_t lost = 0;    ///< events that were overwritten
+  std::uint64_t written = 0; ///< all events
   std::int64_t busy = 0;
   idle_time idle; ///< of a worker
 };
@@ -85,6 +86,15 @@ struct resumed_total {
   std::uint64_t times = 0, elsewhere = 0; ///< on another thread than before
 };
 
+/// The monitor sent a thread for relief.
+struct relief_sent {
+  std::int64_t at = 0;
+  std::int64_t since = 0, until = 0; ///< of the blocked thread's task
+  std::uint32_t on_track = 0;        ///< the blocked thread; if none is, the one that was sent
+  std::uint32_t name = 0;            ///< of the blocked thread's task
+  bool is_blocked = false;           ///< a thread is blocked in the kernel; else all compute
+};
+
 /// What had not ended when the recording ended.
 struct unfinished {
   enum class state : unsigned char { runs, waits, suspended, queued };
@@ -102,6 +112,7 @@ struct timeline {
   std::vector<cause> causes;
   std::vector<wait_total> waits; ///< the most time first
   std::vector<resumed_total> resumed;
+  std::vector<relief_sent> reliefs;   ///< in order
   std::vector<unfinished> at_the_end; ///< the oldest first
   std::int64_t span = 0;              ///< the realised critical path
 
