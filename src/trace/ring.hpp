@@ -25,7 +25,7 @@ struct ring_head {
 class ring : public list_node<ring> {
 public:
   static constexpr std::size_t head_bytes = 4096;
-  /// A clock event is written at every so manieth event.
+  /// So many events lie between two of the clock.
   static constexpr std::uint64_t clock_every = 4096;
 
 private:

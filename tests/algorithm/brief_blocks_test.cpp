@@ -33,30 +33,31 @@ protected:
 };
 RUBATO_TEST_WITH_WORKERS(brief_blocks, counts_with_workers);
 
-TEST_P(brief_blocks, are_made_alone_until_a_step_returns_false) {
+TEST_P(brief_blocks, are_made_alone_until_one_returns_false) {
   await_sleep();
-  std::vector<std::uint64_t> made;
-  std::uint64_t const steps = detail::step_alone(&pool, 100, [&](std::uint64_t i) {
-    made.push_back(i);
-    return i != 3;
+  std::uint64_t next = 5;
+  std::uint64_t const end = detail::blocks_alone(&pool, 5, 98, 10, [&](std::uint64_t lo, std::uint64_t hi) {
+    EXPECT_EQ(lo, next);
+    EXPECT_EQ(hi, lo + 10);
+    next = hi;
+    return lo != 35;
   });
-  EXPECT_EQ(steps, made.size());
-  // Fewer, if this thread did not run for a while.
-  ASSERT_LE(made.size(), 4U);
-  for (std::size_t i = 0; i != made.size(); ++i) EXPECT_EQ(made[i], i);
+  EXPECT_EQ(end, next);
+  EXPECT_GT(end, 5U);
+  EXPECT_LE(end, 45U); // less, if this thread did not run for a while
 }
 
-TEST_P(brief_blocks, are_shared_when_a_step_was_long) {
+TEST_P(brief_blocks, are_shared_when_one_was_long) {
   await_sleep();
-  int steps = 0;
-  EXPECT_EQ(detail::step_alone(&pool, 100,
-                               [&](std::uint64_t) {
-                                 ++steps;
-                                 std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                                 return true;
-                               }),
+  int blocks = 0;
+  EXPECT_EQ(detail::blocks_alone(&pool, 0, 100, 1,
+                                 [&](std::uint64_t, std::uint64_t) {
+                                   ++blocks;
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                                   return true;
+                                 }),
             1U);
-  EXPECT_EQ(steps, 1);
+  EXPECT_EQ(blocks, 1);
 }
 
 TEST_P(brief_blocks, are_shared_if_no_seat_is_vacant) {
@@ -68,7 +69,7 @@ TEST_P(brief_blocks, are_shared_if_no_seat_is_vacant) {
       ASSERT_TRUE(release.wait());
     });
   ASSERT_TRUE(busy.wait_for(GetParam()));
-  EXPECT_EQ(detail::step_alone(&pool, 100, [](std::uint64_t) { return true; }), 0U);
+  EXPECT_EQ(detail::blocks_alone(&pool, 7, 100, 1, [](std::uint64_t, std::uint64_t) { return true; }), 7U);
   release.reach();
   pool.wait_idle();
 }

@@ -25,13 +25,7 @@ using namespace rubato_test;
 /// programs do.
 template<class F>
 int in_forked_child(F&& work) {
-  int const child = ::fork();
-  if (child == 0) {
-    is_forked_child = true;
-    kill_this_process_if_it_hangs();
-    std::exit(work());
-  }
-  return wait_for_child(child);
+  return wait_for_child(begin_forked_child([&] { std::exit(work()); }));
 }
 
 bool works(rubato::pool& pool) {

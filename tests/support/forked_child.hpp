@@ -1,12 +1,27 @@
-// For tests whose forked child ends as programs do. One file of a program includes it: it defines a function.
+// For tests that fork. One file of a program includes it: it defines a function.
 #pragma once
 
+#include "support/process.hpp"
 #include "support/scale.hpp"
+
+#include <unistd.h>
 
 namespace rubato_test {
 
 /// Raised in the child.
 inline bool is_forked_child = false;
+
+/// Makes a child by fork alone, which calls `work`; that ends the process. Returns the child.
+template<class F>
+int begin_forked_child(F&& work) {
+  int const child = ::fork();
+  if (child == 0) {
+    is_forked_child = true;
+    kill_this_process_if_it_hangs();
+    work();
+  }
+  return child;
+}
 
 } // namespace rubato_test
 

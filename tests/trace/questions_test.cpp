@@ -16,9 +16,9 @@
 #include <thread>
 
 #include "trace/reader/convert.hpp"
-#include "trace/reader/json.hpp"
-#include "trace/reader/perfetto.hpp"
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/output/json.hpp"
+#include "trace/reader/output/perfetto.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 #include "trace_files.hpp"
 
 namespace rubato_test {

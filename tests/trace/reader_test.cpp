@@ -23,12 +23,12 @@
 #include <vector>
 
 #include "trace/reader/convert.hpp"
-#include "trace/reader/json.hpp"
-#include "trace/reader/perfetto.hpp"
-#include "trace/reader/report.hpp"
-#include "trace/reader/thinning.hpp"
-#include "trace/reader/timeline.hpp"
-#include "trace/reader/user_name.hpp"
+#include "trace/reader/file/user_name.hpp"
+#include "trace/reader/output/json.hpp"
+#include "trace/reader/output/perfetto.hpp"
+#include "trace/reader/output/report.hpp"
+#include "trace/reader/timeline/thinning.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 #include "trace_files.hpp"
 
 namespace rubato_test {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "os/memory.hpp"
-#include "trace/reader/recording.hpp"
+#include "trace/reader/file/recording.hpp"
 #include "trace/ring_file.hpp"
 #include "trace_files.hpp"
 

@@ -40,13 +40,7 @@ protected:
 
 template<class F>
 int begin_child(F&& work) {
-  int const child = ::fork();
-  if (child == 0) {
-    is_forked_child = true;
-    kill_this_process_if_it_hangs();
-    std::_Exit(work());
-  }
-  return child;
+  return begin_forked_child([&] { std::_Exit(work()); });
 }
 
 int work_for_ever(std::string const& path) {
@@ -91,14 +85,16 @@ TEST_F(trace_survival, of_a_kill) {
   }
 }
 
+int trace_a_task(std::string const& path) {
+  rubato::trace::start(path);
+  rubato::pool pool(1);
+  pool.spawn([] {}).get();
+  return 0;
+}
+
 TEST_F(trace_survival, of_an_end_without_exit_handlers) {
   trace_path const path;
-  int const child = begin_child([&] {
-    rubato::trace::start(path.get());
-    rubato::pool pool(1);
-    pool.spawn([] {}).get();
-    return 0;
-  });
+  int const child = begin_child([&] { return trace_a_task(path.get()); });
   EXPECT_EQ(wait_for_child(child), 0);
   EXPECT_EQ(count_of(recording(path.rings()), event_kind::begin), 1U);
 }
@@ -157,12 +153,7 @@ TEST_F(trace_survival, of_a_fork) {
 TEST_F(trace_survival, two_processes_with_one_path) {
   trace_path const path;
   trace_on const on(path);
-  int const child = begin_child([&] {
-    rubato::trace::start(path.get());
-    rubato::pool pool(1);
-    pool.spawn([] {}).get();
-    return 0;
-  });
+  int const child = begin_child([&] { return trace_a_task(path.get()); });
   EXPECT_EQ(wait_for_child(child), 0);
   recording const r(path.get() + '.' + std::to_string(child) + ".rings");
   EXPECT_EQ(r.process, static_cast<std::uint64_t>(child));

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "rubato/trace.hpp"
-#include "trace/reader/recording.hpp"
+#include "trace/reader/file/recording.hpp"
 
 namespace rubato_test {
 

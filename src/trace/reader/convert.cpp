@@ -1,12 +1,12 @@
 #include "trace/reader/convert.hpp"
 
 #include "os/io/mapped_file.hpp"
-#include "trace/reader/json.hpp"
-#include "trace/reader/perfetto.hpp"
-#include "trace/reader/recording.hpp"
-#include "trace/reader/report.hpp"
-#include "trace/reader/thinning.hpp"
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/file/recording.hpp"
+#include "trace/reader/output/json.hpp"
+#include "trace/reader/output/perfetto.hpp"
+#include "trace/reader/output/report.hpp"
+#include "trace/reader/timeline/thinning.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
 #include <system_error>
 

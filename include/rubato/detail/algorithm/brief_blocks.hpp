@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace rubato {
 class pool;
@@ -28,33 +29,35 @@ namespace rubato::detail {
   return detail::outlasts(us * ticks_per_us(), static_cast<std::uint32_t>(std::min(left, many)), size, took);
 }
 
-/// While the pool sleeps and a wake is not worth it, calls step(i) for i = 0, 1, ... below n, until it
-/// returns false. Returns how many steps were made. Each step is brief as a rule.
-template<class Step>
-std::uint64_t step_alone(pool* p, std::uint64_t n, Step const& step) {
-  if (!detail::sleeps(p)) return 0;
-  constexpr std::int64_t warm_us = 20; // the first steps wait for memory, and say little about the others
+/// While the pool sleeps and a wake is not worth it, calls f(lo, hi) for intervals of [from, n), one after
+/// the other, until it returns false. Returns where the next one begins. Each is `block` long but the last
+/// one, and brief as a rule.
+template<class F>
+std::uint64_t blocks_alone(pool* p, std::uint64_t from, std::uint64_t n, std::uint64_t block, F const& f) {
+  if (!detail::sleeps(p)) return from;
+  constexpr std::int64_t warm_us = 20; // the first blocks wait for memory, and say little about the others
   std::int64_t const begin = tick_count();
-  for (std::uint64_t i = 0; i != n;) {
+  std::uint64_t done = from;
+  for (std::uint32_t blocks = 1; done != n; ++blocks) {
     throw_if_stopped();
-    bool const go_on = step(i++);
+    std::uint64_t const lo = std::exchange(done, done + std::min(n - done, block));
+    bool const go_on = f(lo, done);
     std::int64_t const took = tick_count() - begin;
     if (!go_on || (took > warm_us * ticks_per_us() &&
-                   detail::will_outlast(worth_a_wake_us, n - i, static_cast<std::uint32_t>(i), took)))
-      return i;
+                   detail::will_outlast(worth_a_wake_us, (n - done) / block + 1, blocks, took)))
+      break;
   }
-  return n;
+  return done;
 }
 
 /// for_blocks() of blocks that are brief as a rule. Few of them do not wake a pool that sleeps.
 template<class F>
 void for_brief_blocks(pool* p, std::uint64_t n, std::uint64_t block, F&& f) {
-  std::uint64_t const alone =
-      block * detail::step_alone(p, n / block + (n % block != 0), [&](std::uint64_t i) {
-        f(i * block, std::min(n, (i + 1) * block));
-        return true;
-      });
-  if (alone < n)
+  std::uint64_t const alone = detail::blocks_alone(p, 0, n, block, [&f](std::uint64_t lo, std::uint64_t hi) {
+    f(lo, hi);
+    return true;
+  });
+  if (alone != n)
     detail::for_blocks(p, n - alone, block,
                        [&f, alone](std::uint64_t lo, std::uint64_t hi) { f(alone + lo, alone + hi); });
 }

@@ -60,7 +60,7 @@ public:
   /// All that are left, or at least `enough`.
   [[nodiscard]] std::size_t known(std::size_t enough) {
     if (left() >= enough || ended_) return left();
-    constexpr std::size_t many = 256;
+    constexpr std::size_t many = 256; // `enough` may be far more than the range has
     ahead_.erase(ahead_.begin(), ahead_.begin() + std::exchange(given_, 0));
     ahead_.reserve(std::min(2 * enough, many));
     for (ended_ = true; ahead_.size() < 2 * enough; ++next_) { // remains true if the iterator throws

@@ -24,6 +24,8 @@ inline constexpr std::uint64_t few_numbers = 1024;
 inline constexpr std::uint64_t few_bytes = 128 * 1024;
 /// So much work is left to the caller; if the pool sleeps, up to worth_a_wake_us.
 inline constexpr std::int64_t brief_rest_us = 10;
+/// The elements between two looks at the clock meanwhile.
+inline constexpr std::uint64_t alone_at_once = 4096;
 
 /// A block of elements that user code is called for. Short where there are few, because they may be heavy.
 [[nodiscard]] constexpr std::uint64_t block_of(std::uint64_t n) noexcept {
@@ -58,14 +60,10 @@ std::uint64_t begin_alone(pool* p, std::uint64_t n, Body const& body) {
     }
     if (took > brief_rest_us * ticks_per_us()) return done;
   }
-  constexpr std::uint64_t slice = 4096;
-  std::uint64_t const from = done;
-  detail::step_alone(p, (n - from + slice - 1) / slice, [&](std::uint64_t i) {
-    done = std::min(n, from + (i + 1) * slice);
-    detail::call_body(body, from + i * slice, done);
+  return detail::blocks_alone(p, done, n, alone_at_once, [&body](std::uint64_t lo, std::uint64_t hi) {
+    detail::call_body(body, lo, hi);
     return true;
   });
-  return done;
 }
 
 /// Calls body(lo, hi) for intervals that partition [0, n), in parallel unless there is little to do.

@@ -162,15 +162,13 @@ std::uint64_t first_match(pool* p, std::uint64_t n, Test const& test) {
     if (heavy) break;
   }
   if (!heavy) {
-    constexpr std::uint64_t slice = 4096;
-    std::uint64_t const from = done;
-    std::uint64_t match = done;
-    detail::step_alone(p, (n - from + slice - 1) / slice, [&](std::uint64_t i) {
-      done = std::min(n, from + (i + 1) * slice);
-      match = detail::call_test(test, from + i * slice, done);
-      return match == done;
+    std::uint64_t match = n;
+    done = detail::blocks_alone(p, done, n, alone_at_once, [&](std::uint64_t lo, std::uint64_t hi) {
+      std::uint64_t const at = detail::call_test(test, lo, hi);
+      if (at != hi) match = at;
+      return at == hi;
     });
-    if (match != done || done == n) return match;
+    if (match != n || done == n) return match;
   }
   return detail::search_with_pool(p, done, n, heavy ? 1 : few, test);
 }

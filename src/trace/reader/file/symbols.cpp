@@ -1,7 +1,7 @@
-#include "trace/reader/symbols.hpp"
+#include "trace/reader/file/symbols.hpp"
 
-#include "trace/reader/elf_file.hpp"
-#include "trace/reader/user_name.hpp"
+#include "trace/reader/file/elf_file.hpp"
+#include "trace/reader/file/user_name.hpp"
 
 #include <array>
 #include <cstdio>

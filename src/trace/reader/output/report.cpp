@@ -1,4 +1,4 @@
-#include "trace/reader/report.hpp"
+#include "trace/reader/output/report.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "trace/reader/user_name.hpp"
+#include "trace/reader/file/user_name.hpp"
 
 #include <algorithm>
 #include <array>

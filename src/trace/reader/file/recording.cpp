@@ -1,4 +1,4 @@
-#include "trace/reader/recording.hpp"
+#include "trace/reader/file/recording.hpp"
 
 #include "os/io/mapped_file.hpp"
 #include "trace/ring.hpp"

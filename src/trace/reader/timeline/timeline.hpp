@@ -1,7 +1,7 @@
 // What the threads did, put together from the events of all rings. docs/design/trace.md
 #pragma once
 
-#include "trace/reader/recording.hpp"
+#include "trace/reader/file/recording.hpp"
 
 #include <cstddef>
 #include <cstdint>

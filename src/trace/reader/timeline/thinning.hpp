@@ -1,7 +1,7 @@
 // Fewer slices for a viewer that takes microseconds for each.
 #pragma once
 
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "trace/reader/thinning.hpp"
+#include "trace/reader/timeline/thinning.hpp"
 
 #include <algorithm>
 #include <unordered_set>

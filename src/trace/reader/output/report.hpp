@@ -1,7 +1,7 @@
 // What a trace says, in words.
 #pragma once
 
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
 #include <string>
 

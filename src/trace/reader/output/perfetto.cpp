@@ -1,7 +1,7 @@
-#include "trace/reader/perfetto.hpp"
+#include "trace/reader/output/perfetto.hpp"
 
-#include "trace/reader/blocked.hpp"
-#include "trace/reader/protobuf.hpp"
+#include "trace/reader/output/protobuf.hpp"
+#include "trace/reader/timeline/blocked.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The names of code, and the texts of literals, from the files that were loaded. docs/design/trace.md
 #pragma once
 
-#include "trace/reader/recording.hpp"
+#include "trace/reader/file/recording.hpp"
 
 #include <cstdint>
 #include <memory>

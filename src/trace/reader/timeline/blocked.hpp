@@ -1,8 +1,8 @@
 // Which tasks blocked their threads in the kernel, as the monitor saw it. docs/design/trace.md, "The report"
 #pragma once
 
-#include "trace/reader/recording.hpp"
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/file/recording.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
 #include <string_view>
 

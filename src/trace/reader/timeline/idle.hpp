@@ -1,7 +1,7 @@
 // Why the workers were idle. docs/design/trace.md, "The report"
 #pragma once
 
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "trace/reader/elf_file.hpp"
+#include "trace/reader/file/elf_file.hpp"
 
 #include "os/io/file.hpp"
 

@@ -1,6 +1,6 @@
-#include "trace/reader/json.hpp"
+#include "trace/reader/output/json.hpp"
 
-#include "trace/reader/blocked.hpp"
+#include "trace/reader/timeline/blocked.hpp"
 
 #include <array>
 #include <cstddef>

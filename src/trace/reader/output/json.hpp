@@ -1,7 +1,7 @@
 // A trace for chrome://tracing and speedscope.
 #pragma once
 
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // A trace for https://ui.perfetto.dev, in its own format.
 #pragma once
 
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "trace/reader/idle.hpp"
+#include "trace/reader/timeline/idle.hpp"
 
 #include <algorithm>
 #include <cstddef>

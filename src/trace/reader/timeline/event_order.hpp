@@ -1,7 +1,7 @@
 // The events of all threads, as they followed each other.
 #pragma once
 
-#include "trace/reader/recording.hpp"
+#include "trace/reader/file/recording.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,9 +1,9 @@
-#include "trace/reader/timeline.hpp"
+#include "trace/reader/timeline/timeline.hpp"
 
-#include "trace/reader/blocked.hpp"
-#include "trace/reader/event_order.hpp"
-#include "trace/reader/idle.hpp"
-#include "trace/reader/symbols.hpp"
+#include "trace/reader/file/symbols.hpp"
+#include "trace/reader/timeline/blocked.hpp"
+#include "trace/reader/timeline/event_order.hpp"
+#include "trace/reader/timeline/idle.hpp"
 
 #include <algorithm>
 #include <array>

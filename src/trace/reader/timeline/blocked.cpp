@@ -1,4 +1,4 @@
-#include "trace/reader/blocked.hpp"
+#include "trace/reader/timeline/blocked.hpp"
 
 #include <algorithm>
 #include <map>

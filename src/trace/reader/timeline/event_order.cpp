@@ -1,4 +1,4 @@
-#include "trace/reader/event_order.hpp"
+#include "trace/reader/timeline/event_order.hpp"
 
 #include <algorithm>
 #include <tuple>
