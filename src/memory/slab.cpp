@@ -28,7 +28,9 @@ constexpr bool recycles = true;
 
 using magazine = slab_magazine;
 constexpr std::size_t classes = slab_classes::number, magazine_size = slab_classes::magazine_size;
-constexpr std::size_t alignment = 64, chunk_size = 64 * 1024;
+constexpr std::size_t alignment = slab_classes::line, chunk_size = 64 * 1024;
+// A processor fetches neighbouring lines ahead, but none beyond a page.
+constexpr std::size_t chunk_alignment = 4096;
 // A shelf that has grown by as much as a huge page in small chunks goes on in huge pages: a page fault costs
 // as much as five tasks.
 constexpr unsigned small_chunks = 32;
@@ -38,7 +40,7 @@ struct stored_magazine : slab_block {
   stored_magazine* below;
   std::size_t loaded;
 };
-static_assert(sizeof(stored_magazine) <= slab_classes::smallest);
+static_assert(sizeof(stored_magazine) <= slab_classes::size(0));
 
 class depot {
   relaxed<stored_magazine*> top_; // changed under the lock
@@ -75,14 +77,12 @@ constinit std::array<depot, classes> depots;
 /// The thread's destructors have run; blocks that it frees from now on go to the depot alone.
 [[gnu::tls_model("initial-exec")]] thread_local constinit bool over = false;
 
-[[nodiscard]] constexpr std::size_t size_of_class(std::size_t c) noexcept {
-  using k = slab_classes;
-  return c < k::small_classes ? k::smallest + c * k::step
-                              : k::largest_small + (c + 1 - k::small_classes) * k::large_step;
+constexpr bool fit(std::size_t bytes) noexcept {
+  std::size_t const c = slab_classes::of(bytes);
+  return bytes <= slab_classes::size(c) && (c == 0 || bytes > slab_classes::size(c - 1));
 }
-static_assert(size_of_class(slab_classes::of(33)) == 48 && size_of_class(slab_classes::of(512)) == 512 &&
-              size_of_class(slab_classes::of(513)) == 768 &&
-              slab_classes::of(slab_classes::largest) == classes - 1);
+static_assert(fit(1) && fit(32) && fit(33) && fit(48) && fit(49) && fit(64) && fit(65) && fit(512) &&
+              fit(513) && slab_classes::of(slab_classes::largest) == classes - 1);
 
 /// Everything goes to the depot when the thread ends.
 struct at_end_of_thread {
@@ -94,7 +94,7 @@ struct at_end_of_thread {
     over = true;
     for (std::size_t c = 0; c != classes; ++c) {
       slab_shelf& s = ended->shelves[c];
-      for (; s.fresh != s.end; s.fresh += size_of_class(c)) s.first.push(s.fresh);
+      for (; s.fresh != s.end; s.fresh += slab_classes::size(c)) s.first.push(s.fresh);
       if (s.first.loaded != 0) depots[c].give(s.first);
       if (s.second.loaded != 0) depots[c].give(s.second);
     }
@@ -132,7 +132,8 @@ thread_local at_end_of_thread const here;
 void get_fresh(slab_shelf& s, std::size_t size) {
   bool const grown = s.chunks == small_chunks;
   void* const huge = grown ? huge_chunk() : nullptr;
-  s.fresh = static_cast<std::byte*>(huge != nullptr ? huge : from_system(chunk_size));
+  s.fresh = static_cast<std::byte*>(
+      huge != nullptr ? huge : ::operator new(chunk_size, std::align_val_t{chunk_alignment}));
   s.end = s.fresh + (huge != nullptr ? os::huge_page : chunk_size) / size * size;
   if (!grown) ++s.chunks;
 }
@@ -153,14 +154,14 @@ constinit thread_local slab_cache* own_slabs = no_cache();
 [[gnu::noinline]] void* allocate_slowly(std::size_t bytes) {
   if (!recycles || bytes > slab_classes::largest) return from_system(bytes);
   std::size_t const c = slab_classes::of(bytes);
-  if (!ensure_cache()) return from_system(size_of_class(c));
+  if (!ensure_cache()) return from_system(slab_classes::size(c));
   slab_shelf& s = own_slabs->shelves[c];
   if (s.second.loaded != 0 || depots[c].get(s.second)) {
     std::swap(s.first, s.second);
     return s.first.pop();
   }
-  if (s.fresh == s.end) get_fresh(s, size_of_class(c));
-  return std::exchange(s.fresh, s.fresh + size_of_class(c));
+  if (s.fresh == s.end) get_fresh(s, slab_classes::size(c));
+  return std::exchange(s.fresh, s.fresh + slab_classes::size(c));
 }
 
 /// The first magazine is full, the thread has no cache, or the block is no slab's.

@@ -88,10 +88,14 @@ void destroy_generator(std::coroutine_handle<> h) noexcept;
 
 /// The frame of a task. It has an owner until it begins; then it frees itself when the coroutine ends.
 struct task_frame {
-  [[gnu::always_inline]] static void* operator new(std::size_t bytes) { return allocate_here(bytes); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes) {
+    return allocate_here(whole_lines(bytes));
+  }
   // Not always_inline: without optimisation Clang keeps the variables of an inlined function in the frame,
   // which is gone.
-  static void operator delete(void* frame, std::size_t bytes) noexcept { deallocate_here(frame, bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept {
+    deallocate_here(frame, whole_lines(bytes));
+  }
   static void destroy(std::coroutine_handle<> h) noexcept { destroy_unbegun(h); }
 };
 

@@ -8,18 +8,21 @@
 
 namespace rubato::detail {
 
-/// The sizes of blocks. The size of a type is a multiple of its alignment; so a type aligned to 64 bytes gets
-/// blocks aligned to 64 bytes.
+/// The sizes of blocks: 32, 48 and whole cache lines. Neighbours may belong to different threads, and a
+/// thread uses the same few blocks again and again. The size of a type is a multiple of its alignment; so a
+/// type aligned to 64 bytes gets blocks aligned to 64 bytes.
 struct slab_classes {
-  static constexpr std::size_t step = 16, smallest = 32, small_classes = 31, large_step = 256, number = 37,
-                               magazine_size = 64;
-  static constexpr std::size_t largest_small = smallest + step * (small_classes - 1);
-  static constexpr std::size_t largest = largest_small + large_step * (number - small_classes);
+  static constexpr std::size_t line = 64, small_lines = 8, large_step = 256, number = 16, magazine_size = 64;
+  static constexpr std::size_t largest_small = line * small_lines, largest = 2048;
 
   [[nodiscard, gnu::always_inline]] static constexpr std::size_t of(std::size_t bytes) noexcept {
-    if (bytes <= smallest) return 0;
-    return bytes <= largest_small ? (bytes - smallest + step - 1) / step
-                                  : small_classes + (bytes - largest_small - 1) / large_step;
+    if (bytes <= 48) return bytes <= 32 ? 0 : 1;
+    return bytes <= largest_small ? 1 + (bytes + line - 1) / line
+                                  : 2 + small_lines + (bytes - largest_small - 1) / large_step;
+  }
+  [[nodiscard]] static constexpr std::size_t size(std::size_t c) noexcept {
+    if (c < 2) return c == 0 ? 32 : 48;
+    return c < 2 + small_lines ? (c - 1) * line : largest_small + (c - 1 - small_lines) * large_step;
   }
 };
 
