@@ -30,6 +30,7 @@
 #include "rubato/buffered.hpp"          // IWYU pragma: export
 #include "rubato/cancelled.hpp"         // IWYU pragma: export
 #include "rubato/channel.hpp"           // IWYU pragma: export
+#include "rubato/dump.hpp"              // IWYU pragma: export
 #include "rubato/foreign_coroutine.hpp" // IWYU pragma: export
 #include "rubato/future.hpp"            // IWYU pragma: export
 #include "rubato/generator.hpp"         // IWYU pragma: export

@@ -265,10 +265,15 @@ def described_wait(coroutine_task):
     awaiter = re.match(r"detail::future_awaiter<((?:shared_)?future<.*>) *>$", name)
     if awaiter:
         return "awaits a " + awaiter.group(1).strip(), state_of(whole["future_"])
-    known = (("sleep_awaiter", "sleeps"), ("scope_joiner", "awaits the end of a scope"), ("wait_for_rest", "awaits its when_all()"), ("wait_for_all", "awaits the tasks that lost"),
+    # The words of src/pool/dump.cpp.
+    known = (("sleep_awaiter", "sleeps"), ("tick_awaiter", "awaits a tick of an interval"), ("io_wait", "awaits a descriptor"),
+             ("end_of_work", "awaits the end of a task"), ("scope_joiner", "awaits the end of a scope"),
+             ("wait_for_rest", "awaits its when_all()"), ("wait_for_all", "awaits the tasks that lost"),
              ("send_awaiter", "awaits room in a channel"), ("receive_awaiter", "awaits a value of a channel"),
-             ("group_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"), ("permit", "awaits a lock or a semaphore"),
-             ("graph_awaiter", "awaits a run of a task_graph"), ("pipeline_awaiter", "awaits a pipeline"))
+             ("news_awaiter", "awaits news of a watch or a broadcast_channel"), ("gate::awaiter", "awaits an event or a latch"),
+             ("group_race", "awaits the first of several"), ("race_wait", "awaits the first of several operations"),
+             ("permit", "awaits a lock or a semaphore"), ("graph_awaiter", "awaits a run of a task_graph"),
+             ("pipeline_awaiter", "awaits a pipeline"), ("async_barrier", "awaits the others at a barrier"))
     for part, text in known:
         if part in name:
             return text, None

@@ -104,6 +104,8 @@ void coroutine_task::resume(thread_context& runner) noexcept {
 
 coroutine_task::progress coroutine_task::run(thread_context& runner) noexcept {
   token_in_force const token(runner.chain, token_of(*this));
+  // First of all: another thread may read its frames, and the wait operation in one of them, until then.
+  waits_on_.clear();
   if (leaf_ == nullptr) {
     if (stop.stop_requested()) {
       skipped();
@@ -114,7 +116,6 @@ coroutine_task::progress coroutine_task::run(thread_context& runner) noexcept {
   }
   void* frame = std::exchange(leaf_, nullptr).address();
   if (frame == nullptr) return progress::not_begun;
-  waits_on_.clear(); // before the wait operation, a part of its frame, is destroyed
   bool const may_fork = seat.get() == any_seat && size_of(*home()) != 0;
   std::uintptr_t const stack_end = std::max(stack_position() - nested_stack, lowest_for_nested_calls());
   trampoline const outer =

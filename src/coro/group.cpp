@@ -34,6 +34,8 @@ void group_member_task::fail(std::exception_ptr e) noexcept {
 
 race_entry group_member_task::entry() const noexcept { return of_.group_->entry_of(of_); }
 
+work_origin group_member_task::origin() const noexcept { return {.group_of = &of_.group_->coroutine()}; }
+
 void group_member_task::dispose() noexcept {
   group_member& m = of_;
   free_in_slab(this);

@@ -78,6 +78,10 @@ public:
   io_wait(descriptor_slot& slot, int fd, direction d, slot_seen before,
           std::chrono::steady_clock::time_point until) noexcept
       : io_wait(slot, fd, d, true, before, until) {}
+
+  [[nodiscard]] awaited_object awaited() const noexcept override {
+    return {.until = has_alarm() ? due : std::chrono::steady_clock::time_point::max(), .descriptor = fd_};
+  }
   io_wait(io_wait const&) = delete;
   io_wait& operator=(io_wait const&) = delete;
   ~io_wait() { settle(); }

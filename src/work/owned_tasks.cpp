@@ -98,6 +98,13 @@ void owned_tasks::drop(intrusive_list<owned_task>& withdrawn) noexcept {
   }
 }
 
+void owned_tasks::for_each(function_ref<void(future_state&)> f) {
+  for (stripe& s : stripes_) {
+    lock_guard const guard(s.guard);
+    for (intrusive_list<owned_task>& tasks : s.tasks) tasks.for_each([&f](owned_task& r) { f(r.work()); });
+  }
+}
+
 bool owned_tasks::empty() const noexcept {
   return std::all_of(stripes_.begin(), stripes_.end(), [](stripe const& s) { return s.empty(); });
 }

@@ -3,6 +3,7 @@
 // docs/design/coroutines.md
 #pragma once
 
+#include "base/function_ref.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/work/future_state.hpp"
 
@@ -47,6 +48,9 @@ public:
   /// in the pool. The caller passes the list to drop().
   void withdraw_stuck(intrusive_list<owned_task>& to) noexcept;
   static void drop(intrusive_list<owned_task>& withdrawn) noexcept;
+  /// Calls f with each, under the lock of its part: so the task is not destroyed meanwhile, and does not
+  /// leave the pool. What f throws is passed on.
+  void for_each(function_ref<void(future_state&)> f);
   [[nodiscard]] bool empty() const noexcept;
   /// How many are left. O(that number).
   [[nodiscard]] std::size_t count() const noexcept;

@@ -31,6 +31,12 @@ public:
     call([](listed_outside const&) { return true; });
   }
 
+  [[nodiscard]] std::size_t size() noexcept {
+    std::size_t n = 0;
+    call([&n](listed_outside const&) { return ++n, false; });
+    return n;
+  }
+
   void lock() noexcept RUBATO_ACQUIRE(guard_) { guard_.lock(); }
   void unlock() noexcept RUBATO_RELEASE(guard_) { guard_.unlock(); }
   void forget_all() noexcept RUBATO_REQUIRES(guard_) {
@@ -64,6 +70,8 @@ void unpark_all_drivers() noexcept {
   unpark_all_waiters();
   waiters.call_all();
 }
+
+std::size_t waiting_outside() noexcept { return waiters.size(); }
 
 listed_outside::listed_outside(pool_core const* driven, parker& bell) noexcept
     : driven_(driven)

@@ -6,6 +6,7 @@
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "sync/parker.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace rubato::detail {
@@ -38,6 +39,9 @@ public:
 
 /// Something is ready in a pool without workers.
 void unpark_outside_drivers(pool_core const& c) noexcept;
+
+/// How many threads outside any pool wait at this moment.
+[[nodiscard]] std::size_t waiting_outside() noexcept;
 
 // Around fork(): the child has no other threads.
 void lock_outside_waiters() noexcept;

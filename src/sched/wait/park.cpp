@@ -90,6 +90,7 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
       core.unpark_worker(temporary, true);
     else if (latent)
       nudge_monitor(monitor_rest::light);
+    t.waits_since.set(os::now());
     t.waits_in.set(why);
     core.waits.begin(); // asleep, it counts as waiting
     core.waits.nudge_if_stuck();
@@ -123,6 +124,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
   // on_stall, which report() calls below, may wait as well.
   thread_context const* const outer_waits_for = t.waits_for.get();
   char const* const outer_why = t.waits_in.get();
+  os::ticks const outer_since = t.waits_since.get();
   seat* s = nullptr;
   {
     left_seat left(core);
@@ -151,6 +153,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
   core.waits.end();
   core.waits.returned();
   t.waits_for.set(outer_waits_for);
+  t.waits_since.set(outer_since);
   t.waits_in.set(outer_why);
   return_to_seats(t, s);
   note<event_kind::wait_over>(why);

@@ -293,6 +293,7 @@ protected:
 
 public:
   [[nodiscard]] bool await_ready() const noexcept { return state_.done(); }
+  [[nodiscard]] awaited_object awaited() const noexcept final { return {.result = &state_}; }
 };
 
 /// Waits until that state has its result, even if the coroutine is stopped.

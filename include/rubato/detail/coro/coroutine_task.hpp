@@ -8,6 +8,7 @@
 #include "rubato/detail/sync/suspension.hpp"
 #include "rubato/detail/work/future_state.hpp"
 
+#include <chrono>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -184,6 +185,14 @@ public:
   /// Destroys it where it is suspended.
   void destroy() noexcept;
   [[nodiscard]] bool withdraw(owned_task const& as) noexcept override;
+  [[nodiscard]] coroutine_task* as_coroutine() noexcept final { return this; }
+  /// For any thread that keeps this from being destroyed: if it waits for something of Rubato's, calls
+  /// f(its innermost frame, its wait), and keeps it from going on meanwhile. f takes no lock and allocates
+  /// nothing. False: it runs, or is suspended otherwise.
+  template<class F>
+  [[nodiscard]] bool while_it_waits(F f) noexcept {
+    return waits_on_.use([&](wait_operation& w) { return f(leaf_.address(), w), true; });
+  }
 
   /// For the thread that runs it, which is about to go on with a wait that need not wait. True, every 64th
   /// time: others want its worker.
@@ -199,6 +208,14 @@ public:
   /// has claimed it, it goes on in place of its old entry. Throws cancelled if that pool discards its tasks,
   /// or has ended.
   void requeue(std::coroutine_handle<> h, pool_core* to);
+};
+
+/// What a coroutine waits for, as far as its type does not tell it.
+struct awaited_object {
+  future_state* result = nullptr; ///< of this work
+  /// This moment, at the latest.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+  int descriptor = -1;
 };
 
 /// The wait of a coroutine for an operation of Rubato, in its frame. It ends once: the operation completes, a
@@ -247,6 +264,11 @@ public:
   /// For the thread that has taken this out of its list: the wait is over. Resumes the coroutine on its pool,
   /// and does not touch this afterwards.
   void end_wait(made_ready_by cause = made_ready_by::task) noexcept;
+
+  /// For a thread that keeps the coroutine from going on: what does not change while it waits.
+  [[nodiscard]] virtual awaited_object awaited() const noexcept { return {}; }
+  /// The wait is over. The coroutine is queued, or about to be.
+  [[nodiscard]] bool is_over() const noexcept { return state_.is_over(); }
 
   // For the coroutine task that waits.
   /// It is about to resume. True: it did not get what it waits for, and waits again.

@@ -143,6 +143,7 @@ public:
   /// No future refers to it.
   [[nodiscard]] void* result() noexcept override { return nullptr; }
   [[nodiscard]] race_entry entry() const noexcept override;
+  [[nodiscard]] work_origin origin() const noexcept override;
   void fail(std::exception_ptr e) noexcept override;
   /// The last reference is gone: tells the group.
   void dispose() noexcept override;

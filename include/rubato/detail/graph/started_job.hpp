@@ -35,7 +35,7 @@ protected:
 
 public:
   std::exception_ptr error;   ///< of the work; the second of the two reads it
-  char const* name = nullptr; ///< of the node of a graph, for the debugger; null: it has none
+  char const* name = nullptr; ///< of the node of a graph, for reports; null: it has none
 
   /// Before the work is started.
   void begin(pool_core& core) noexcept {
@@ -97,6 +97,7 @@ class started_job final : link_holder, public job_for<Call>::type, started_work 
     to.end_it();
   }
   [[nodiscard]] bool may_report() const noexcept override { return false; } // its failure is the run's
+  [[nodiscard]] work_origin origin() const noexcept override { return {.node = this->told.name}; }
 
 public:
   started_job(job_end& to, stop_scope& around, Call c, Take t)

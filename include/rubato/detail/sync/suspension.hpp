@@ -85,6 +85,11 @@ public:
                        "a wait begins again that is not over", phase_.load(std::memory_order_relaxed));
     phase_.store(phase::setting_up, std::memory_order_relaxed); // relaxed: it is in no list
   }
+  /// By any thread that keeps the coroutine from going on. relaxed: a report, which reads nothing of what
+  /// the thread that has ended the wait wrote.
+  [[nodiscard]] bool is_over() const noexcept {
+    return phase_.load(std::memory_order_relaxed) == phase::over;
+  }
   /// By the suspending thread: a stop was requested before the wait.
   void refuse() noexcept { stopped_.set(true); }
   /// By the coroutine, when it goes on: a stop request has ended the wait.

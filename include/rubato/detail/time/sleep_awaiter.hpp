@@ -44,6 +44,7 @@ public:
       : sleep_awaiter(other.due) {}
   sleep_awaiter& operator=(sleep_awaiter&&) = delete;
   ~sleep_awaiter() { settle(); }
+  [[nodiscard]] awaited_object awaited() const noexcept override { return {.until = due}; }
 
   void await_resume() {
     bool const stopped = retire();

@@ -46,6 +46,7 @@
 
 namespace rubato::detail {
 
+class coroutine_task;
 class future_state;
 class completions;
 class owned_task;
@@ -100,6 +101,12 @@ public:
   [[nodiscard]] future_state* pop() noexcept;
 };
 
+/// Whose part the work is, for reports.
+struct work_origin {
+  coroutine_task* group_of = nullptr; ///< the one whose when_all(), when_any() or the like awaits it
+  char const* node = nullptr;         ///< the name of the node of a task graph that has started it
+};
+
 inline constexpr char const* waits_for_successor =
     "a task waits for a later task of its own strand, which begins only when the waiting one has ended";
 
@@ -151,6 +158,11 @@ public:
   virtual void skipped() noexcept {}
   /// For a thread that keeps the work from going on: the scope with which what the work begins now stops.
   [[nodiscard]] virtual stop_scope& current_scope() noexcept { return stop; }
+  // For dump(), by any thread that keeps it from being destroyed.
+  /// The work, if it is a coroutine's; else null.
+  [[nodiscard]] virtual coroutine_task* as_coroutine() noexcept { return nullptr; }
+  /// The caller keeps it from ending, too.
+  [[nodiscard]] virtual work_origin origin() const noexcept { return {}; }
   /// For a child, by the thread that completes it: it has its result, which no consumer sees yet.
   virtual void note_result() noexcept {}
   /// Completes it unrun: its waiters get a broken promise.

@@ -53,19 +53,20 @@ std::string in_hexadecimal(std::uint64_t n) {
 
 } // namespace
 
-std::string symbols::look_up(std::uint64_t address, bool names_waits) const {
+std::string symbols::look_up(std::uint64_t address, std::string (*form)(std::string_view)) const {
   loaded* const m = module_at(address);
   if (m == nullptr) return in_hexadecimal(address);
   std::uint64_t const offset = address - m->module.load_address;
   if (elf_file const* const file = m->contents())
     if (std::string_view const symbol = file->symbol_at(offset); !symbol.empty())
-      return names_waits ? wait_name(demangled(symbol)) : user_name(demangled(symbol));
+      return form(demangled(symbol));
   std::string const& path = m->module.path;
   return path.substr(path.rfind('/') + 1) + '+' + in_hexadecimal(offset);
 }
 
-std::string symbols::name(std::uint64_t address) const { return look_up(address, false); }
-std::string symbols::wait(std::uint64_t address) const { return look_up(address, true); }
+std::string symbols::name(std::uint64_t address) const { return look_up(address, &user_name); }
+std::string symbols::wait(std::uint64_t address) const { return look_up(address, &wait_name); }
+std::string symbols::symbol(std::uint64_t address) const { return look_up(address, &symbol_name); }
 
 std::string symbols::literal(std::uint64_t address) const {
   loaded* const m = module_at(address);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rubato::detail {
@@ -17,7 +18,7 @@ class symbols {
   std::vector<std::unique_ptr<loaded>> modules_;
 
   [[nodiscard]] loaded* module_at(std::uint64_t address) const noexcept;
-  [[nodiscard]] std::string look_up(std::uint64_t address, bool names_waits) const;
+  [[nodiscard]] std::string look_up(std::uint64_t address, std::string (*form)(std::string_view)) const;
 
 public:
   explicit symbols(std::vector<recorded_module> const& modules);
@@ -30,6 +31,9 @@ public:
   [[nodiscard]] std::string name(std::uint64_t address) const;
   /// The same for the table of virtual functions of a wait.
   [[nodiscard]] std::string wait(std::uint64_t address) const;
+  /// The symbol at that address as a debugger shows it: a function, or of a table of virtual functions the
+  /// class.
+  [[nodiscard]] std::string symbol(std::uint64_t address) const;
   /// The literal at that address; empty: it is in no file.
   [[nodiscard]] std::string literal(std::uint64_t address) const;
 };

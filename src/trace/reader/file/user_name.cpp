@@ -251,4 +251,9 @@ std::string wait_name(std::string_view text) {
   return is_own(text) ? in_words(bare(text)) : std::string(text);
 }
 
+std::string symbol_name(std::string_view text) {
+  text = without_suffix(text);
+  return std::string(coroutine_of(text).value_or(text));
+}
+
 } // namespace rubato::detail

@@ -13,4 +13,7 @@ namespace rubato::detail {
 /// The same for the type of a wait, whose arguments say nothing about what it waits for.
 [[nodiscard]] std::string wait_name(std::string_view demangled);
 
+/// The whole symbol, without what compilers add to the parts of a coroutine.
+[[nodiscard]] std::string symbol_name(std::string_view demangled);
+
 } // namespace rubato::detail
