@@ -21,6 +21,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace rubato {
@@ -51,6 +54,7 @@ struct priority_stats {
 
 /// The sums over all seats of a pool, and the pool's own counters.
 struct pool_stats : seat_stats {
+  std::string name;              ///< of the pool
   std::vector<seat_stats> seats; ///< one for each seat
   std::size_t spares = 0;        ///< threads beyond size() that exist now
   std::size_t stragglers = 0;    ///< losing copies that still run although their hedge() has returned
@@ -62,6 +66,13 @@ struct pool_stats : seat_stats {
   [[nodiscard]] priority_stats const& of(priority p) const noexcept {
     return priorities[static_cast<std::size_t>(p)];
   }
+
+  /// Writes the sums in Prometheus' text format (version 0.0.4; OpenMetrics reads it, too): counters
+  /// `rubato_executed_total{pool="name"}` and so on, and gauges such as `rubato_queued`. Pools of one name
+  /// are one to Prometheus. The program serves the text.
+  void prometheus(std::ostream& to) const;
+  /// The same for several pools, as one text: the format wants all lines of a metric together.
+  static void prometheus(std::ostream& to, std::span<pool_stats const> pools);
 };
 
 } // namespace rubato

@@ -123,6 +123,7 @@ seat* pool_core::vacate(pool_thread& t, leaving how, bool searching) noexcept {
 
 pool_stats pool_core::stats() const {
   pool_stats all;
+  all.name = name();
   // The seats are read first. bump() counts in the thread first. So the seats' sum never exceeds the total.
   unsigned const n = size();
   for (unsigned i = 0; i != n && i != queues.seats(); ++i) {
