@@ -295,7 +295,7 @@ TEST(dump, cuts_a_deep_coroutine) {
 /// Coroutines are suspended and resumed, and end, while others look at them.
 TEST(dump, beside_coroutines_that_go_on) {
   hang_guard const guard;
-  int const rounds = static_cast<int>(scaled(200));
+  int const rounds = static_cast<int>(scaled(100));
   rubato::pool pool(2);
   std::atomic<bool> over{false};
   auto const chatter = [](std::atomic<bool>& end) -> rubato::task<> {
@@ -317,7 +317,9 @@ TEST(dump, beside_coroutines_that_go_on) {
   std::thread second([&] {
     for (int i = 0; i != rounds / 4; ++i) static_cast<void>(dumped());
   });
-  for (int i = 0; i != rounds; ++i) EXPECT_THAT(dumped(), HasSubstr("pool "));
+  int seen = 0; // dumps that have found some suspended
+  EXPECT_TRUE(
+      eventually([&] { return (seen += dumped().find("coroutine at ") != std::string::npos) >= rounds; }));
   second.join();
   over = true;
   for (auto& f : all) f.get();
