@@ -36,6 +36,7 @@
 #include "rubato/generator.hpp"         // IWYU pragma: export
 #include "rubato/hedge_policy.hpp"      // IWYU pragma: export
 #include "rubato/io.hpp"                // IWYU pragma: export
+#include "rubato/live.hpp"              // IWYU pragma: export
 #include "rubato/per_worker.hpp"        // IWYU pragma: export
 #include "rubato/pipeline.hpp"          // IWYU pragma: export
 #include "rubato/pool.hpp"              // IWYU pragma: export

@@ -77,7 +77,9 @@ class recorder {
   ring_file file_ RUBATO_GUARDED_BY(guard_);
   std::uint64_t events_ RUBATO_GUARDED_BY(guard_) = 0; // in a ring, in this process; 0: not asked yet
   bool on_ RUBATO_GUARDED_BY(guard_) = false;
-  bool has_told_ RUBATO_GUARDED_BY(guard_) = false; // that a thread is not traced
+  bool in_memory_ RUBATO_GUARDED_BY(guard_) = false; // it is on for the live views alone
+  unsigned watchers_ RUBATO_GUARDED_BY(guard_) = 0;  // live views
+  bool has_told_ RUBATO_GUARDED_BY(guard_) = false;  // that a thread is not traced
   unsigned char levels_ RUBATO_GUARDED_BY(guard_) = 0;
   intrusive_list<ring> used_ RUBATO_GUARDED_BY(guard_); // by a thread
   intrusive_list<ring> kept_ RUBATO_GUARDED_BY(guard_); // mapped, of threads that have ended, oldest first
@@ -86,6 +88,9 @@ class recorder {
   std::string* path_ = nullptr;                         // under control_
   relaxed<std::uint32_t> session_;                      // counts the starts
 
+  /// Null: in memory. Returns zero, or the error.
+  [[nodiscard]] int begin(std::string const* wanted) RUBATO_REQUIRES(guard_);
+  void end() noexcept RUBATO_REQUIRES(guard_);
   [[nodiscard]] ring* some_ring() RUBATO_REQUIRES(guard_);
   void map(ring& r) noexcept RUBATO_REQUIRES(guard_);
   void refuse(int error) noexcept RUBATO_REQUIRES(guard_);
@@ -99,6 +104,12 @@ public:
   void start(std::string const& wanted);
   void stop();
   void snapshot(std::string const& path);
+  void begin_watching();
+  void end_watching() noexcept;
+  [[nodiscard]] int open_rings(os::input_file& into) {
+    lock_guard const guard(guard_);
+    return on_ ? into.open(file_.own_path().c_str()) : ENOENT;
+  }
   /// The calling thread's ring for the present session. Null: there is none.
   [[nodiscard]] ring* ring_of_thread() noexcept;
   void thread_ends() noexcept;
@@ -115,7 +126,8 @@ public:
     file_.forget();
     ::new (&control_) mutex;
     ::new (&guard_) mutex;
-    on_ = false;
+    on_ = in_memory_ = false;
+    watchers_ = 0;
     used_.clear();
     kept_.clear();
     kept_count_ = 0;
@@ -143,22 +155,23 @@ void after_fork_in_child() {
   throw std::system_error(error, std::generic_category(), "rubato: " + what);
 }
 
-void recorder::start(std::string const& wanted) {
+void handle_forks() {
   static bool const handlers =
       (os::register_fork_handlers(before_fork, after_fork_in_parent, after_fork_in_child), true);
   static_cast<void>(handlers);
-  lock_guard const turn(control_);
-  lock_guard const guard(guard_);
-  if (on_) throw std::logic_error("rubato: trace::start() while the trace is on");
+}
+
+int recorder::begin(std::string const* wanted) {
+  bool const in_memory = wanted == nullptr;
   if (events_ == 0) events_ = events_asked_for();
   if (path_ == nullptr) path_ = new std::string;
-  *path_ = with_process(wanted);
-  int error = file_.open(*path_ + ".rings", events_);
+  if (!in_memory) *path_ = with_process(*wanted);
+  int error = file_.open(in_memory ? std::string() : *path_ + ".rings", events_);
   if (error == EWOULDBLOCK) { // another process records there
     *path_ += '.' + std::to_string(os::process_id());
     error = file_.open(*path_ + ".rings", events_);
   }
-  if (error != 0) fail(error, "cannot record a trace in " + *path_ + ".rings");
+  if (error != 0) return error;
   try {
     file_.write_modules();
   } catch (std::bad_alloc const&) {
@@ -167,39 +180,76 @@ void recorder::start(std::string const& wanted) {
   }
   texts.copy_to(file_.texts());
   on_ = true;
+  in_memory_ = in_memory;
   has_told_ = false;
   levels_ = levels_asked_for();
+  if (in_memory) levels_ |= trace_level::normal; // a view without tasks shows little
   session_.add(1); // relaxed: a thread that sees the levels and not this finds out under the lock
   trace_levels.set(levels_);
+  return 0;
+}
+
+void recorder::end() noexcept {
+  trace_levels.set(0);
+  on_ = in_memory_ = false;
+  session_.add(1); // a thread in the middle of record_event() finds under the lock that the trace is off
+  file_.count_unnamed(texts.missed());
+  try {
+    file_.write_modules();
+  } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): those of the start are there
+  }
+  texts.copy_to(nullptr);
+  // A thread may be writing an event: it writes to that memory.
+  std::size_t const bytes = file_.stride();
+  used_.for_each([bytes](ring& r) { os::unmap_to_memory(r.memory(), bytes); });
+  while (ring* const r = kept_.front()) {
+    kept_.erase(*r);
+    os::unmap_to_memory(r->memory(), bytes);
+    idle_.push_back(*r);
+  }
+  kept_count_ = 0;
+  file_.close();
+}
+
+void recorder::start(std::string const& wanted) {
+  handle_forks();
+  lock_guard const turn(control_);
+  lock_guard const guard(guard_);
+  if (on_ && !in_memory_) throw std::logic_error("rubato: trace::start() while the trace is on");
+  if (on_) end();
+  int const error = begin(&wanted);
+  if (error == 0) return;
+  std::string const where = *path_ + ".rings";
+  if (watchers_ != 0) static_cast<void>(begin(nullptr));
+  fail(error, "cannot record a trace in " + where);
 }
 
 void recorder::stop() {
   lock_guard const turn(control_);
-  std::string const rings = [this] {
+  std::string converted;
+  {
     lock_guard const guard(guard_);
-    if (!on_) return std::string();
-    trace_levels.set(0);
-    on_ = false;
-    session_.add(1); // a thread in the middle of record_event() finds under the lock that the trace is off
-    file_.count_unnamed(texts.missed());
-    try {
-      file_.write_modules();
-    } catch (std::bad_alloc const&) { // NOLINT(bugprone-empty-catch): those of the start are there
-    }
-    texts.copy_to(nullptr);
-    // A thread may be writing an event: it writes to that memory.
-    std::size_t const bytes = file_.stride();
-    used_.for_each([bytes](ring& r) { os::unmap_to_memory(r.memory(), bytes); });
-    while (ring* const r = kept_.front()) {
-      kept_.erase(*r);
-      os::unmap_to_memory(r->memory(), bytes);
-      idle_.push_back(*r);
-    }
-    kept_count_ = 0;
-    file_.close();
-    return *path_ + ".rings";
-  }();
-  if (!rings.empty()) convert_rings(rings, *path_, {});
+    if (!on_ || in_memory_) return;
+    end();
+    converted = *path_;
+    if (watchers_ != 0) static_cast<void>(begin(nullptr)); // no memory: the views show that the trace is off
+  }
+  convert_rings(converted + ".rings", converted, {});
+}
+
+void recorder::begin_watching() {
+  handle_forks();
+  lock_guard const turn(control_);
+  lock_guard const guard(guard_);
+  if (!on_)
+    if (int const error = begin(nullptr); error != 0) fail(error, "cannot record in memory for a live view");
+  ++watchers_;
+}
+
+void recorder::end_watching() noexcept {
+  lock_guard const turn(control_);
+  lock_guard const guard(guard_);
+  if (watchers_ != 0 && --watchers_ == 0 && in_memory_) end(); // zero: this is the child of a fork()
 }
 
 void recorder::snapshot(std::string const& path) {
@@ -312,6 +362,10 @@ std::uint64_t name_of_text(char const* text) noexcept {
 void start_recording(std::string const& path) { the_recorder().start(path); }
 void stop_recording() { the_recorder().stop(); }
 void write_snapshot(std::string const& path) { the_recorder().snapshot(path); }
+void begin_watching() { the_recorder().begin_watching(); }
+void end_watching() noexcept { the_recorder().end_watching(); }
+std::uint32_t recording_session() noexcept { return the_recorder().session(); }
+int open_own_rings(os::input_file& into) { return the_recorder().open_rings(into); }
 
 void record_if_asked() noexcept {
   static constinit flag was_asked_before_fork;

@@ -1,6 +1,9 @@
 // Start and stop of the trace, and the ring of each thread. docs/design/trace.md
 #pragma once
 
+#include "os/io/input_file.hpp"
+
+#include <cstdint>
 #include <string>
 
 namespace rubato::detail {
@@ -11,6 +14,15 @@ void start_recording(std::string const& path);
 void stop_recording();
 /// Throws as trace::snapshot().
 void write_snapshot(std::string const& path);
+
+/// From then on until end_watching() the trace is on for a live view: in memory, unless it is on in a file.
+/// Calls nest. Throws std::system_error: there is no memory for it.
+void begin_watching();
+void end_watching() noexcept;
+/// Another number: there are other rings to watch.
+[[nodiscard]] std::uint32_t recording_session() noexcept;
+/// Opens the rings of this process. Returns zero, or the error: the trace is off.
+[[nodiscard]] int open_own_rings(os::input_file& into);
 
 /// When the first pool starts: begins to record if the environment asks for it. Says on the standard error
 /// output if that fails.

@@ -37,7 +37,8 @@ std::size_t ring_file_layout::stride_of(std::uint64_t events) noexcept {
 int ring_file::open(std::string const& path, std::uint64_t events) {
   using layout = ring_file_layout;
   if (front_ == nullptr) front_ = static_cast<std::byte*>(os::reserve(layout::rings_at));
-  if (int const error = file_.create(path.c_str()); error != 0) return error;
+  if (int const error = path.empty() ? file_.create_in_memory() : file_.create(path.c_str()); error != 0)
+    return error;
   int error = file_.allocate(0, layout::rings_at);
   if (error == 0 && !file_.map_at(front_, 0, layout::rings_at)) error = ENOMEM;
   if (error != 0) {

@@ -55,7 +55,8 @@ class ring_file {
 public:
   constexpr ring_file() noexcept = default;
 
-  /// Makes the file, with rings of so many events. Returns zero, or the error. Throws std::bad_alloc.
+  /// Makes the file, with rings of so many events; an empty path: in memory. Returns zero, or the error.
+  /// Throws std::bad_alloc.
   [[nodiscard]] int open(std::string const& path, std::uint64_t events);
   /// Writes which modules are loaded at this moment. Throws std::bad_alloc.
   void write_modules();

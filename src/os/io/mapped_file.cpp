@@ -44,6 +44,12 @@ int mapped_file::create(char const* path) noexcept {
   return error;
 }
 
+int mapped_file::create_in_memory() noexcept {
+  close();
+  fd_ = ::memfd_create("rubato.rings", MFD_CLOEXEC);
+  return fd_ < 0 ? errno : 0;
+}
+
 void mapped_file::close() noexcept {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;

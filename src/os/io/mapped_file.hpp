@@ -19,6 +19,8 @@ public:
   /// Opens or makes it, empty, and locks it for as long as it is open. Returns zero, or the error;
   /// EWOULDBLOCK: another process has locked it.
   [[nodiscard]] int create(char const* path) noexcept;
+  /// Makes one that has no place on a disk. Returns zero, or the error.
+  [[nodiscard]] int create_in_memory() noexcept;
   void close() noexcept;
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
 

@@ -7,6 +7,7 @@
 #include "sched/core/pool_registry.hpp"
 #include "sched/watch/monitor.hpp"
 #include "timer/timers.hpp"
+#include "trace/reader/live/live_session.hpp"
 #include "trace/recorder.hpp"
 #include "work/hazard_guard.hpp"
 
@@ -53,6 +54,7 @@ void after_fork_in_child() RUBATO_NOT_ANALYSED {
 
 void enter_process(pool_core& core) {
   record_if_asked(); // first, so that its part of a fork is the innermost
+  show_if_asked();
   static bool const handlers =
       (os::register_fork_handlers(before_fork, after_fork_in_parent, after_fork_in_child), true);
   static_cast<void>(handlers);

@@ -50,6 +50,8 @@ std::uint64_t hexadecimal(std::string_view text) noexcept {
   return n;
 }
 
+} // namespace
+
 std::vector<recorded_module> modules_in(std::string_view text) {
   std::vector<recorded_module> all;
   while (!text.empty() && text.front() != '\0') {
@@ -68,7 +70,17 @@ std::vector<recorded_module> modules_in(std::string_view text) {
   return all;
 }
 
-} // namespace
+void check_header(std::span<std::uint64_t const> header, std::string const& path) {
+  if (header[layout::magic_word] != layout::magic)
+    refuse(path,
+           "it is no file of a trace's rings. Beside a converted trace, FILE, lies FILE.rings: keep that "
+           "one");
+  if (header[layout::version_word] != layout::version) refuse(path, "it is of another version of Rubato");
+  std::uint64_t const capacity = header[layout::capacity];
+  if (!std::has_single_bit(capacity) || capacity > std::uint64_t{1} << 32U ||
+      header[layout::stride] != layout::stride_of(capacity))
+    refuse(path, "its header is damaged");
+}
 
 recording::recording(std::string const& path) {
   read_header(path);
@@ -78,15 +90,8 @@ recording::recording(std::string const& path) {
 void recording::read_header(std::string const& path) {
   std::array<std::uint64_t, layout::words> header{};
   read(path, layout::header_at, header.data(), header.size());
-  if (header[layout::magic_word] != layout::magic)
-    refuse(path,
-           "it is no file of a trace's rings. Beside a converted trace, FILE, lies FILE.rings: keep that "
-           "one");
-  if (header[layout::version_word] != layout::version) refuse(path, "it is of another version of Rubato");
+  check_header(header, path);
   std::uint64_t const capacity = header[layout::capacity], stride = header[layout::stride];
-  if (!std::has_single_bit(capacity) || capacity > std::uint64_t{1} << 32U ||
-      stride != layout::stride_of(capacity))
-    refuse(path, "its header is damaged");
   process = header[layout::process];
   start_ticks_ = header[layout::start_ticks];
   start_ns = static_cast<std::int64_t>(header[layout::start_monotonic]);

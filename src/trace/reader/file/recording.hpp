@@ -4,6 +4,7 @@
 #include "rubato/detail/trace/event.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,11 @@ struct recorded_module {
   std::uint64_t load_address = 0, first = 0, last = 0;
   std::string build_id, path;
 };
+
+/// Of the part of a file that says which modules were loaded.
+[[nodiscard]] std::vector<recorded_module> modules_in(std::string_view text);
+/// Throws std::runtime_error: the words at the start of the file at `path` are no header of this version.
+void check_header(std::span<std::uint64_t const> header, std::string const& path);
 
 /// The events of one thread, in order.
 struct recorded_ring {

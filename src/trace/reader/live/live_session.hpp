@@ -1,0 +1,45 @@
+// A live view: its thread, from the start to the end. docs/design/live.md
+#pragma once
+
+#include "os/thread.hpp"
+#include "rubato/live.hpp"
+#include "trace/reader/live/live_feed.hpp"
+#include "trace/reader/live/live_screen.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace rubato::detail {
+
+class live_session {
+  live_options const options_;
+  int const process_;
+  live_feed feed_;
+  std::optional<live_screen> screen_;
+  std::string failure_;
+  int stop_fd_ = -1; // readable: the thread is to end
+  std::unique_ptr<os::thread> thread_;
+
+  static void main_of_thread(void* self) noexcept;
+  void run();
+  void show_text();
+
+public:
+  /// `rings`: of another process; empty: of this one. Throws as live_view's constructor, and as live_feed's.
+  live_session(live_options const& options, std::string rings);
+  live_session(live_session const&) = delete;
+  live_session& operator=(live_session const&) = delete;
+  ~live_session();
+
+  [[nodiscard]] std::string url() const;
+  /// Waits until it has ended by itself, because of its options or because the watched process has ended.
+  /// Returns what went wrong; empty: nothing.
+  [[nodiscard]] std::string wait();
+};
+
+/// When the first pool starts: begins a live view if the environment asks for it. Says on the standard error
+/// output if that fails.
+void show_if_asked() noexcept;
+
+} // namespace rubato::detail
