@@ -23,13 +23,13 @@ VARIABLES
   co,       \* the coroutine: runs, flushing, suspended, ready, waits, awaits, gone
   known,    \* the coroutine knows that the members are not in the chain any more
   stayed,   \* how many members have run in place
-  left,     \* the members that have not ended, and one for the coroutine
+  ended,    \* the members that have ended elsewhere; once the coroutine waits, less the number of all that are elsewhere
   children, \* the members that refer to the coroutine's frames, as far as it has counted them
   pending,  \* the coroutine is to be destroyed when its children have ended
   stray,    \* a stop request that is still on its way through a scope: will count itself, and end
   drops,    \* how often the frames were destroyed
   touched   \* a step has used frames or a task that were gone
-vars == <<where, co, known, stayed, left, children, pending, stray, drops, touched>>
+vars == <<where, co, known, stayed, ended, children, pending, stray, drops, touched>>
 
 S == 1..N
 In(w) == {s \in S : where[s] \in w}
@@ -40,7 +40,7 @@ TaskGone == co = "gone" /\ (~Holds \/ In({"runs", "left"}) = {})
 
 Init ==
   /\ where = [s \in S |-> "chain"]
-  /\ co = "runs" /\ known = FALSE /\ stayed = 0 /\ left = N + 1 /\ children = 0
+  /\ co = "runs" /\ known = FALSE /\ stayed = 0 /\ ended = 0 /\ children = 0
   /\ pending = FALSE /\ stray = "none" /\ drops = 0 /\ touched = FALSE
 
 Gone == co' = "gone" /\ drops' = drops + 1
@@ -49,17 +49,17 @@ Gone == co' = "gone" /\ drops' = drops + 1
 Take(s) ==
   /\ where[s] = "chain" /\ \A t \in S : where[t] = "chain" => t <= s
   /\ where' = [where EXCEPT ![s] = "held"]
-  /\ UNCHANGED <<co, known, stayed, left, children, pending, stray, drops, touched>>
+  /\ UNCHANGED <<co, known, stayed, ended, children, pending, stray, drops, touched>>
 Begin(s) ==
   /\ where[s] \in {"held", "queue"}
   /\ where' = [where EXCEPT ![s] = "runs"]
   /\ touched' = (touched \/ FramesGone)
-  /\ UNCHANGED <<co, known, stayed, left, children, pending, stray, drops>>
+  /\ UNCHANGED <<co, known, stayed, ended, children, pending, stray, drops>>
 
 \* The end of a member that ran elsewhere, in two steps: the group's count and the coroutine's.
 Leave ==
-  /\ left' = left - 1
-  /\ co' = IF left = 1 /\ co = "waits" THEN "awaited" ELSE co
+  /\ ended' = ended + 1
+  /\ co' = IF ended' = 0 THEN "awaited" ELSE co
 Count ==
   /\ children' = children - 1
   /\ IF pending /\ children = 1 THEN Gone /\ pending' = ~OnceDropped ELSE UNCHANGED <<co, drops, pending>>
@@ -68,13 +68,13 @@ EndFirst(s) ==
   /\ where' = [where EXCEPT ![s] = "left"]
   /\ IF LeftFirst
      THEN Leave /\ touched' = (touched \/ FramesGone) /\ UNCHANGED <<children, pending, drops>>
-     ELSE Count /\ touched' = (touched \/ TaskGone) /\ UNCHANGED left
+     ELSE Count /\ touched' = (touched \/ TaskGone) /\ UNCHANGED ended
   /\ UNCHANGED <<known, stayed, stray>>
 EndSecond(s) ==
   /\ where[s] = "left"
   /\ where' = [where EXCEPT ![s] = "over"]
   /\ IF LeftFirst
-     THEN Count /\ touched' = (touched \/ TaskGone) /\ UNCHANGED left
+     THEN Count /\ touched' = (touched \/ TaskGone) /\ UNCHANGED ended
      ELSE Leave /\ touched' = (touched \/ FramesGone) /\ UNCHANGED <<children, pending, drops>>
   /\ UNCHANGED <<known, stayed, stray>>
 
@@ -84,59 +84,59 @@ Flush(next) ==
   /\ children' = children + (IF CountsTaken THEN N - stayed ELSE Cardinality(In({"chain"})))
   /\ known' = TRUE
   /\ co' = next
-  /\ UNCHANGED <<stayed, left, pending, stray, drops, touched>>
+  /\ UNCHANGED <<stayed, ended, pending, stray, drops, touched>>
 \* Once: after that it has no member in the chain.
 Suspend ==
   /\ co = "runs" /\ ~known
   /\ IF FlushFirst THEN Flush("suspended")
-     ELSE co' = "suspended" /\ UNCHANGED <<where, known, stayed, left, children, pending, stray, drops, touched>>
+     ELSE co' = "suspended" /\ UNCHANGED <<where, known, stayed, ended, children, pending, stray, drops, touched>>
 LateFlush == ~FlushFirst /\ ~known /\ co \in {"suspended", "ready"} /\ Flush(co)
 Resume ==
   /\ co = "suspended" /\ co' = "ready"
-  /\ UNCHANGED <<where, known, stayed, left, children, pending, stray, drops, touched>>
+  /\ UNCHANGED <<where, known, stayed, ended, children, pending, stray, drops, touched>>
 GoOn ==
   /\ co = "ready" /\ ~pending /\ co' = "runs"
-  /\ UNCHANGED <<where, known, stayed, left, children, pending, stray, drops, touched>>
+  /\ UNCHANGED <<where, known, stayed, ended, children, pending, stray, drops, touched>>
 
 \* The coroutine runs the next latent member in place; the member ends at once.
 Pop(s) ==
   /\ co = "runs" /\ ~known /\ where[s] = "chain" /\ \A t \in S : where[t] = "chain" => s <= t
   /\ where' = [where EXCEPT ![s] = "over"]
   /\ stayed' = stayed + 1
-  /\ UNCHANGED <<co, known, left, children, pending, stray, drops, touched>>
+  /\ UNCHANGED <<co, known, ended, children, pending, stray, drops, touched>>
 Missed ==
   /\ co = "runs" /\ ~known /\ In({"chain"}) = {} /\ stayed < N
   /\ known' = TRUE
   /\ children' = children + (N - stayed)
-  /\ UNCHANGED <<where, co, stayed, left, pending, stray, drops, touched>>
+  /\ UNCHANGED <<where, co, stayed, ended, pending, stray, drops, touched>>
 Rest ==
   /\ co = "runs" /\ (known \/ stayed = N)
-  /\ left' = left - 1 - stayed
-  /\ co' = IF left' = 0 THEN "awaited" ELSE "waits"
+  /\ ended' = ended - (N - stayed)
+  /\ co' = IF ended' = 0 THEN "awaited" ELSE "waits"
   /\ UNCHANGED <<where, known, stayed, children, pending, stray, drops, touched>>
 Finish ==
   /\ co = "awaited" /\ ~pending /\ Gone
-  /\ UNCHANGED <<where, known, stayed, left, children, pending, stray, touched>>
+  /\ UNCHANGED <<where, known, stayed, ended, children, pending, stray, touched>>
 
 \* The pool ends. A suspended coroutine is broken off; a ready one is discarded.
 Withdraw ==
   /\ Ends /\ co = "suspended" /\ (known \/ ~FlushFirst)
   /\ ~Refuses \/ children = 0
   /\ Gone
-  /\ UNCHANGED <<where, known, stayed, left, children, pending, stray, touched>>
+  /\ UNCHANGED <<where, known, stayed, ended, children, pending, stray, touched>>
 Discard ==
   /\ Ends /\ co \in {"ready", "awaited"} /\ ~pending
   /\ IF DropWaits /\ children > 0
      THEN pending' = TRUE /\ stray' = "coming" /\ UNCHANGED <<co, drops>>
      ELSE Gone /\ UNCHANGED <<pending, stray>>
-  /\ UNCHANGED <<where, known, stayed, left, children, touched>>
+  /\ UNCHANGED <<where, known, stayed, ended, children, touched>>
 \* The stop request of the discard: it is waited for before the frames are freed.
 StrayBegins ==
   /\ stray = "coming" /\ stray' = "counted" /\ children' = children + 1
-  /\ UNCHANGED <<where, co, known, stayed, left, pending, drops, touched>>
+  /\ UNCHANGED <<where, co, known, stayed, ended, pending, drops, touched>>
 StrayEnds ==
   /\ stray = "counted" /\ stray' = "none" /\ Count
-  /\ UNCHANGED <<where, known, stayed, left, touched>>
+  /\ UNCHANGED <<where, known, stayed, ended, touched>>
 
 Done ==
   /\ co = "gone" /\ In(Elsewhere) = {} /\ stray = "none"

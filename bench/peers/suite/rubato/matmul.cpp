@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   rubato::pool pool(threads);
   std::vector<int> result;
   auto const matmul = [&] { // with the matrices' memory, as in the other entries
+    result = {};
     std::size_t const cells = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
     std::vector<int> left(cells, 1), right(cells, 1), to(cells, 0);
     product const whole{left.data(), right.data(), to.data(), size, size};

@@ -3,10 +3,9 @@
 // The coroutine that has forked the group runs members in its place, and counts those that it does not run.
 // Others end on other threads. While nothing of that happens, and no member fails, all words stay zero.
 //
-// - ended_: the members that have ended elsewhere; from the moment when the coroutine waits for the rest,
-// less
-//   the number of all that are elsewhere. The thread that brings it to zero resumes the coroutine: a member's
-//   last, or the coroutine itself, which then does not wait.
+// - ended_: the members that have ended elsewhere; once the coroutine waits for the rest, less the number of
+//   all that are elsewhere. The thread that brings it to zero resumes the coroutine: that of the last member,
+//   or the coroutine's own, which then does not wait.
 // - first_failed_: the member that failed first. The thread that claims it stores the exception and stops the
 //   others before it counts its member as ended: the group still exists.
 // - odd_: bits. The group's stop scope is built when a thread asks for it: a thief, a wait of a member, a
