@@ -31,8 +31,7 @@ namespace rubato::detail {
 
 namespace {
 
-constexpr std::uint64_t usual_events = std::uint64_t{1} << 16, fewest_events = 64,
-                        most_events = std::uint64_t{1} << 24;
+constexpr std::uint64_t usual_events = std::uint64_t{1} << 16, fewest_events = 64;
 constexpr unsigned most_kept = 64; // rings of threads that have ended
 
 /// The calling thread's ring; null: it has not needed one yet.
@@ -44,7 +43,7 @@ ring* no_ring() noexcept { return reinterpret_cast<ring*>(no_ring_storage.object
 std::uint64_t events_asked_for() noexcept {
   char const* const text = os::environment("RUBATO_TRACE_EVENTS");
   auto const n = text != nullptr ? os::parse_number<std::uint64_t>(text) : std::nullopt;
-  return std::bit_ceil(std::clamp(n.value_or(usual_events), fewest_events, most_events));
+  return std::bit_ceil(std::clamp(n.value_or(usual_events), fewest_events, ring_file_layout::most_events));
 }
 
 unsigned char levels_asked_for() noexcept {

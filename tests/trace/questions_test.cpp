@@ -9,8 +9,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <string>
 #include <thread>
@@ -19,11 +21,13 @@
 #include "trace/reader/output/json.hpp"
 #include "trace/reader/output/perfetto.hpp"
 #include "trace/reader/timeline/timeline.hpp"
+#include "trace/ring_file.hpp"
 #include "trace_files.hpp"
 
 namespace rubato_test {
 
 using namespace std::chrono_literals;
+using rubato::detail::recording;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
@@ -96,6 +100,63 @@ TEST(trace_questions, does_my_coroutine_change_threads) {
       text,
       ContainsRegex("how many on another thread than before\n +[1-9][0-9]* +[0-9.]+%  [^\n]*answer_client"))
       << text;
+}
+
+struct render_page {
+  long* thread;
+  void operator()() const {
+    *thread = ::gettid();
+    std::this_thread::sleep_for(5ms);
+  }
+};
+
+TEST(trace_questions, which_task_is_slow_and_on_which_thread) {
+  long thread = 0;
+  std::string const text = report_on([&] {
+    rubato::pool pool(1);
+    pool.spawn(render_page{.thread = &thread}).get();
+  });
+  EXPECT_THAT(text, ContainsRegex("[0-9.]+ [mu]s  [^\n]*render_page; at [0-9.]+ [mun]*s on [^\n]*\\(thread " +
+                                  std::to_string(thread) + "\\)"))
+      << text;
+}
+
+/// The tasks do nothing; the machine may be so slow that they take longer.
+TEST(trace_questions, is_my_grain_too_fine) {
+  std::string const text = report_on([&] {
+    rubato::pool pool(1);
+    for (int i = 0; i < 20'000; ++i) pool.enqueue([] {});
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_THAT(text, ContainsRegex("verdict: (too fine|coarse enough)")) << text;
+}
+
+TEST(trace_questions, what_happened_lately) {
+  trace_path const path;
+  trace_on const on(path); // always
+  rubato::pool pool(1);
+  for (int i = 0; i < 1'000; ++i) pool.enqueue([] {});
+  long thread = 0;
+  pool.spawn(render_page{.thread = &thread}).get(); // it took too long:
+  rubato::trace::snapshot(path.get() + ".slow");
+  EXPECT_TRUE(std::filesystem::exists(path.get() + ".slow"));
+  std::string const text = rubato::detail::report_of_rings(path.rings(), {.last = 1s});
+  EXPECT_THAT(text, HasSubstr("render_page")) << text;
+}
+
+TEST(trace_questions, how_much_room_does_the_trace_take) {
+  trace_path const path;
+  trace_on const on(path);
+  rubato::pool pool(2);
+  auto const bytes_per_thread = [&] {
+    for (int i = 0; i < 100'000; ++i) pool.enqueue([] {});
+    EXPECT_TRUE(pool.wait_idle());
+    std::size_t const rings = recording(path.rings()).rings.size();
+    return (std::filesystem::file_size(path.rings()) - rubato::detail::ring_file_layout::rings_at) / rings;
+  };
+  auto const before = bytes_per_thread();
+  EXPECT_LT(before, 1'700'000U);
+  EXPECT_EQ(bytes_per_thread(), before); // however much it does
 }
 
 rubato::task<> wait_for_reply(rubato::event& reply) { co_await reply.wait(); }

@@ -91,6 +91,27 @@ TEST(trace_reader, names_the_code_of_the_user) {
     EXPECT_THAT(n, testing::Not(HasSubstr("rubato::detail::closure_task"))) << n;
 }
 
+[[gnu::noinline]] void plain_function() { spin_for(10us); }
+[[gnu::noinline]] int plain_function_of(int n) noexcept {
+  spin_for(10us);
+  return n;
+}
+
+/// Their type is that of all functions with such arguments. A child that the scope's own thread runs is a
+/// part of what that thread does.
+TEST(trace_reader, names_plain_functions) {
+  timeline const t = timeline_of([] {
+    rubato::pool pool(2);
+    pool.enqueue(plain_function);
+    pool.spawn(plain_function).get();
+    EXPECT_EQ(pool.spawn(plain_function_of, 3).get(), 3);
+    rubato::with_scope(pool, [](rubato::scope& s) { s.spawn(plain_function); });
+    EXPECT_TRUE(pool.wait_idle());
+  });
+  EXPECT_GE(slices_named(t, "plain_function()"), 2U) << rubato::detail::report_of(t);
+  EXPECT_EQ(slices_named(t, "plain_function_of(int)"), 1U);
+}
+
 /// An entry of a queue that begins one has another address than the coroutine has afterwards.
 TEST(trace_reader, names_coroutines_without_a_future) {
   timeline const t = timeline_of([] {

@@ -3,6 +3,8 @@
 #include <rubato/trace.hpp>
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -114,6 +116,39 @@ TEST_F(trace_survival, of_a_full_disk) {
   recording const r(path.rings());
   EXPECT_EQ(r.rings.size(), 1U);
   EXPECT_GE(r.untraced, 1U);
+}
+
+/// A file system of that many bytes in the child's own name space. False: the child may not make one.
+bool mount_small(std::filesystem::path const& at, std::string const& bytes) {
+  if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  std::filesystem::create_directory(at);
+  return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", at.c_str(), "tmpfs", 0, ("size=" + bytes).c_str()) == 0;
+}
+
+TEST_F(trace_survival, of_a_file_system_without_room) {
+  trace_path const path;
+  int const child = begin_child([&] {
+    std::filesystem::path const small = path.folder() / "small";
+    if (!mount_small(small, "2500k")) return 77; // one ring
+    rubato::trace::start(small / "t");
+    {
+      rubato::pool pool(2);
+      if (pool.run([] { return forked_sum(0, 1'000); }) != sum_below(1'000)) return 2;
+      for (int i = 0; i < 50'000; ++i) pool.enqueue([] {});
+      if (!pool.wait_idle()) return 3;
+    }
+    try {
+      rubato::trace::stop(); // there may be no room for what it converts
+    } catch (std::system_error const& e) {
+      if (e.code() != std::errc::no_space_on_device) return 5;
+    }
+    recording const r((small / "t.rings").string());
+    return r.rings.size() == 1 && r.untraced >= 1 ? 0 : 6;
+  });
+  int const status = wait_for_child(child);
+  if (status == 77) GTEST_SKIP() << "no file system may be mounted here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(trace_survival, of_no_room_at_all) {

@@ -61,6 +61,13 @@ TEST_F(trace_tool, reports) {
   EXPECT_THAT(e.output, HasSubstr("Workers: what they did with their time"));
 }
 
+TEST_F(trace_tool, reports_on_a_part) {
+  ended const e = run_tool("report --last 1h " + path.get());
+  EXPECT_EQ(e.status, 2); // no unit of time
+  EXPECT_EQ(run_tool("report --last 100s " + path.get()).status, 0);
+  EXPECT_EQ(run_tool("report --from 1000s " + path.get()).status, 1); // nothing was recorded then
+}
+
 TEST_F(trace_tool, converts) {
   std::filesystem::remove(path.get());
   ended e = run_tool("convert " + path.rings());

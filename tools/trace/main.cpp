@@ -14,11 +14,11 @@ int main(int argc, char** argv) {
       std::fputs(usage, stdout);
       break;
     case command::convert:
-      rubato::detail::convert_rings(asked.rings, asked.to, asked.how);
+      std::fputs(rubato::detail::convert_rings(asked.rings, asked.to, asked.how).c_str(), stderr);
       std::printf("%s\n", asked.to.c_str());
       break;
     case command::report:
-      std::fputs(rubato::detail::report_of_rings(asked.rings).c_str(), stdout);
+      std::fputs(rubato::detail::report_of_rings(asked.rings, asked.how).c_str(), stdout);
     }
   } catch (wrong_usage const& e) {
     std::fprintf(stderr, "rubato-trace: %s\n\n%s", e.what(), usage);

@@ -57,11 +57,11 @@ options parse(std::vector<std::string> const& arguments) {
       asked.to = value();
     else if (converts && a == "--json")
       asked.how.json = true;
-    else if (converts && a == "--from")
+    else if (a == "--from")
       asked.how.from = duration(value());
-    else if (converts && a == "--to")
+    else if (a == "--to")
       asked.how.to = duration(value());
-    else if (converts && a == "--last")
+    else if (a == "--last")
       asked.how.last = duration(value());
     else if (converts && a == "--most")
       asked.how.most = number(value());

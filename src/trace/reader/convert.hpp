@@ -16,9 +16,10 @@ struct convert_options {
   std::optional<std::chrono::nanoseconds> last{}; ///< so much before the end
 };
 
-/// Reads `rings` and writes `to`. Throws std::runtime_error (std::system_error if `to` cannot be written).
-void convert_rings(std::string const& rings, std::string const& to, convert_options const& options);
-/// The report of a file of rings. Throws std::runtime_error.
-[[nodiscard]] std::string report_of_rings(std::string const& rings);
+/// Reads `rings` and writes `to`. Returns warnings, a line each, or nothing. Throws std::runtime_error
+/// (std::system_error if `to` cannot be written).
+std::string convert_rings(std::string const& rings, std::string const& to, convert_options const& options);
+/// The report of a file of rings, warnings first. Throws std::runtime_error.
+[[nodiscard]] std::string report_of_rings(std::string const& rings, convert_options const& options = {});
 
 } // namespace rubato::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/detail/sched/run/queuing.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/callable.hpp"
 #include "rubato/detail/work/future_state.hpp"
 #include "rubato/detail/work/thread_context.hpp"
@@ -35,6 +36,7 @@ public:
   decltype(auto) operator()(Token... token) {
     return std::apply(
         [&](Args&... as) -> decltype(auto) {
+          note_call(f_);
           return std::invoke(std::move(f_), std::move(token)..., std::move(as)...);
         },
         args_);
@@ -75,6 +77,7 @@ using spawned_call = std::conditional_t<sizeof...(Args) == 0, std::decay_t<F>,
 /// Calls f with the running work's token, or without one.
 template<class F>
 call_result_t<F> call_with_token(thread_context& me, F&& f) {
+  note_call(f);
   if constexpr (wants_token<F>)
     return std::invoke(std::forward<F>(f), current_token(me));
   else

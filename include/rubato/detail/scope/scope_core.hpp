@@ -241,7 +241,9 @@ class closure_child final : public scope_child {
       closure_child& c;
       ~cleanup() { free_in_slab(&c); }
     } const guard{self};
-    if (runner != nullptr) static_cast<void>(call(*runner, std::move(self.f_)));
+    if (runner == nullptr) return;
+    note_call(self.f_);
+    static_cast<void>(call(*runner, std::move(self.f_)));
   }
 
 public:

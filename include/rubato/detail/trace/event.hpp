@@ -30,9 +30,10 @@ enum class event_kind : unsigned char {
   joined,
   left,
   resized,
-  look
+  look,
+  calls
 };
-inline constexpr unsigned event_kinds = static_cast<unsigned>(event_kind::look) + 1;
+inline constexpr unsigned event_kinds = static_cast<unsigned>(event_kind::calls) + 1;
 
 /// What a thread runs between `begin` and `end`.
 enum class activity : unsigned char { task, claimed, latent, child, node, member, span };
@@ -56,6 +57,7 @@ inline constexpr unsigned char low = 1, normal = 2, high = 4;
   case event_kind::search:
   case event_kind::timer:
   case event_kind::io:
+  case event_kind::calls:
     return trace_level::normal;
   case event_kind::look:
     return trace_level::high;

@@ -6,6 +6,7 @@
 #include "rubato/detail/trace/event.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace rubato::detail {
 
@@ -31,8 +32,9 @@ template<event_kind Kind>
 [[nodiscard]] inline std::uint64_t trace_word(void const* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address);
 }
-template<class R, class... A>
-[[nodiscard]] std::uint64_t trace_word(R (*function)(A...)) noexcept {
+template<class F>
+  requires std::is_function_v<F>
+[[nodiscard]] std::uint64_t trace_word(F* function) noexcept {
   return reinterpret_cast<std::uintptr_t>(function);
 }
 /// The table of virtual functions of a polymorphic object, which says its dynamic type. It is the object's
@@ -52,6 +54,12 @@ template<event_kind Kind>
 [[gnu::always_inline]] inline void note(void const* id, std::uint64_t name = 0,
                                         unsigned char aux = 0) noexcept {
   note<Kind>(trace_word(id), name, aux);
+}
+
+/// Before a task calls f. The type of a pointer to a function does not say which function it is.
+template<class F>
+[[gnu::always_inline]] inline void note_call(F const& f) noexcept {
+  if constexpr (std::is_pointer_v<F>) note<event_kind::calls>(std::uint64_t{0}, trace_word(f));
 }
 
 /// While it lives, the thread runs that.

@@ -3,6 +3,7 @@
 
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/memory/slab.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/detail/work/callable.hpp"
 
 #include <type_traits>
@@ -29,6 +30,7 @@ class closure_task final : public task {
     auto& self = static_cast<closure_task&>(base);
     if (runner != nullptr) {
       try {
+        note_call(self.f_);
         static_cast<void>(call(*runner, std::move(self.f_)));
       } catch (...) {
         unhandled(*runner);

@@ -68,6 +68,13 @@ std::string symbols::name(std::uint64_t address) const { return look_up(address,
 std::string symbols::wait(std::uint64_t address) const { return look_up(address, &wait_name); }
 std::string symbols::symbol(std::uint64_t address) const { return look_up(address, &symbol_name); }
 
+std::vector<std::string> symbols::changed() const {
+  std::vector<std::string> files;
+  for (auto const& m : modules_)
+    if (m->file && m->contents() == nullptr) files.push_back(m->module.path);
+  return files;
+}
+
 std::string symbols::literal(std::uint64_t address) const {
   loaded* const m = module_at(address);
   elf_file const* const file = m != nullptr ? m->contents() : nullptr;

@@ -34,6 +34,9 @@ public:
   /// The symbol at that address as a debugger shows it: a function, or of a table of virtual functions the
   /// class.
   [[nodiscard]] std::string symbol(std::uint64_t address) const;
+  /// Files that names were looked for in, and that are not those that were loaded: they have another build
+  /// id, or are gone.
+  [[nodiscard]] std::vector<std::string> changed() const;
   /// The literal at that address; empty: it is in no file.
   [[nodiscard]] std::string literal(std::uint64_t address) const;
 };

@@ -1,11 +1,14 @@
 #include "trace/reader/output/report.hpp"
 
+#include "trace/ring_file.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -73,6 +76,7 @@ class reporter {
     std::size_t workers = 0;
     std::uint64_t lost = 0, written = 0;
     constexpr std::uint64_t reserve = 64; // a reader leaves out so many of a ring that is full
+    constexpr std::uint64_t most_events = ring_file_layout::most_events;
     for (track const& k : t_.tracks) {
       busy_ += k.busy;
       lost += k.lost;
@@ -82,6 +86,9 @@ class reporter {
     std::int64_t const lasted = t_.last() - t_.first();
     line(print("%s recorded, %zu threads, %zu of them workers", time(lasted).c_str(), t_.tracks.size(),
                workers));
+    if (t_.part.from > 0 || t_.part.to < std::numeric_limits<std::int64_t>::max())
+      line(print("  from %s to %s after the start: what reaches beyond is cut there",
+                 time(t_.first()).c_str(), time(t_.last()).c_str()));
     line(print("busy: %s (T1), as much as %.2f threads all the time", time(busy_).c_str(),
                lasted > 0 ? static_cast<double>(busy_) / static_cast<double>(lasted) : 0.0));
     line(print("realised span: %s; the work that began when it could would keep %.1f threads busy",
@@ -90,11 +97,11 @@ class reporter {
     line("  (a fork that no other thread took is a part of its task, so the span may be longer than it need "
          "be)");
     if (lost != 0)
-      line(
-          print("%llu older events were overwritten: see RUBATO_TRACE_EVENTS, of which %llu keeps as many as "
-                "the busiest thread wrote",
-                static_cast<unsigned long long>(lost),
-                static_cast<unsigned long long>(std::bit_ceil(written + reserve))));
+      line(print("%llu older events were overwritten: see RUBATO_TRACE_EVENTS, of which %llu %s",
+                 static_cast<unsigned long long>(lost),
+                 static_cast<unsigned long long>(std::min(std::bit_ceil(written + reserve), most_events)),
+                 written + reserve > most_events ? "is the most: the busiest thread wrote more"
+                                                 : "keeps as many as the busiest thread wrote"));
     if (t_.untraced != 0)
       line(print("%llu threads are missing: there was no room on the disk",
                  static_cast<unsigned long long>(t_.untraced)));
@@ -216,8 +223,8 @@ class reporter {
       rows += '\n';
     };
     for (track const& k : t_.tracks) {
-      if (!k.is_worker) continue;
       std::int64_t const lasted = k.last - k.first;
+      if (!k.is_worker || (lasted == 0 && k.busy == 0)) continue; // not in this part
       std::int64_t const in_tasks = std::max<std::int64_t>(0, lasted - k.busy - k.idle.sum());
       std::array<std::int64_t, reasons.size()> times{};
       for (std::size_t i = 0; i != reasons.size(); ++i) sums[i] += times[i] = k.idle.*reasons[i].time;

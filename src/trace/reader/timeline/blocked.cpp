@@ -57,7 +57,7 @@ void add_reliefs(timeline& t, recording const& from) {
           sent.until = s->open ? t.last() : s->end;
         }
       }
-      t.reliefs.push_back(sent);
+      if (t.part.holds(sent.at)) t.reliefs.push_back(sent);
     }
   }
   std::ranges::sort(t.reliefs, {}, &relief_sent::at);

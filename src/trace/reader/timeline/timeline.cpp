@@ -9,6 +9,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -40,6 +41,7 @@ struct thread_now {
   std::vector<open_slice> stack;
   std::int64_t last = 0, asleep_since = -1; ///< -1: awake
   std::int64_t inside_since = -1;           ///< a guest, which runs
+  bool goes_on = false;                     ///< behind the part that is looked at
   std::uint64_t parker = 0, pool = 0, number = 0;
   std::int64_t chain = 0;
   std::int64_t returned = 0; ///< the longest chain of what others took from it and have done
@@ -68,7 +70,12 @@ class builder {
   std::vector<interval> queued_;
   std::vector<sleep_of_worker> sleeps_;
   std::vector<guest_time> guests_;
+  window const part_;
+  std::int64_t known_from_ = 0; ///< what is older may have ended in events that were overwritten
 
+  [[nodiscard]] interval cut(std::int64_t since, std::int64_t until) const noexcept {
+    return {part_.cut(since), part_.cut(std::max(since, until))};
+  }
   std::uint32_t number_of(std::string_view name) {
     auto const at = name_numbers_.find(name);
     if (at != name_numbers_.end()) return at->second;
@@ -114,7 +121,8 @@ class builder {
   /// The time since the thread's last event goes to what it did.
   void advance(std::uint32_t on, std::int64_t at) {
     thread_now& t = now_[on];
-    std::int64_t const passed = std::max<std::int64_t>(0, at - t.last);
+    interval const in_part = cut(t.last, at);
+    std::int64_t const passed = in_part.to - in_part.from;
     t.last = std::max(t.last, at);
     if (t.asleep_since >= 0) return; // counted when it wakes
     if (t.stack.empty()) {
@@ -132,12 +140,15 @@ class builder {
     o.chain_before = t.chain;
     t.stack.push_back(o);
   }
-  void close(std::uint32_t on, std::int64_t at, bool still_open = false) {
+  /// Returns what is in the part that is looked at.
+  slice close(std::uint32_t on, std::int64_t at, bool still_open = false) {
     thread_now& t = now_[on];
     open_slice const o = t.stack.back();
     t.stack.pop_back();
     slice s = o.s;
-    s.end = std::max(at, s.begin);
+    bool const is_in_part = at >= part_.from && s.begin <= part_.to;
+    s.end = part_.cut(std::max(at, s.begin));
+    s.begin = part_.cut(s.begin);
     s.open = still_open;
     if (o.taken_from != none) {
       std::int64_t& returned = now_[o.taken_from].returned;
@@ -151,16 +162,17 @@ class builder {
         around.waited += s.length();
       if (around.kind == slice_kind::wait) t.chain = std::max(t.chain, o.chain_before);
     }
-    out_.tracks[on].slices.push_back(s);
+    if (is_in_part) out_.tracks[on].slices.push_back(s);
+    return s;
   }
-  /// Closes the innermost such slice, and those in it. False: there is none, its begin was overwritten.
-  bool close_one(std::uint32_t on, std::int64_t at, slice_kind kind, std::uint64_t id) {
+  /// Closes the innermost such slice, and those in it. Nothing: there is none, its begin was overwritten.
+  std::optional<slice> close_one(std::uint32_t on, std::int64_t at, slice_kind kind, std::uint64_t id) {
     std::vector<open_slice> const& stack = now_[on].stack;
     auto const same = [&](open_slice const& o) { return o.s.kind == kind && o.s.id == id; };
     auto const found = std::find_if(stack.rbegin(), stack.rend(), same);
-    if (found == stack.rend()) return false;
-    for (auto n = found - stack.rbegin(); n >= 0; --n) close(on, at);
-    return true;
+    if (found == stack.rend()) return {};
+    for (auto n = found - stack.rbegin(); n > 0; --n) close(on, at);
+    return close(on, at);
   }
   void close_all(std::uint32_t on, std::int64_t at) {
     while (!now_[on].stack.empty()) close(on, at);
@@ -189,7 +201,7 @@ class builder {
       o.s.queued = std::max<std::int64_t>(0, at - r->second.at);
       o.s.by = r->second.by;
       o.readied_at = r->second.at;
-      queued_.push_back({r->second.at, std::max(at, r->second.at)});
+      queued_.push_back(cut(r->second.at, at));
       caused(on, at, r->second);
       ready_.erase(r);
     } else if (t.got.track != none && what == activity::latent) {
@@ -204,13 +216,14 @@ class builder {
   }
   void caused(std::uint32_t on, std::int64_t at, moment const& by) {
     now_[on].chain = std::max(now_[on].chain, by.chain);
+    if (!part_.holds(at)) return;
     out_.causes.push_back({.at = std::min(by.at, at), .to = at, .by_track = by.track, .on_track = on});
   }
 
   /// A guest runs in the pool from now on, or does not.
   void inside(std::uint32_t on, std::int64_t at, bool runs) {
     thread_now& t = now_[on];
-    if (!runs && t.inside_since >= 0) guests_.push_back({.pool = t.pool, .time = {t.inside_since, at}});
+    if (!runs && t.inside_since >= 0) guests_.push_back({.pool = t.pool, .time = cut(t.inside_since, at)});
     t.inside_since = runs ? at : -1;
   }
   void park(std::uint32_t on, std::int64_t at, trace_event const& e) {
@@ -235,15 +248,18 @@ class builder {
       o.s.name = number_of("woken, waits for a CPU");
       open(on, o);
       close(on, at);
-      out_.causes.push_back({.at = woken, .to = woken, .by_track = w->second.track, .on_track = on});
+      if (part_.holds(woken))
+        out_.causes.push_back({.at = woken, .to = woken, .by_track = w->second.track, .on_track = on});
     }
     if (!t.stack.empty()) return;
-    k.idle.woken += at - woken;
-    sleeps_.push_back({.pool = t.pool, .track = on, .time = {since, woken}, .late_from = woken});
+    k.idle.woken += part_.cut(at) - part_.cut(woken);
+    sleeps_.push_back({.pool = t.pool, .track = on, .time = cut(since, woken), .late_from = woken});
     t.last_sleep = sleeps_.size();
   }
 
-  void waited(suspension const& what, std::uint32_t by, bool suspended, std::int64_t time) {
+  void waited(suspension const& what, std::uint32_t by, bool suspended, interval in_part) {
+    if (in_part.to <= part_.from) return;
+    std::int64_t const time = in_part.to - in_part.from;
     wait_total& w = waits_[{what.in, what.reason, by, suspended}];
     w.in = what.in;
     w.reason = what.reason;
@@ -255,10 +271,11 @@ class builder {
   }
   void wait_over(std::uint32_t on, std::int64_t at, std::uint64_t id) {
     thread_now& t = now_[on];
-    if (!close_one(on, at, slice_kind::wait, id)) return;
+    std::optional<slice> const s = close_one(on, at, slice_kind::wait, id);
+    if (!s) return;
     t.chain = std::max(t.chain, t.returned); // it waited for what others have taken
-    slice const& s = out_.tracks[on].slices.back();
-    waited({.in = doing(on), .reason = s.name}, std::exchange(t.woken_by, 0), false, s.self());
+    waited({.in = doing(on), .reason = s->name}, std::exchange(t.woken_by, 0), false,
+           {s->end - s->self(), s->end});
   }
 
   /// An entry of a queue runs a coroutine, which has an id of its own.
@@ -278,11 +295,13 @@ class builder {
     if (!goes_on) {
       s->second.in = name;
       std::int64_t const until = o != nullptr && o->readied_at >= 0 ? o->readied_at : at;
-      waited(s->second, o != nullptr ? o->s.by : 0, true, std::max<std::int64_t>(0, until - s->second.at));
-      resumed_total& r = resumed_[name];
-      r.name = name;
-      ++r.times;
-      if (s->second.track != on) ++r.elsewhere;
+      waited(s->second, o != nullptr ? o->s.by : 0, true, cut(s->second.at, until));
+      if (part_.holds(at)) {
+        resumed_total& r = resumed_[name];
+        r.name = name;
+        ++r.times;
+        if (s->second.track != on) ++r.elsewhere;
+      }
       now_[on].chain = std::max(now_[on].chain, s->second.chain);
     }
     suspended_.erase(s);
@@ -334,6 +353,10 @@ class builder {
       return;
     case event_kind::became:
       return became(on, e);
+    case event_kind::calls: // a plain function
+      if (!now_[on].stack.empty() && is_work(now_[on].stack.back().s.kind))
+        now_[on].stack.back().s.name = code_name(e.name());
+      return;
     case event_kind::resume:
       return resume(on, at, e);
     case event_kind::stands_at:
@@ -377,7 +400,8 @@ class builder {
     thread_now& now = now_[on];
     std::int64_t const end = out_.last();
     if (now.asleep_since >= 0 && now.stack.empty()) {
-      sleeps_.push_back({.pool = now.pool, .track = on, .time = {now.asleep_since, end}, .late_from = end});
+      sleeps_.push_back(
+          {.pool = now.pool, .track = on, .time = cut(now.asleep_since, end), .late_from = end});
       t.last = end;
     }
     if (now.inside_since >= 0) inside(on, end, false);
@@ -393,18 +417,15 @@ class builder {
     std::ranges::sort(t.slices, {}, [](slice const& s) { return std::tuple(s.begin, s.depth, s.end); });
   }
   void add_unfinished() {
-    std::int64_t known_from = 0; // what is older may have ended in events that were overwritten
-    for (track const& t : out_.tracks)
-      if (t.lost != 0) known_from = std::max(known_from, t.first);
     for (auto const& [id, s] : suspended_)
-      if (s.at >= known_from && !ready_.contains(id))
+      if (s.at >= known_from_ && !ready_.contains(id))
         out_.at_the_end.push_back({.is = unfinished::state::suspended,
                                    .name = s.in,
                                    .reason = s.reason,
                                    .since = s.at,
                                    .on_track = s.track});
     for (auto const& [id, r] : ready_)
-      if (r.at >= known_from)
+      if (r.at >= known_from_)
         out_.at_the_end.push_back(
             {.is = unfinished::state::queued, .reason = r.by, .since = r.at, .on_track = r.track});
     std::ranges::sort(out_.at_the_end, {},
@@ -412,12 +433,14 @@ class builder {
   }
 
 public:
-  explicit builder(recording const& from)
+  builder(recording const& from, window part)
       : from_(from)
       , symbols_(from.modules)
-      , now_(from.rings.size()) {
+      , now_(from.rings.size())
+      , part_(part) {
     static_cast<void>(number_of(""));
     out_.start_ns = from.start_ns;
+    out_.part = part;
     out_.process = from.process;
     out_.untraced = from.untraced;
     for (std::size_t i = 0; i != from.rings.size(); ++i) {
@@ -436,14 +459,24 @@ public:
       };
       t.is_worker = std::ranges::any_of(r.events, by_worker);
       now_[i].last = t.first;
+      if (t.lost != 0) known_from_ = std::max(known_from_, t.first);
+      now_[i].goes_on = t.last > part.to;
+      t.first = part.cut(t.first);
+      t.last = part.cut(t.last);
       now_[i].name = number_of("thread " + (r.name.empty() ? std::to_string(r.thread) : r.name));
       out_.tracks.push_back(std::move(t));
     }
   }
 
   [[nodiscard]] timeline build() && {
-    for (event_place const& p : in_order(from_)) take(p.ring, p.at, from_.rings[p.ring].events[p.index]);
-    for (std::uint32_t i = 0; i != out_.tracks.size(); ++i) end_track(i);
+    for (event_place const& p : in_order(from_)) {
+      if (p.at > part_.to) break;
+      take(p.ring, p.at, from_.rings[p.ring].events[p.index]);
+    }
+    for (std::uint32_t i = 0; i != out_.tracks.size(); ++i) {
+      if (now_[i].goes_on) advance(i, part_.to);
+      end_track(i);
+    }
     add_unfinished();
     explain_sleeps(out_.tracks, std::move(sleeps_), guests_, std::move(queued_));
     for (auto const& [key, w] : waits_) out_.waits.push_back(w);
@@ -452,6 +485,7 @@ public:
     for (auto const& [name, r] : resumed_) out_.resumed.push_back(r);
     std::ranges::sort(out_.resumed, std::ranges::greater(),
                       [](resumed_total const& r) { return std::tuple(r.times, r.name); });
+    out_.changed = symbols_.changed();
     return std::move(out_);
   }
 };
@@ -476,22 +510,10 @@ std::int64_t timeline::last() const noexcept {
   return last;
 }
 
-timeline make_timeline(recording const& from) {
-  timeline t = builder(from).build();
+timeline make_timeline(recording const& from, window part) {
+  timeline t = builder(from, part).build();
   add_reliefs(t, from);
   return t;
-}
-
-void cut(timeline& t, std::int64_t from, std::int64_t to) {
-  for (track& k : t.tracks) {
-    std::erase_if(k.slices, [=](slice const& s) { return s.end < from || s.begin > to; });
-    for (slice& s : k.slices) {
-      s.begin = std::max(s.begin, from);
-      s.end = std::min(s.end, to);
-    }
-  }
-  std::erase_if(t.causes, [=](cause const& c) { return c.at < from || c.to > to; });
-  std::erase_if(t.reliefs, [=](relief_sent const& r) { return r.at < from || r.at > to; });
 }
 
 } // namespace rubato::detail

@@ -3,8 +3,10 @@
 
 #include "trace/reader/file/recording.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,14 @@ enum class slice_kind : unsigned char { task, claimed, latent, child, node, memb
 /// What a worker finds and runs.
 [[nodiscard]] constexpr bool is_work(slice_kind k) noexcept { return k < slice_kind::member; }
 [[nodiscard]] std::string_view word_of(slice_kind k) noexcept;
+
+/// The part of the trace that is looked at, in ns since its start.
+struct window {
+  std::int64_t from = std::numeric_limits<std::int64_t>::min(), to = std::numeric_limits<std::int64_t>::max();
+
+  [[nodiscard]] std::int64_t cut(std::int64_t at) const noexcept { return std::clamp(at, from, to); }
+  [[nodiscard]] bool holds(std::int64_t at) const noexcept { return at >= from && at <= to; }
+};
 
 /// Times are in ns since the start of the trace.
 struct slice {
@@ -106,6 +116,7 @@ struct unfinished {
 
 struct timeline {
   std::int64_t start_ns = 0; ///< CLOCK_MONOTONIC
+  window part;               ///< all of it, unless a part was asked for
   std::uint64_t process = 0, untraced = 0;
   std::vector<std::string> names; ///< number 0 is the empty one
   std::vector<track> tracks;
@@ -114,15 +125,15 @@ struct timeline {
   std::vector<resumed_total> resumed;
   std::vector<relief_sent> reliefs;   ///< in order
   std::vector<unfinished> at_the_end; ///< the oldest first
+  std::vector<std::string> changed;   ///< files without names: they are others than when it was recorded
   std::int64_t span = 0;              ///< the realised critical path
 
   [[nodiscard]] std::int64_t first() const noexcept;
   [[nodiscard]] std::int64_t last() const noexcept;
 };
 
-[[nodiscard]] timeline make_timeline(recording const& from);
-
-/// Only what lies in [from, to].
-void cut(timeline& t, std::int64_t from, std::int64_t to);
+/// Of a part, what its events tell: slices that reach beyond it are cut. How each thread and each coroutine
+/// stood at its beginning comes from the events before.
+[[nodiscard]] timeline make_timeline(recording const& from, window part = {});
 
 } // namespace rubato::detail
