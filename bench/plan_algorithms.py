@@ -10,6 +10,7 @@ SUITE = {"suite": "algorithms", "own_workers": ("P",), "at_most": {"rust": 1, "s
 PASSES = {
     "scan": ("Running sums of doubles", 16, ("std-par", "gnu-parallel", "openmp", "onetbb")),
     "transform": ("2 x + 1 of doubles", 16, ("std-par", "gnu-parallel", "openmp", "onetbb", "rayon")),
+    "map": ("2 x + 1 of doubles into a new vector", 24, ("rayon",)),
     "reduce": ("The sum of doubles", 8, ("serial-tuned", "rubato-deterministic", "std-par", "gnu-parallel", "openmp",
                                          "onetbb", "onetbb-deterministic", "rayon")),
     "min": ("The place of the least int", 4, ("serial-tuned", "std-par", "gnu-parallel", "openmp", "onetbb", "rayon")),
@@ -52,8 +53,9 @@ def passes(quick):
         n = 10**5 if quick else 10**6
         yield scenario(kind, n, f"{title}, {n:,} of them", SERIAL + RUBATO + others, slept=True)
     for kind, (title, size, others) in PASSES.items():
-        for n in (10**3, 10**5) if quick else (10**3, 10**5, 10**7, 10**8):
-            limit = ("limit",) if n >= 10**7 else ()
+        sizes = (10**5, 10**6, 10**7) if kind == "map" else (10**3, 10**5, 10**7, 10**8)
+        for n in (n for n in sizes if n <= 10**5 or not quick):
+            limit = ("limit",) if n >= 10**7 and kind != "map" else ()
             yield scenario(kind, n, f"{title}, {n:,} of them", SERIAL + RUBATO + others + limit, memory=size * n)
         for n in (10**5,) if quick else (10**5, 10**7):
             yield scenario(kind, n, f"{title}, {n:,} of them", SERIAL + RUBATO + others, slept=True)

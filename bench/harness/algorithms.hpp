@@ -9,7 +9,7 @@
 //   r.stable_sort(first, last)        likewise
 //   r.copy_if(in, out, f)             number of items; r.filter(in, f) a vector of them
 //   r.partition(all, f)               number of items for which f is true
-//   r.inclusive_scan(in, out)         sums; r.transform(in, out, f)
+//   r.inclusive_scan(in, out)         sums; r.transform(in, out, f); r.map(in, f): a vector
 //   r.reduce(in)                      the sum; r.reduce_deterministic(in)
 //   r.min_element(in)                 a place; r.find_if(in, f) the same, or the number of items
 //   r.histogram(in, counts)           of bytes; r.histogram_hoisted(in, counts): another way to do it
@@ -67,6 +67,8 @@ std::optional<measurement> perform_passes(R& r, std::string_view what, pace how,
     if (what == "scan") return running_sums(r, how, n);
   if constexpr (requires(double* out) { r.transform(doubles(), out, plus_one()); })
     if (what == "transform") return map_all(r, how, n);
+  if constexpr (requires { r.map(doubles(), plus_one()); })
+    if (what == "map") return map_to_new(r, how, n);
   if constexpr (requires { r.reduce(doubles()); })
     if (what == "reduce") return sum_up(r, how, n, [&](doubles in) { return r.reduce(in); });
   if constexpr (requires { r.reduce_deterministic(doubles()); })

@@ -71,6 +71,15 @@ measurement map_all(R& r, pace how, std::uint64_t n) {
   m.checksum = checksum_of_some(std::span<const double>(out));
   return m;
 }
+/// Into a vector of its own each time: its memory is allocated, filled and freed.
+template<class R>
+measurement map_to_new(R& r, pace how, std::uint64_t n) {
+  const auto in = made_by<double>(n, whole_double);
+  std::vector<double> out;
+  auto m = repeat(r, how, repeats_for(n), [&] { out = r.map(std::span(in), twice_and_one()); });
+  m.checksum = checksum_of_some(std::span<const double>(out));
+  return m;
+}
 /// r.*sum(in): whatever the order, the same sum.
 template<class R, class Sum>
 measurement sum_up(R& r, pace how, std::uint64_t n, Sum sum) {

@@ -70,6 +70,10 @@ public:
   static void transform(std::span<const T> in, T* out, F f) {
     rubato::transform(in, out, f);
   }
+  template<class T, class F>
+  static std::vector<T> map(std::span<const T> in, F f) {
+    return rubato::map_to_vector(in, f);
+  }
   template<class T>
   static T reduce(std::span<const T> in) {
     return rubato::reduce(in, T{}, std::plus<>());

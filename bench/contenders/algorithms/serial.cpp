@@ -49,6 +49,12 @@ struct serial {
   static void transform(std::span<const T> in, T* out, F f) {
     std::transform(in.begin(), in.end(), out, f);
   }
+  template<class T, class F>
+  static std::vector<T> map(std::span<const T> in, F f) {
+    std::vector<T> out(in.size()); // quicker than push_back() into reserved memory
+    std::transform(in.begin(), in.end(), out.begin(), f);
+    return out;
+  }
   template<class T>
   static T reduce(std::span<const T> in) {
     return std::reduce(in.begin(), in.end());

@@ -31,6 +31,9 @@ pub trait Algorithms: Sized + Sync {
     fn transform(_all: &[f64], _out: &mut [f64], _f: impl Fn(f64) -> f64 + Sync + Send) {
         unreachable!()
     }
+    fn map(_all: &[f64], _f: impl Fn(f64) -> f64 + Sync + Send) -> Vec<f64> {
+        unreachable!()
+    }
     fn reduce(_all: &[f64]) -> f64 {
         unreachable!()
     }
@@ -225,6 +228,14 @@ fn perform_passes<R: Algorithms>(r: &R, what: &str, slept: bool, n: u64) -> Opti
             let mut out = vec![0.0; n as usize];
             m = repeat(r, slept, repeats, &mut out, |out| {
                 R::transform(&all, out, |v| 2.0 * v + 1.0)
+            });
+            m.checksum = checksum_of_some(&out);
+        }
+        "map" => {
+            let all = made_by(n, whole_double);
+            let mut out = Vec::new();
+            m = repeat(r, slept, repeats, &mut out, |out| {
+                *out = R::map(&all, |v| 2.0 * v + 1.0)
             });
             m.checksum = checksum_of_some(&out);
         }

@@ -14,6 +14,7 @@ impl Algorithms for Rayon {
         "stable",
         "filter",
         "transform",
+        "map",
         "reduce",
         "min",
         "find",
@@ -53,6 +54,10 @@ impl Algorithms for Rayon {
     fn transform(all: &[f64], out: &mut [f64], f: impl Fn(f64) -> f64 + Sync + Send) {
         let pairs = out.par_iter_mut().zip(all.par_iter());
         pairs.for_each(|(to, &v)| *to = f(v));
+    }
+
+    fn map(all: &[f64], f: impl Fn(f64) -> f64 + Sync + Send) -> Vec<f64> {
+        all.par_iter().map(|&v| f(v)).collect()
     }
 
     fn reduce(all: &[f64]) -> f64 {
