@@ -23,6 +23,12 @@ def scheduler(load, threads, tasks, exes):
             arguments, "bench-scheduler-rubato", arguments)
 
 
+def by_coroutines(threads, tasks, exes):
+    title, their_program, their_arguments, our_program, our_arguments = scheduler("nano", threads, tasks, exes)
+    return (f"{title}, coroutines beside its callbacks", their_program, their_arguments, our_program,
+            f"{our_arguments} -form coroutines")
+
+
 def front(senders):
     return (f"front queue, {senders} producer{'s' * (senders > 1)}", "mpscqueue/bench_mpscqueue",
             f"-load empty -senders {senders} -items 10000000 -signal 0", "bench-queues-rubato",
@@ -37,6 +43,7 @@ def ready(consumers):
 
 rows = [scheduler("nano", t, 2_000_000, 1) for t in (1, 2, 5, 10, 50)]
 rows += [scheduler("nano", t, 500_000, 10) for t in (1, 2, 5, 10, 50)]
+rows += [by_coroutines(t, tasks, exes) for tasks, exes in ((2_000_000, 1), (500_000, 10)) for t in (1, 2, 5)]
 rows += [scheduler("micro", t, 500_000, 1) for t in (1, 2, 5, 10, 50)]
 rows += [scheduler("micro", t, 50_000, 10) for t in (1, 2, 5, 10, 50)]
 rows += [scheduler("heavy", t, 2_000, 50) for t in (1, 2, 5, 10, 50)]

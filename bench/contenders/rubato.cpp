@@ -70,6 +70,13 @@ public:
       for (std::size_t i = 0; i != n; ++i) s.spawn([&f, i] { f(i); });
     });
   }
+  template<class F, class G>
+  static void scope_of_two(F f, G g) {
+    rubato::with_scope([&](rubato::scope& s) {
+      s.spawn([&f] { f(); });
+      g();
+    });
+  }
   template<class F>
   void enqueue(F f) {
     pool_.enqueue(f);

@@ -39,6 +39,11 @@ struct serial {
   static void scope(std::size_t n, F f) {
     for (std::size_t i = 0; i != n; ++i) f(i);
   }
+  template<class F, class G>
+  static void scope_of_two(F f, G g) {
+    f();
+    g();
+  }
   /// The steps of busy() that take 10 ns here, from the difference of two lengths: the loop around costs
   /// something too.
   std::optional<bench::measurement> own_scenario(std::string_view scenario, std::uint64_t items) {

@@ -6,7 +6,8 @@
 //   of it. R::join(f, g)                both, perhaps at once; something that destructures into the two
 //   results R::sum(n, f)                 f(0) + ... + f(n - 1), each a possible fork; n <= 16 R::for_index(n,
 //   f)           f(i) for all i < n, by the contender's own way to cut a loop R::scope(n, f)               n
-//   spawns of f(i), and a wait r.enqueue(f)                 from a thread outside: f() some time later
+//   spawns of f(i), and a wait R::scope_of_two(f, g)       a scope that spawns f and calls g itself
+//   r.enqueue(f)                 from a thread outside: f() some time later
 //
 // plus R::name, R::version(), R::has_threads. One that lacks a member takes no part in the scenarios that
 // need it.
@@ -51,6 +52,8 @@ concept loops = requires { R::for_index(1, probe::action{}); };
 template<class R>
 concept scopes = requires { R::scope(1, probe::action{}); };
 template<class R>
+concept scopes_of_two = requires { R::scope_of_two(probe::action{}, probe::action{}); };
+template<class R>
 concept takes_from_outside = requires(R& r) { r.enqueue(probe::action{}); };
 
 /// Nothing if the contender has no part in this scenario.
@@ -78,6 +81,8 @@ std::optional<measurement> perform(R& r, std::string_view scenario, std::uint64_
     if constexpr (forks<R>)
       if (scenario == "framescope") return frame<true>(r, size);
   }
+  if constexpr (scopes_of_two<R>)
+    if (scenario == "scopetree") return scope_tree(r, size);
   if constexpr (takes_from_outside<R>) {
     if (scenario == "enqueue") return enqueue(r, size);
     if (scenario == "wake") return wake(r, size);

@@ -60,6 +60,15 @@ template<bool Busy, class R>
   return n->value + l + r;
 }
 
+/// The same by a scope at each node, which spawns one of the two children.
+template<class R>
+[[gnu::noinline]] std::uint64_t sum_by_scopes(const node* n) {
+  if (!n->left) return n->value;
+  std::uint64_t l = 0, r = 0;
+  R::scope_of_two([&l, n] { l = sum_by_scopes<R>(n->left); }, [&r, n] { r = sum_by_scopes<R>(n->right); });
+  return n->value + l + r;
+}
+
 /// `sum(root)` inside r.run, as often as makes about 2^24 nodes.
 template<class R, class Sum>
 measurement tree_with(R& r, std::uint64_t layers, Sum sum) {
@@ -80,6 +89,10 @@ measurement tree_with(R& r, std::uint64_t layers, Sum sum) {
 template<bool Busy, class R>
 measurement tree(R& r, std::uint64_t layers) {
   return tree_with(r, layers, [](const node* root) { return sum_of<Busy, R>(root); });
+}
+template<class R>
+measurement scope_tree(R& r, std::uint64_t layers) {
+  return tree_with(r, layers, [](const node* root) { return sum_by_scopes<R>(root); });
 }
 
 } // namespace bench

@@ -15,7 +15,7 @@ use measure::Measurement;
 /// A contender, made with the number of threads that may compute at once.
 pub trait Runtime: Sized {
     const NAME: &'static str;
-    /// Whether [`Runtime::scope`] and [`Runtime::enqueue`] exist.
+    /// Whether [`Runtime::scope`], [`Runtime::scope_of_two`] and [`Runtime::enqueue`] exist.
     const SCOPES: bool = false;
     const ENQUEUES: bool = false;
 
@@ -46,6 +46,15 @@ pub trait Runtime: Sized {
         unreachable!()
     }
 
+    /// A scope that spawns `first` and calls `second` itself.
+    fn scope_of_two<A, B>(_: &mut Self::Fork<'_>, _first: A, _second: B)
+    where
+        A: for<'x> FnOnce(&mut Self::Fork<'x>) + Send,
+        B: for<'x> FnOnce(&mut Self::Fork<'x>) + Send,
+    {
+        unreachable!()
+    }
+
     /// `f()` some time later.
     fn enqueue<F: FnOnce() + Send + 'static>(&self, _f: F) {
         unreachable!()
@@ -64,6 +73,7 @@ fn perform<R: Runtime>(scenario: &str, workers: usize, size: u64) -> Option<Meas
         "tree10" => tree::tree::<true, R>(&mut r, size),
         "iterate" => loops::iterate::<false, R>(&mut r, size),
         "iterate10" => loops::iterate::<true, R>(&mut r, size),
+        "scopetree" if R::SCOPES => tree::scope_tree(&mut r, size),
         "flat" if R::SCOPES => loops::flat_scope(&mut r, size),
         "enqueue" if R::ENQUEUES => outside::enqueue(&r, size),
         "wake" if R::ENQUEUES => outside::wake(&r, size),

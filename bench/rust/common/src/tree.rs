@@ -59,16 +59,42 @@ fn sum_of<const BUSY: bool, R: Runtime>(fork: &mut R::Fork<'_>, node: &Node, ste
     node.value + l + r
 }
 
+#[inline(never)]
+fn sum_by_scopes<R: Runtime>(fork: &mut R::Fork<'_>, node: &Node) -> u64 {
+    let (Some(left), Some(right)) = (node.left, node.right) else {
+        return node.value;
+    };
+    let (mut l, mut r) = (0, 0);
+    R::scope_of_two(
+        fork,
+        |k| l = sum_by_scopes::<R>(k, left),
+        |k| r = sum_by_scopes::<R>(k, right),
+    );
+    node.value + l + r
+}
+
+pub fn scope_tree<R: Runtime>(r: &mut R, layers: u64) -> Measurement {
+    tree_with(r, layers, sum_by_scopes::<R>)
+}
+
 pub fn tree<const BUSY: bool, R: Runtime>(r: &mut R, layers: u64) -> Measurement {
+    let steps = busy_steps();
+    tree_with(r, layers, move |fork, root| {
+        sum_of::<BUSY, R>(fork, root, steps)
+    })
+}
+
+fn tree_with<R: Runtime>(
+    r: &mut R,
+    layers: u64,
+    sum: impl Fn(&mut R::Fork<'_>, &Node) -> u64 + Sync,
+) -> Measurement {
     let (root, nodes) = grow(layers);
     let repeats = ((1usize << 24) / nodes).max(1);
-    let steps = busy_steps();
     warm_up(r);
     r.run(|fork| {
         timed((nodes * repeats) as f64, || {
-            (0..repeats)
-                .map(|_| keep(sum_of::<BUSY, R>(fork, root, steps)))
-                .sum()
+            (0..repeats).map(|_| keep(sum(fork, root))).sum()
         })
     })
 }

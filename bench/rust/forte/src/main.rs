@@ -43,6 +43,18 @@ impl Runtime for Forte {
         });
     }
 
+    fn scope_of_two<A, B>(fork: &mut &Worker, first: A, second: B)
+    where
+        A: for<'x> FnOnce(&mut &'x Worker) + Send,
+        B: for<'x> FnOnce(&mut &'x Worker) + Send,
+    {
+        let mut worker: &Worker = fork;
+        worker.scope(|s| {
+            s.spawn(|mut w: &Worker| first(&mut w));
+            second(&mut worker);
+        });
+    }
+
     fn enqueue<F: FnOnce() + Send + 'static>(&self, f: F) {
         POOL.spawn(move |_: &Worker| f());
     }

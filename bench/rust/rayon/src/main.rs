@@ -47,6 +47,17 @@ impl Runtime for Rayon {
         });
     }
 
+    fn scope_of_two<A, B>(_: &mut (), first: A, second: B)
+    where
+        A: FnOnce(&mut ()) + Send,
+        B: FnOnce(&mut ()) + Send,
+    {
+        rayon::scope(|s| {
+            s.spawn(|_| first(&mut ()));
+            second(&mut ());
+        });
+    }
+
     fn enqueue<F: FnOnce() + Send + 'static>(&self, f: F) {
         self.0.spawn(f);
     }
