@@ -72,6 +72,40 @@ TEST_P(map_to_vector_test, makes_results_of_any_type) {
   });
 }
 
+TEST_P(map_to_vector_test, makes_trivial_structures_in_a_vector_like_any_other) {
+  struct pair_of_numbers {
+    int low;
+    double high;
+  };
+  auto const paired = [](int x) { return pair_of_numbers{x, x + 0.5}; };
+  pool.run([&] {
+    for (int const n : {0, 1, 5'000}) {
+      auto out = rubato::map_to_vector(std::views::iota(0, n), paired);
+      static_assert(std::is_same_v<decltype(out), std::vector<pair_of_numbers>>);
+      ASSERT_EQ(out.size(), static_cast<std::size_t>(n));
+      ASSERT_EQ(out.capacity(), out.size());
+      out.push_back(paired(n));
+      auto const copy = out;
+      for (int x = 0; x <= n; ++x) {
+        auto const& p = copy[static_cast<std::size_t>(x)];
+        ASSERT_TRUE(p.low == x && p.high == x + 0.5);
+      }
+    }
+  });
+}
+
+TEST_P(map_to_vector_test, frees_its_memory_after_an_exception_between_numbers) {
+  for (int const k : {0, 1, 1'999})
+    EXPECT_EQ(thrown_by(pool,
+                        [&] {
+                          rubato::map_to_vector(std::views::iota(0, 2'000), [k](int x) {
+                            if (x == k) throw counted_error(k);
+                            return 2.0 * x;
+                          });
+                        }),
+              k);
+}
+
 TEST_P(map_to_vector_test, makes_structures_with_alignment) {
   pool.run([&] {
     struct aligned_result : over_aligned {

@@ -4,6 +4,7 @@
 #include "rubato/detail/algorithm/elements.hpp"
 #include "rubato/detail/algorithm/order/raw_memory.hpp"
 #include "rubato/detail/algorithm/order/share_out.hpp"
+#include "rubato/detail/algorithm/unfilled_vector.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/fork/repeat.hpp"
@@ -112,6 +113,11 @@ auto map_range(pool* p, R& range, F const& f) {
       std::vector<unsigned char> bytes(static_cast<std::size_t>(n));
       fill_in(bytes.data());
       return std::vector<bool>(bytes.begin(), bytes.end());
+    } else if constexpr (made_by_assignment<value>) {
+      auto const size = static_cast<std::size_t>(n);
+      unfilled_vector<value> results(size);
+      fill_in(results.room());
+      return std::move(results).filled(size);
     } else if constexpr (std::is_nothrow_default_constructible_v<value> && std::is_move_assignable_v<value>) {
       std::vector<value> results(static_cast<std::size_t>(n));
       fill_in(results.data());
