@@ -40,8 +40,8 @@ struct runs {
   load what;
   unsigned times;
   std::vector<repeated> tasks;
-  alignas(64) std::atomic<std::uint64_t> total{0};
-  alignas(64) std::atomic<std::size_t> ended{0};
+  alignas(64) std::atomic<std::uint64_t> total{0}; // never in a coroutine
+  alignas(64) std::atomic<std::size_t> ended{0}; // never in a coroutine
 
   runs(rubato::pool& p, load l, std::size_t count, unsigned n)
       : pool(p)
@@ -77,8 +77,8 @@ void repeated::run(rubato::routine& r) {
 }
 
 struct counts {
-  alignas(64) std::atomic<std::uint64_t> runs{0};
-  alignas(64) std::atomic<std::size_t> ended{0};
+  alignas(64) std::atomic<std::uint64_t> runs{0}; // never in a coroutine
+  alignas(64) std::atomic<std::size_t> ended{0}; // never in a coroutine
 };
 
 rubato::task<void> repeat_nano(counts& all, unsigned times) {

@@ -72,7 +72,7 @@ TEST_P(map_to_vector_test, makes_results_of_any_type) {
   });
 }
 
-TEST_P(map_to_vector_test, makes_trivial_structures_in_a_vector_like_any_other) {
+TEST_P(map_to_vector_test, makes_trivial_structures) {
   struct pair_of_numbers {
     int low;
     double high;
@@ -94,7 +94,7 @@ TEST_P(map_to_vector_test, makes_trivial_structures_in_a_vector_like_any_other) 
   });
 }
 
-TEST_P(map_to_vector_test, frees_its_memory_after_an_exception_between_numbers) {
+TEST_P(map_to_vector_test, frees_numbers_after_an_exception) {
   for (int const k : {0, 1, 1'999})
     EXPECT_EQ(thrown_by(pool,
                         [&] {

@@ -29,7 +29,7 @@ public:
   }
 };
 #else
-class unfilled_vector { // other libraries tell nobody how to: zeros it is
+class unfilled_vector { // libc++ lets no derived class say that
   std::vector<T> all_;
 
 public:
