@@ -1,5 +1,6 @@
 // bench-scheduler-rubato -load nano|micro|heavy -threads N -tasks N -exes N [-form coroutines]: the runs of
-// serverbox's benchmark of its scheduler, by routines; nano also by coroutines. Prints "Exec per second: N". bench/serverbox.py
+// serverbox's benchmark of its scheduler, by routines; nano also by coroutines. Prints "Exec per second: N".
+// bench/serverbox.py
 //
 // Tasks are posted by the main thread, and post themselves again until each has run `exes` times; each run
 // adds to one shared count. The clock runs from the first post to the end of the last run, which the main
@@ -41,7 +42,7 @@ struct runs {
   unsigned times;
   std::vector<repeated> tasks;
   alignas(64) std::atomic<std::uint64_t> total{0}; // never in a coroutine
-  alignas(64) std::atomic<std::size_t> ended{0}; // never in a coroutine
+  alignas(64) std::atomic<std::size_t> ended{0};   // never in a coroutine
 
   runs(rubato::pool& p, load l, std::size_t count, unsigned n)
       : pool(p)
@@ -78,7 +79,7 @@ void repeated::run(rubato::routine& r) {
 
 struct counts {
   alignas(64) std::atomic<std::uint64_t> runs{0}; // never in a coroutine
-  alignas(64) std::atomic<std::size_t> ended{0}; // never in a coroutine
+  alignas(64) std::atomic<std::size_t> ended{0};  // never in a coroutine
 };
 
 rubato::task<void> repeat_nano(counts& all, unsigned times) {

@@ -1,6 +1,6 @@
-// bench-stops N REQUESTS: what stop requests in another pool cost coroutines that fork. fib(N) by coroutines on
-// all CPUs but one, alone and beside a thread that opens a scope in a pool of its own, and stops it, so many
-// times a second. The two alternate. Prints three lines: "alone" and "beside" with the median time of
+// bench-stops N REQUESTS: what stop requests in another pool cost coroutines that fork. fib(N) by coroutines
+// on all CPUs but one, alone and beside a thread that opens a scope in a pool of its own, and stops it, so
+// many times a second. The two alternate. Prints three lines: "alone" and "beside" with the median time of
 // fib(N), ms, "ratio" with beside over alone; "beside" also has the requests per second that were made.
 #include <rubato/rubato.hpp>
 
@@ -37,7 +37,8 @@ public:
           auto const pause = std::chrono::duration<double>(1 / per_second);
           for (auto next = clock_type::now(); !end.stop_requested();
                next += std::chrono::duration_cast<clock_type::duration>(pause)) {
-            while (clock_type::now() < next) {}
+            while (clock_type::now() < next) {
+            }
             rubato::with_scope([](rubato::scope& s) { s.request_stop(); });
             made_.fetch_add(1, std::memory_order_relaxed);
           }

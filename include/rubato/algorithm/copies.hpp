@@ -174,9 +174,9 @@ struct map_to_vector_fn : pool_forms<map_to_vector_fn> {
   /// once, as const, once for each element. The vector has the type that f returns as its elements, for
   /// a reference std::reference_wrapper, for void std::monostate. They need no default constructor. If they
   /// have one that does not throw, and can be assigned, they are assigned to the elements of a vector that is
-  /// complete, numbers and other trivial types (by libstdc++) to its memory before it has elements; others are made in memory of their own and then moved into the vector by the calling thread.
-  /// bool takes a byte each meanwhile. After an exception all results are destroyed. Otherwise as
-  /// transform().
+  /// complete, numbers and other trivial types (by libstdc++) to its memory before it has elements; others
+  /// are made in memory of their own and then moved into the vector by the calling thread. bool takes a byte
+  /// each meanwhile. After an exception all results are destroyed. Otherwise as transform().
   template<std::ranges::input_range R, class F>
     requires mapped_by<R, F>
   static auto on(pool* p, R&& range, F f) {

@@ -79,9 +79,7 @@ pub fn scope_tree<R: Runtime>(r: &mut R, layers: u64) -> Measurement {
 
 pub fn tree<const BUSY: bool, R: Runtime>(r: &mut R, layers: u64) -> Measurement {
     let steps = busy_steps();
-    tree_with(r, layers, move |fork, root| {
-        sum_of::<BUSY, R>(fork, root, steps)
-    })
+    tree_with(r, layers, move |fork, root| sum_of::<BUSY, R>(fork, root, steps))
 }
 
 fn tree_with<R: Runtime>(

@@ -13,8 +13,9 @@ template<class T>
 concept made_by_assignment = std::is_trivially_copyable_v<T> && std::is_move_assignable_v<T> &&
                              std::is_trivially_default_constructible_v<T>;
 
-/// Room for n elements, which filled() makes the elements of a vector when all are assigned. A vector of zeros
-/// in their place would write all memory twice, and the calling thread alone would touch its pages first.
+/// Room for n elements, which filled() makes the elements of a vector when all are assigned. A vector of
+/// zeros in their place would write all memory twice, and the calling thread alone would touch its pages
+/// first.
 template<made_by_assignment T>
 #if defined(__GLIBCXX__) && !defined(_GLIBCXX_DEBUG) && !defined(_GLIBCXX_SANITIZE_VECTOR)
 class unfilled_vector : std::vector<T> { // so that it may say where the elements end
