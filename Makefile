@@ -28,9 +28,9 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 	@echo; echo 'PRESET=$(PRESET) can be any of those that "cmake --list-presets" prints; JOBS=$(JOBS).'
 
-demo: configure ## install missing packages, build, count the identifiers of DIR=/usr/include
+demo: configure ## install missing packages, build, count the identifiers of DIR=/usr/include; LIVE=1 shows the workers
 	cmake --build --preset $(PRESET) --target identifiers -j $(JOBS)
-	$(build)/examples/identifiers/identifiers $(DIR)
+	$(build)/examples/identifiers/identifiers $(if $(LIVE),--live) $(DIR)
 
 build: configure ## install missing packages, build everything
 	cmake --build --preset $(PRESET) -j $(JOBS)

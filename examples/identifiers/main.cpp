@@ -5,6 +5,7 @@
 #include "shared/system.hpp"
 #include "shared/workers.hpp"
 
+#include <rubato/live.hpp>
 #include <rubato/pool.hpp>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,8 +49,9 @@ void compare(rubato::pool& pool, const options& asked, report& all) {
   std::vector<double> fast;
   double spent = 0;
   for (int round = 0; round < 5 && spent < 10; ++round) { // large trees vary less
-    const census by_one = take_census(single, asked.paths, asked.top, "again with one worker");
-    const census by_all = take_census(pool, asked.paths, asked.top, "again with all");
+    const census by_one =
+        take_census(single, asked.paths, asked.top, asked.live ? "" : "again with one worker");
+    const census by_all = take_census(pool, asked.paths, asked.top, asked.live ? "" : "again with all");
     if (by_one.total != all.result.total || by_all.total != all.result.total) {
       all.why_not_compared = "the files change while they are read";
       return;
@@ -69,13 +72,16 @@ void compare(rubato::pool& pool, const options& asked, report& all) {
 
 exit_status run(const options& asked) {
   example::raise_open_file_limit();
+  std::optional<rubato::live_view> view;
+  if (asked.live) view.emplace();
   rubato::pool pool(example::with_workers(asked.workers).name("identifiers"));
   report all;
   all.paths = asked.paths;
   all.workers = asked.workers;
-  all.result = take_census(pool, asked.paths, asked.top, "reading");
+  all.result = take_census(pool, asked.paths, asked.top, asked.live ? "" : "reading");
   all.by_worker = counts_of(pool);
   if (asked.baseline) compare(pool, asked, all);
+  view.reset();
 
   asked.json ? print_json(all, std::cout) : print_text(all, std::cout);
   print_problems(all.result, asked.paths, std::cerr);

@@ -29,6 +29,7 @@ std::optional<options> parse_options(int argc, const char* const* argv, exit_sta
                   ->type_name("N");
   app.add_flag("-a,--all", all, "print every identifier")->excludes(top);
   app.add_flag("--json", asked.json, "print the whole result as JSON");
+  app.add_flag("--live", asked.live, "show what each worker does meanwhile, on the terminal");
   app.add_flag("--no-baseline", no_baseline, "do not count again with one worker for the speed-up");
 
   app.footer("Of each worker: run, the tasks it ran; handed, halves of work that it gave to one that asked;\n"

@@ -13,6 +13,7 @@ struct options {
   unsigned workers = 0;
   std::size_t top = 20; ///< how many identifiers to print, the most frequent first
   bool json = false;
+  bool live = false;    ///< show what each worker does, on the terminal
   bool baseline = true; ///< count again with one worker, for the speed-up
 };
 

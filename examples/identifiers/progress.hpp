@@ -9,7 +9,8 @@
 
 namespace identifiers {
 
-/// If standard error is no terminal nothing is written, and nothing is counted either.
+/// If standard error is no terminal, or the label is empty, nothing is written, and nothing is counted
+/// either.
 class progress {
   const std::string label_;
   // relaxed: no other access depends on the order of these counters.
@@ -24,7 +25,7 @@ public:
 
   /// From any thread.
   void add(std::uint64_t files, std::uint64_t bytes) {
-    if (!line_.shown()) return;
+    if (label_.empty() || !line_.shown()) return;
     files_.fetch_add(files, std::memory_order_relaxed);
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (line_.due()) line_.write(text());

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -81,11 +82,26 @@ TEST_F(trace_tool, converts) {
   EXPECT_TRUE(std::filesystem::exists(path.get() + ".last"));
 }
 
+TEST_F(trace_tool, shows_a_process_live) {
+  EXPECT_THAT(run_tool("live --frames 1 " + std::to_string(::getpid())).output, HasSubstr("records nothing"));
+  trace_on const on(path);
+  rubato::pool pool(rubato::pool_options().workers(2).name("engine"));
+  pool.spawn([] {}).get();
+  for (std::string const& of : {path.get(), path.rings(), std::to_string(::getpid())}) {
+    ended const e = run_tool("live --frames 2 --rate 20 --width 120 " + of);
+    EXPECT_EQ(e.status, 0) << e.output;
+    EXPECT_THAT(e.output, HasSubstr("engine/1"));
+    EXPECT_THAT(e.output, HasSubstr("process " + std::to_string(::getpid())));
+  }
+  EXPECT_THAT(run_tool("serve --port 8766 " + path.get() + ".missing").output, HasSubstr("No such file"));
+}
+
 TEST_F(trace_tool, says_what_is_wrong) {
   EXPECT_EQ(run_tool("--help").status, 0);
   for (char const* const wrong :
        {"", "draw x", "report", "report --json x", "convert a b", "convert --most 0 a", "convert --last 2 a",
-        "convert -o", "convert a.rings -o a.rings"})
+        "convert -o", "convert a.rings -o a.rings", "live", "live --frames 0 a", "live --rate 61 a",
+        "serve --port 80 a", "report --frames 1 a"})
     EXPECT_EQ(run_tool(wrong).status, 2) << wrong;
   ended const e = run_tool("report " + path.get() + ".missing");
   EXPECT_EQ(e.status, 1);

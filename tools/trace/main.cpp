@@ -1,9 +1,35 @@
 // rubato-trace: from what a process has recorded to a trace for a viewer, or to a report.
 #include "options.hpp"
 
+#include "trace/reader/live/live_session.hpp"
+
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+
+namespace {
+
+rubato::detail::live_session* shown = nullptr;
+
+void end_view(int /*signal*/) { shown->stop(); }
+
+/// Until the process ends, or Ctrl-C: the last frame stays, and the cursor goes below it.
+void watch(rubato_trace::options const& asked) {
+  rubato::detail::live_session session(asked.view, asked.rings);
+  shown = &session;
+  std::signal(SIGINT, end_view);
+  std::signal(SIGTERM, end_view);
+  if (asked.view.port != 0) {
+    std::printf("%s\n", session.url().c_str());
+    std::fflush(stdout);
+  }
+  if (std::string const failure = session.wait(); !failure.empty()) throw std::runtime_error(failure);
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
   using namespace rubato_trace;
@@ -19,6 +45,10 @@ int main(int argc, char** argv) {
       break;
     case command::report:
       std::fputs(rubato::detail::report_of_rings(asked.rings, asked.how).c_str(), stdout);
+      break;
+    case command::live:
+    case command::serve:
+      watch(asked);
     }
   } catch (wrong_usage const& e) {
     std::fprintf(stderr, "rubato-trace: %s\n\n%s", e.what(), usage);

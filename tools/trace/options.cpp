@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 namespace rubato_trace {
@@ -12,6 +13,7 @@ namespace rubato_trace {
 namespace {
 
 constexpr std::string_view ending = ".rings";
+constexpr unsigned usual_port = 8765;
 
 std::chrono::nanoseconds duration(std::string_view text) {
   double n = 0;
@@ -31,6 +33,38 @@ std::size_t number(std::string_view text) {
   return n;
 }
 
+unsigned number(std::string_view text, unsigned lowest, unsigned highest) {
+  std::size_t const n = number(text);
+  if (n < lowest || n > highest)
+    throw wrong_usage("no number from " + std::to_string(lowest) + " to " + std::to_string(highest) + ": " +
+                      std::string(text));
+  return static_cast<unsigned>(n);
+}
+
+command command_of(std::string const& word) {
+  if (word == "convert") return command::convert;
+  if (word == "report") return command::report;
+  if (word == "live") return command::live;
+  if (word == "serve") return command::serve;
+  throw wrong_usage("unknown command: " + word);
+}
+
+/// The file of rings that a process has open, if `text` is the number of one. Nothing: it is none.
+std::optional<std::string> rings_of_process(std::string const& text) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (text.find_first_not_of("0123456789") != text.npos || fs::exists(text, ignored)) return {};
+  if (!fs::exists("/proc/" + text, ignored)) throw std::runtime_error("there is no process " + text);
+  fs::directory_iterator all("/proc/" + text + "/fd", ignored);
+  if (ignored) throw std::runtime_error("process " + text + ": " + ignored.message());
+  for (; all != fs::directory_iterator(); all.increment(ignored)) {
+    std::string const to = fs::read_symlink(all->path(), ignored).string();
+    if (to.ends_with(ending) || to.starts_with("/memfd:rubato.rings")) return all->path().string();
+  }
+  throw std::runtime_error("process " + text +
+                           " records nothing: start it with RUBATO_TRACE=FILE or RUBATO_LIVE=1");
+}
+
 std::string without_ending(std::string const& file) {
   return file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file;
 }
@@ -39,11 +73,11 @@ std::string without_ending(std::string const& file) {
 
 options parse(std::vector<std::string> const& arguments) {
   options asked;
-  if (arguments.empty()) throw wrong_usage("convert or report?");
+  if (arguments.empty()) throw wrong_usage("convert, report, live or serve?");
   if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") return asked;
-  if (arguments[0] != "convert" && arguments[0] != "report")
-    throw wrong_usage("unknown command: " + arguments[0]);
-  asked.wanted = arguments[0] == "convert" ? command::convert : command::report;
+  asked.wanted = command_of(arguments[0]);
+  if (asked.wanted == command::serve) asked.view.port = usual_port;
+  if (asked.wanted == command::live) asked.view.output = 1;
   std::string file;
   for (std::size_t i = 1; i != arguments.size(); ++i) {
     std::string const& a = arguments[i];
@@ -51,7 +85,7 @@ options parse(std::vector<std::string> const& arguments) {
       if (i + 1 == arguments.size()) throw wrong_usage(a + " needs a value");
       return arguments[++i];
     };
-    bool const converts = asked.wanted == command::convert;
+    bool const converts = asked.wanted == command::convert, is_live = asked.wanted == command::live;
     if (a == "--help" || a == "-h") return {};
     if (converts && a == "-o")
       asked.to = value();
@@ -65,6 +99,14 @@ options parse(std::vector<std::string> const& arguments) {
       asked.how.last = duration(value());
     else if (converts && a == "--most")
       asked.how.most = number(value());
+    else if (is_live && a == "--frames")
+      asked.view.frames = number(value());
+    else if (is_live && a == "--width")
+      asked.view.width = number(value(), 1, 1'000);
+    else if (is_live && a == "--rate")
+      asked.view.frames_per_second = number(value(), 1, 60);
+    else if (asked.wanted == command::serve && a == "--port")
+      asked.view.port = number(value(), 1'024, 65'535);
     else if (a.starts_with('-'))
       throw wrong_usage("unknown option: " + a);
     else if (file.empty())
@@ -73,6 +115,11 @@ options parse(std::vector<std::string> const& arguments) {
       throw wrong_usage("one file at a time: " + a);
   }
   if (file.empty()) throw wrong_usage("which file?");
+  if (asked.wanted == command::live || asked.wanted == command::serve)
+    if (auto const rings = rings_of_process(file); rings) {
+      asked.rings = *rings;
+      return asked;
+    }
   std::string const base = without_ending(file);
   bool const beside = !file.ends_with(ending) && std::filesystem::exists(file + std::string(ending));
   asked.rings = beside ? file + std::string(ending) : file;

@@ -5,6 +5,7 @@
 #include "os/io/mapped_file.hpp"
 #include "os/io/poll.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "trace/reader/live/live_json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -48,7 +49,10 @@ live_session::live_session(live_options const& options, std::string rings)
     : options_(checked(options))
     , process_(os::process_id())
     , feed_(std::move(rings)) {
-  screen_.emplace(options_.output, options_.width);
+  if (options_.port != 0)
+    server_.emplace(options_.port, [this] { return state(); });
+  else
+    screen_.emplace(options_.output, options_.width);
   stop_fd_ = os::make_event_fd();
   try {
     thread_ = std::make_unique<os::thread>(os::thread_options{.name = "rubato-live", .blocks_signals = true},
@@ -63,7 +67,7 @@ live_session::~live_session() {
   if (os::process_id() != process_) { // the child of a fork(), in which that thread does not exist
     static_cast<void>(thread_.release());
   } else if (thread_->joinable()) {
-    os::raise_event_fd(stop_fd_);
+    stop();
     thread_->join();
   }
   os::close_fd(stop_fd_);
@@ -74,7 +78,9 @@ std::string live_session::wait() {
   return failure_;
 }
 
-std::string live_session::url() const { return {}; }
+void live_session::stop() noexcept { os::raise_event_fd(stop_fd_); }
+
+std::string live_session::url() const { return server_ ? server_->url() : std::string(); }
 
 void live_session::main_of_thread(void* self) noexcept {
   auto& s = *static_cast<live_session*>(self);
@@ -88,7 +94,23 @@ void live_session::main_of_thread(void* self) noexcept {
   }
 }
 
-void live_session::run() { show_text(); }
+void live_session::run() {
+  if (server_)
+    server_->serve(stop_fd_);
+  else
+    show_text();
+}
+
+/// One look serves all browsers that ask within the time of a frame.
+std::string live_session::state() {
+  unsigned const rate = options_.frames_per_second != 0 ? options_.frames_per_second : 10;
+  auto const now = std::chrono::steady_clock::now();
+  if (state_.empty() || now - looked_ >= std::chrono::nanoseconds(std::chrono::seconds(1)) / rate) {
+    state_ = json_of(feed_.look());
+    looked_ = now;
+  }
+  return state_;
+}
 
 void live_session::show_text() {
   using clock = std::chrono::steady_clock;

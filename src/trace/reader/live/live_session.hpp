@@ -5,7 +5,9 @@
 #include "rubato/live.hpp"
 #include "trace/reader/live/live_feed.hpp"
 #include "trace/reader/live/live_screen.hpp"
+#include "trace/reader/live/web_server.hpp"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +18,10 @@ class live_session {
   live_options const options_;
   int const process_;
   live_feed feed_;
-  std::optional<live_screen> screen_;
+  std::optional<live_screen> screen_; // or
+  std::optional<web_server> server_;
+  std::string state_; // of the page, and from when it is
+  std::chrono::steady_clock::time_point looked_;
   std::string failure_;
   int stop_fd_ = -1; // readable: the thread is to end
   std::unique_ptr<os::thread> thread_;
@@ -24,6 +29,7 @@ class live_session {
   static void main_of_thread(void* self) noexcept;
   void run();
   void show_text();
+  [[nodiscard]] std::string state();
 
 public:
   /// `rings`: of another process; empty: of this one. Throws as live_view's constructor, and as live_feed's.
@@ -33,6 +39,8 @@ public:
   ~live_session();
 
   [[nodiscard]] std::string url() const;
+  /// It ends soon. Safe in a signal handler.
+  void stop() noexcept;
   /// Waits until it has ended by itself, because of its options or because the watched process has ended.
   /// Returns what went wrong; empty: nothing.
   [[nodiscard]] std::string wait();
