@@ -1,6 +1,8 @@
 // A part of a trace: what lies in it, and how the threads stood when it begins. Files that have changed
 // since.
+#include <rubato/dump.hpp>
 #include <rubato/pool.hpp>
+#include <rubato/routine.hpp>
 #include <rubato/time.hpp>
 #include <rubato/trace.hpp>
 
@@ -8,11 +10,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "trace/reader/convert.hpp"
 #include "trace/reader/output/report.hpp"
@@ -36,6 +41,16 @@ struct second_phase {
   void operator()() const { std::this_thread::sleep_for(2ms); }
 };
 rubato::task<> sleep_through(std::chrono::milliseconds d) { co_await rubato::sleep_for(d); }
+
+rubato::task<> wait_and_sleep(rubato::event& go) {
+  co_await go.wait();
+  co_await rubato::sleep_for(2ms);
+}
+std::string hexadecimal(std::uint64_t n) {
+  std::ostringstream text;
+  text << "0x" << std::hex << n;
+  return std::move(text).str();
+}
 
 /// What happens before a moment and what after it, and what lasts all the time.
 class parts_of_a_trace : public testing::Test {
@@ -118,6 +133,41 @@ TEST_F(parts_of_a_trace, regression_a_changed_program_has_no_names) {
 
 TEST_F(parts_of_a_trace, an_unchanged_program_gives_no_warning) {
   EXPECT_EQ(rubato::detail::convert_rings(path.rings(), path.get(), {}), "");
+}
+
+/// Its address is in the report on what has not ended, and what dump() prints.
+TEST(trace_of_a_coroutine, has_all_its_stretches) {
+  trace_path const path;
+  std::uint64_t address = 0;
+  {
+    trace_on const on(path);
+    rubato::event go;
+    rubato::pool pool(1);
+    auto waits = pool.spawn(wait_and_sleep(go));
+    std::string text;
+    do {
+      std::ostringstream dumped;
+      rubato::dump(dumped);
+      text = std::move(dumped).str();
+    } while (text.find("wait_and_sleep") == std::string::npos);
+    address = std::stoull(text.substr(text.find("coroutine at ") + 13), nullptr, 16);
+    text = report_of_rings(path.rings());
+    EXPECT_THAT(text, ContainsRegex("wait_and_sleep[^\n]* awaits [^\n]*, coroutine " + hexadecimal(address)))
+        << text;
+    go.set();
+    waits.get();
+  }
+  std::string const text = report_of_rings(path.rings(), {.coroutine = address});
+  EXPECT_THAT(text, ContainsRegex("is queued, by [^\n]*\n[^\n]*runs [^\n]*wait_and_sleep[^\n]*\n[^\n]*awaits "
+                                  "[^\n]*ended by [^\n]*\n[^\n]*is queued[^\n]*\n[^\n]*runs "
+                                  "[^\n]*wait_and_sleep[^\n]*\n[^\n]*awaits a sleep"))
+      << text;
+  rubato::detail::convert_rings(path.rings(), path.get() + ".json", {.json = true, .coroutine = address});
+  std::ifstream in(path.get() + ".json");
+  std::string const json{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(json, HasSubstr("\"name\":\"coroutine " + hexadecimal(address) + "\""));
+  EXPECT_THAT(json, HasSubstr("\"a sleep\""));
+  EXPECT_THROW(static_cast<void>(report_of_rings(path.rings(), {.coroutine = 8})), std::runtime_error);
 }
 
 /// More than a ring may have is not advised.

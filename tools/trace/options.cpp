@@ -65,6 +65,15 @@ std::optional<std::string> rings_of_process(std::string const& text) {
                            " records nothing: start it with RUBATO_TRACE=FILE or RUBATO_LIVE=1");
 }
 
+std::uint64_t address(std::string_view text) {
+  std::uint64_t n = 0;
+  std::string_view const digits = text.starts_with("0x") ? text.substr(2) : text;
+  auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n, 16);
+  if (error != std::errc() || end != digits.data() + digits.size() || n == 0)
+    throw wrong_usage("no address such as 0x5555555dd380: " + std::string(text));
+  return n;
+}
+
 std::string without_ending(std::string const& file) {
   return file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file;
 }
@@ -86,17 +95,20 @@ options parse(std::vector<std::string> const& arguments) {
       return arguments[++i];
     };
     bool const converts = asked.wanted == command::convert, is_live = asked.wanted == command::live;
+    bool const looks_back = converts || asked.wanted == command::report;
     if (a == "--help" || a == "-h") return {};
     if (converts && a == "-o")
       asked.to = value();
     else if (converts && a == "--json")
       asked.how.json = true;
-    else if (a == "--from")
+    else if (looks_back && a == "--from")
       asked.how.from = duration(value());
-    else if (a == "--to")
+    else if (looks_back && a == "--to")
       asked.how.to = duration(value());
-    else if (a == "--last")
+    else if (looks_back && a == "--last")
       asked.how.last = duration(value());
+    else if (looks_back && a == "--coroutine")
+      asked.how.coroutine = address(value());
     else if (converts && a == "--most")
       asked.how.most = number(value());
     else if (is_live && a == "--frames")

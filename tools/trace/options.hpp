@@ -26,8 +26,8 @@ struct wrong_usage : std::runtime_error {
 };
 
 inline constexpr char const* usage =
-    "rubato-trace convert FILE [-o OUT] [--json] [--from T] [--to T] [--last T] [--most N]\n"
-    "rubato-trace report FILE [--from T] [--to T] [--last T]\n"
+    "rubato-trace convert FILE [-o OUT] [--json] [--from T] [--to T] [--last T] [--most N] [--coroutine ID]\n"
+    "rubato-trace report FILE [--from T] [--to T] [--last T] [--coroutine ID]\n"
     "rubato-trace live FILE|PID [--frames N] [--width N] [--rate N]\n"
     "rubato-trace serve FILE|PID [--port N]\n"
     "\n"
@@ -39,6 +39,8 @@ inline constexpr char const* usage =
     "report prints what was busy, which tasks are slow or too fine, why workers were idle, and what waited.\n"
     "  --from T  from so long after the start on, --to T up to then, --last T so long before the end:\n"
     "            2s, 150ms, 20us\n"
+    "  --coroutine ID  where that one ran, what it awaited, how long it was queued; in a picture a track of\n"
+    "            its own. ID: its address, as the report, dump() and gdb print it\n"
     "live shows what each thread does now, until the process ends; PID is a process with RUBATO_TRACE or\n"
     "RUBATO_LIVE. serve shows the same to a browser on this machine.\n"
     "  --frames N  end after N frames        --width N  columns, unset: the terminal's, or 100\n"

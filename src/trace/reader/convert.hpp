@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,7 @@ struct convert_options {
   // Since the start of the trace; nothing: all.
   std::optional<std::chrono::nanoseconds> from{}, to{};
   std::optional<std::chrono::nanoseconds> last{}; ///< so much before the end
+  std::uint64_t coroutine = 0; ///< the address of one, which has a track of its own, or the report; 0: none
 };
 
 /// Reads `rings` and writes `to`. Returns warnings, a line each, or nothing. Throws std::runtime_error

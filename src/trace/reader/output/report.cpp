@@ -353,8 +353,11 @@ class reporter {
       case unfinished::state::queued:
         what = "a task is queued, by " + name(u.reason);
       }
-      line(print("%10s  %s; on %s (thread %llu)", time(t_.last() - u.since).c_str(), what.c_str(),
-                 on.name.c_str(), static_cast<unsigned long long>(on.thread)));
+      std::string const id =
+          u.id != 0 ? print(", coroutine 0x%llx", static_cast<unsigned long long>(coroutine_address(u.id)))
+                    : "";
+      line(print("%10s  %s; on %s (thread %llu)%s", time(t_.last() - u.since).c_str(), what.c_str(),
+                 on.name.c_str(), static_cast<unsigned long long>(on.thread), id.c_str()));
     }
     if (t_.at_the_end.size() > most_rows)
       line(print("            and %zu more", t_.at_the_end.size() - most_rows));
@@ -380,5 +383,27 @@ public:
 } // namespace
 
 std::string report_of(timeline const& t) { return reporter(t).write(); }
+
+std::string coroutine_report_of(timeline const& t) {
+  std::array<std::int64_t, 3> sums{};
+  std::string rows;
+  for (stretch const& s : t.coroutine) {
+    static constexpr std::array<std::string_view, 3> words{"runs ", "awaits ", "is queued"};
+    auto const is = static_cast<std::size_t>(s.is);
+    sums[is] += s.end - s.begin;
+    std::string what =
+        std::string(words[is]) + (s.is != stretch::state::queued ? shortened(t.names[s.name]) : "");
+    if (s.by != 0)
+      what += (s.is == stretch::state::queued ? ", by " : ", ended by ") + shortened(t.names[s.by]);
+    if (s.open) what += ", to the end of the recording";
+    track const& on = t.tracks[s.on_track];
+    rows +=
+        print("%10s %10s  %s; on %s (thread %llu)\n", time(s.begin).c_str(), time(s.end - s.begin).c_str(),
+              what.c_str(), on.name.c_str(), static_cast<unsigned long long>(on.thread));
+  }
+  return print("ran %s, was suspended for %s, and queued for %s\n", time(sums[0]).c_str(),
+               time(sums[1]).c_str(), time(sums[2]).c_str()) +
+         print("%10s %10s  %s\n", "at", "took", "what") + rows;
+}
 
 } // namespace rubato::detail

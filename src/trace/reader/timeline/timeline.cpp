@@ -71,6 +71,7 @@ class builder {
   std::vector<sleep_of_worker> sleeps_;
   std::vector<guest_time> guests_;
   window const part_;
+  std::uint64_t const wanted_;  ///< the coroutine of which all stretches are wanted; 0: none
   std::int64_t known_from_ = 0; ///< what is older may have ended in events that were overwritten
 
   [[nodiscard]] interval cut(std::int64_t since, std::int64_t until) const noexcept {
@@ -162,6 +163,9 @@ class builder {
         around.waited += s.length();
       if (around.kind == slice_kind::wait) t.chain = std::max(t.chain, o.chain_before);
     }
+    std::uint64_t const id = o.coroutine != 0 ? o.coroutine : s.id;
+    if (is_work(s.kind))
+      stretched(id, {.open = still_open, .begin = s.begin, .end = s.end, .on_track = on, .name = s.name});
     if (is_in_part) out_.tracks[on].slices.push_back(s);
     return s;
   }
@@ -173,6 +177,12 @@ class builder {
     if (found == stack.rend()) return {};
     for (auto n = found - stack.rbegin(); n > 0; --n) close(on, at);
     return close(on, at);
+  }
+  void stretched(std::uint64_t id, stretch s) {
+    if (wanted_ == 0 || coroutine_address(id) != wanted_ || s.end < part_.from || s.begin > part_.to) return;
+    s.begin = part_.cut(s.begin);
+    s.end = part_.cut(s.end);
+    out_.coroutine.push_back(s);
   }
   void close_all(std::uint32_t on, std::int64_t at) {
     while (!now_[on].stack.empty()) close(on, at);
@@ -202,6 +212,11 @@ class builder {
       o.s.by = r->second.by;
       o.readied_at = r->second.at;
       queued_.push_back(cut(r->second.at, at));
+      stretched(e.id, {.is = stretch::state::queued,
+                       .begin = r->second.at,
+                       .end = std::max(at, r->second.at),
+                       .on_track = r->second.track,
+                       .by = r->second.by});
       caused(on, at, r->second);
       ready_.erase(r);
     } else if (t.got.track != none && what == activity::latent) {
@@ -296,6 +311,12 @@ class builder {
       s->second.in = name;
       std::int64_t const until = o != nullptr && o->readied_at >= 0 ? o->readied_at : at;
       waited(s->second, o != nullptr ? o->s.by : 0, true, cut(s->second.at, until));
+      stretched(e.id, {.is = stretch::state::suspended,
+                       .begin = s->second.at,
+                       .end = std::max(until, s->second.at),
+                       .on_track = s->second.track,
+                       .name = s->second.reason,
+                       .by = o != nullptr ? o->s.by : 0});
       if (part_.holds(at)) {
         resumed_total& r = resumed_[name];
         r.name = name;
@@ -423,7 +444,19 @@ class builder {
                                    .name = s.in,
                                    .reason = s.reason,
                                    .since = s.at,
-                                   .on_track = s.track});
+                                   .on_track = s.track,
+                                   .id = id});
+    for (auto const& [id, s] : suspended_)
+      if (!ready_.contains(id))
+        stretched(id, {.is = stretch::state::suspended,
+                       .open = true,
+                       .begin = s.at,
+                       .end = std::max(s.at, out_.last()),
+                       .on_track = s.track,
+                       .name = s.reason});
+    std::ranges::sort(out_.coroutine, {}, [](stretch const& s) {
+      return std::tuple(s.begin, s.is != stretch::state::suspended, s.end);
+    });
     for (auto const& [id, r] : ready_)
       if (r.at >= known_from_)
         out_.at_the_end.push_back(
@@ -433,11 +466,12 @@ class builder {
   }
 
 public:
-  builder(recording const& from, window part)
+  builder(recording const& from, window part, std::uint64_t coroutine)
       : from_(from)
       , symbols_(from.modules)
       , now_(from.rings.size())
-      , part_(part) {
+      , part_(part)
+      , wanted_(coroutine) {
     static_cast<void>(number_of(""));
     out_.start_ns = from.start_ns;
     out_.part = part;
@@ -510,8 +544,8 @@ std::int64_t timeline::last() const noexcept {
   return last;
 }
 
-timeline make_timeline(recording const& from, window part) {
-  timeline t = builder(from, part).build();
+timeline make_timeline(recording const& from, window part, std::uint64_t coroutine) {
+  timeline t = builder(from, part, coroutine).build();
   add_reliefs(t, from);
   return t;
 }

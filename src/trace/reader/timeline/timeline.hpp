@@ -105,6 +105,17 @@ struct relief_sent {
   bool is_blocked = false;           ///< a thread is blocked in the kernel; else all compute
 };
 
+/// A part of the life of the coroutine that was asked for.
+struct stretch {
+  enum class state : unsigned char { runs, suspended, queued };
+  state is = state::runs;
+  bool open = false; ///< it had not ended when the recording ended
+  std::int64_t begin = 0, end = 0;
+  std::uint32_t on_track = 0; ///< where it ran, was suspended, or was made ready
+  std::uint32_t name = 0;     ///< of the coroutine; if it is suspended, of what it awaits
+  std::uint32_t by = 0;       ///< what ended the wait, or made it ready
+};
+
 /// What had not ended when the recording ended.
 struct unfinished {
   enum class state : unsigned char { runs, waits, suspended, queued };
@@ -112,7 +123,14 @@ struct unfinished {
   std::uint32_t name = 0, reason = 0;
   std::int64_t since = 0;
   std::uint32_t on_track = 0; ///< where it runs, was suspended, or was made ready
+  std::uint64_t id = 0;       ///< of a suspended coroutine; see coroutine_address()
 };
+
+/// dump() and the debugger print the address of a coroutine's state. Events have that of the task in it,
+/// which lies behind the pointer to the virtual functions.
+[[nodiscard]] constexpr std::uint64_t coroutine_address(std::uint64_t id) noexcept {
+  return id - sizeof(void*);
+}
 
 struct timeline {
   std::int64_t start_ns = 0; ///< CLOCK_MONOTONIC
@@ -125,6 +143,7 @@ struct timeline {
   std::vector<resumed_total> resumed;
   std::vector<relief_sent> reliefs;   ///< in order
   std::vector<unfinished> at_the_end; ///< the oldest first
+  std::vector<stretch> coroutine;     ///< of the one that was asked for, in order
   std::vector<std::string> changed;   ///< files without names: they are others than when it was recorded
   std::int64_t span = 0;              ///< the realised critical path
 
@@ -133,7 +152,8 @@ struct timeline {
 };
 
 /// Of a part, what its events tell: slices that reach beyond it are cut. How each thread and each coroutine
-/// stood at its beginning comes from the events before.
-[[nodiscard]] timeline make_timeline(recording const& from, window part = {});
+/// stood at its beginning comes from the events before. `coroutine`: the address of one of which all
+/// stretches are wanted, see coroutine_address(); 0: of none.
+[[nodiscard]] timeline make_timeline(recording const& from, window part = {}, std::uint64_t coroutine = 0);
 
 } // namespace rubato::detail
