@@ -10,6 +10,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ENTRY = pathlib.Path(__file__).resolve().parent / "suite/rubato"
+SEARCH = ENTRY.parent.parent / "uts"
 FORK_JOIN = ("fib", "skynet", "nqueens", "matmul")
 
 
@@ -49,7 +50,8 @@ SUITE = Checkout("runtime-benchmarks", "github.com/tzcnt/runtime-benchmarks", "5
 
 PEERS = {
     "libfork": Peer("libfork", "github.com/ConorWilliams/libfork", "2f359cdab8150c2624bbe1f904a663180ed52109", "libfork",
-                    "include", ("-std=gnu++23",), "LF_USE_HWLOC"),
+                    "include", ("-std=gnu++23",), "LF_USE_HWLOC",
+                    (*FORK_JOIN, "uts-t1", "uts-t3")),
     "toomanycooks": Peer("TooManyCooks", "github.com/tzcnt/TooManyCooks", "6f18dfd6baeddc8572e754a02efca92ee2a31785",
                          "TooManyCooks", "include", ("-DTMC_PRIORITY_COUNT=1", "-DTMC_TRIVIAL_TASK"), "TMC_USE_HWLOC",
                          (*FORK_JOIN, "channel", "io_socket_st")),
@@ -122,13 +124,30 @@ class Compiler:
         subprocess.run(["cmake", "--build", folder, "--target", "rubato", "--parallel", str(jobs)], check=True, stdout=sys.stderr)
         return folder / "librubato.a"
 
-    def build_ours(self, benchmark, suite, library):
+    def build_search(self, name, suite, libfork, includes, flags, libraries):
+        """A program of the tree search, which is no part of the suite: the trees are in libfork's checkout."""
+        source = libfork / "bench/source"
+        objects = []
+        for c in ("uts/external/uts.c", "uts/external/rng/brg_sha1.c"):
+            objects.append(self.out / "uts" / (pathlib.Path(c).name + ".o"))
+            objects[-1].parent.mkdir(parents=True, exist_ok=True)
+            command = [*self.command, "-x", "c", *self.flags[1:], "-w", "-c", source / c, "-o", objects[-1]]
+            subprocess.run(list(map(str, command)), check=True)
+        return self.build(SEARCH / f"{name}.cpp", self.out / "uts" / name,
+                          [SEARCH, ENTRY, source, source / "uts", suite / "cpp/2common", *includes], flags, [*objects, *libraries])
+
+    def build_ours(self, benchmark, suite, library, libfork=None):
+        if benchmark.startswith("uts"):
+            return self.build_search("rubato", suite, libfork, [ROOT / "include"], [], [library])
         return self.build(ENTRY / f"{benchmark}.cpp", self.out / "rubato" / benchmark,
                           [suite / "cpp/2common", ROOT / "include"], [], [library])
 
     def build_theirs(self, benchmark, suite, peer, folder):
         includes = [suite / "cpp/2common"] + ([folder / peer.headers] if folder else [])
         hwloc = peer.hwloc and self.has_hwloc
+        if benchmark.startswith("uts"):
+            return self.build_search("libfork", suite, folder, includes[1:], [*peer.flags, *([f"-D{peer.hwloc}"] if hwloc else [])],
+                                     ["-lhwloc"] if hwloc else [])
         program, reason = self.build(suite / "cpp" / peer.folder / f"{benchmark}.cpp", self.out / peer.folder / benchmark,
                                      includes, [*peer.flags, *([f"-D{peer.hwloc}"] if hwloc else [])],
                                      [*peer.libraries, *(["-lhwloc"] if hwloc else [])])
