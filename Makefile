@@ -21,7 +21,7 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% qu
 export ONLY WORKERS ROUNDS QUICK OUT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples savegame quick test test-deep coverage explore models bench docs check format tidy install clean configure
+.PHONY: help demo build examples savegame quick test test-deep coverage explore models bench scaling bench-bundle docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -72,6 +72,14 @@ models: ## check the models in spec/
 bench: ## measure beside other schedulers; ONLY=regex, WORKERS=n or QUICK=1 narrow it down
 	@scripts/setup build bench
 	scripts/bench
+
+scaling: ## measure Rubato with 1, 2, 4 ... workers beside serial code: a table and a chart in build/bench
+	@scripts/setup build bench
+	python3 -B bench/scaling.py
+
+bench-bundle: ## build the benchmarks into build/bench/bundle, to be carried to a machine that has only Python 3
+	@scripts/setup build bench
+	python3 -B bench/bundle.py
 
 docs: ## make the reference of the public headers: build/docs/html/index.html
 	@scripts/setup docs

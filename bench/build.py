@@ -112,6 +112,28 @@ class Builder:
         return self.out / "rust" / "release" / f"bench-{contender.program}", None
 
 
+class Prebuilt:
+    """The programs of a bundle (bundle.py): nothing is built."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def program(self, contender):
+        path = self.folder / contender.toolchain / f"bench-{contender.program}"
+        return path if path.exists() else None
+
+    def why(self, contender):
+        return "not in this bundle"
+
+    def build(self, contender):
+        pass
+
+
+def builder_for(out):
+    prebuilt = ROOT / "programs"
+    return Prebuilt(prebuilt) if prebuilt.is_dir() else Builder(out)
+
+
 def fetch_tbb(deps):
     """A folder with include/ and lib/ of the newest oneTBB on PyPI, or None. Fetched once; the wheels are only unpacked."""
     folder = deps / "tbb"

@@ -157,6 +157,9 @@ def scenarios(quick):
                        left_out={"chili": "has no scopes"})
     yield Scenario("scopetree-1023", "scopetree", 10,  # with 20 layers Forte overflows its stack
                    "Sum of a tree of 1,023 nodes, a scope with one spawn at each; per node", ("serial",) + RUBATO + ("rayon", "forte"))
+    tasks = 400 if quick else 4000
+    yield Scenario("tasks-250us", "tasks", tasks, f"A scope with {tasks:,} spawns of 250 us each; for all",
+                   ("serial",) + RUBATO + ("onetbb", "openmp"))
     joins = 10**6 if quick else 10**8
     yield Scenario("flatjoin", "flatjoin", joins, "Joins of two trivial closures in a flat loop; per join", FORKING,
                    smaller={"onetbb": 10**6, "openmp": 10**6, "rayon": min(joins, 10**7), "forte": min(joins, 10**7)})

@@ -110,6 +110,16 @@ def cpu_model():
     return platform.machine()
 
 
+def commit():
+    """Of this checkout, or of the one from which the bundle was made."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    try:
+        with open(os.path.join(here, "..", "commit"), encoding="ascii") as noted:
+            return noted.read().strip()
+    except OSError:
+        return command_output("git", "-C", here, "rev-parse", "--short", "HEAD")
+
+
 def host(usable):
     return {
         "cpu": cpu_model(),
@@ -121,7 +131,7 @@ def host(usable):
         "rustc": command_output("rustc", "--version"),
         "load_average": os.getloadavg()[0],
         "date": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "commit": command_output("git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"),
+        "commit": commit(),
     }
 
 

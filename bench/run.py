@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import report
-from build import ROOT, Builder
+from build import ROOT, builder_for
 from goals import goals
 from instructions import counted, instructions
 from measure import calibrate, empty_row, measure
@@ -69,7 +69,7 @@ def main(arguments):
 
     out = Path(os.environ.get("OUT") or ROOT / "build" / "bench").absolute()
     out.mkdir(parents=True, exist_ok=True)
-    builder = Builder(out)
+    builder = builder_for(out)
     results = {"host": report.host(usable_cpus()), "settings": settings, "rows": [], "instructions": [], "goals": []}
     if not timing and (out / "results.json").exists():
         results = json.loads((out / "results.json").read_text(encoding="utf-8"))

@@ -23,6 +23,7 @@
 #include "../scenarios/iterate.hpp"
 #include "../scenarios/nqueens.hpp"
 #include "../scenarios/skynet.hpp"
+#include "../scenarios/tasks.hpp"
 #include "../scenarios/tree.hpp"
 #include "../scenarios/wake.hpp"
 #include "main.hpp"
@@ -78,6 +79,7 @@ std::optional<measurement> perform(R& r, std::string_view scenario, std::uint64_
   }
   if constexpr (scopes<R>) {
     if (scenario == "flat") return flat_scope(r, size);
+    if (scenario == "tasks") return long_tasks(r, size);
     if constexpr (forks<R>)
       if (scenario == "framescope") return frame<true>(r, size);
   }
