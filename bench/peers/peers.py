@@ -10,6 +10,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ENTRY = pathlib.Path(__file__).resolve().parent / "suite/rubato"
+CHANNEL = ENTRY.parent.parent / "channel"
 SEARCH = ENTRY.parent.parent / "uts"
 FORK_JOIN = ("fib", "skynet", "nqueens", "matmul")
 
@@ -54,7 +55,7 @@ PEERS = {
                     (*FORK_JOIN, "uts-t1", "uts-t3")),
     "toomanycooks": Peer("TooManyCooks", "github.com/tzcnt/TooManyCooks", "6f18dfd6baeddc8572e754a02efca92ee2a31785",
                          "TooManyCooks", "include", ("-DTMC_PRIORITY_COUNT=1", "-DTMC_TRIVIAL_TASK"), "TMC_USE_HWLOC",
-                         (*FORK_JOIN, "channel", "io_socket_st")),
+                         (*FORK_JOIN, "channel", "channel-2-1", "channel-1-2", "io_socket_st")),
     "taskflow": Peer("Taskflow", "github.com/taskflow/taskflow", "83f90a279aaab33fd4ce1deed00ca07819cbc8f8", "taskflow",
                      ".", ("-DTF_ENABLE_ATOMIC_NOTIFIER",)),
 }
@@ -139,7 +140,8 @@ class Compiler:
     def build_ours(self, benchmark, suite, library, libfork=None):
         if benchmark.startswith("uts"):
             return self.build_search("rubato", suite, libfork, [ROOT / "include"], [], [library])
-        return self.build(ENTRY / f"{benchmark}.cpp", self.out / "rubato" / benchmark,
+        source = ENTRY / f"{benchmark.partition('-')[0]}.cpp"
+        return self.build(source, self.out / "rubato" / benchmark,
                           [suite / "cpp/2common", ROOT / "include"], [], [library])
 
     def build_theirs(self, benchmark, suite, peer, folder):
@@ -148,7 +150,11 @@ class Compiler:
         if benchmark.startswith("uts"):
             return self.build_search("libfork", suite, folder, includes[1:], [*peer.flags, *([f"-D{peer.hwloc}"] if hwloc else [])],
                                      ["-lhwloc"] if hwloc else [])
-        program, reason = self.build(suite / "cpp" / peer.folder / f"{benchmark}.cpp", self.out / peer.folder / benchmark,
+        source = suite / "cpp" / peer.folder / f"{benchmark}.cpp"
+        if benchmark.startswith("channel-"):
+            source = CHANNEL / f"{peer.name.lower()}.cpp"
+            includes = [ENTRY, suite / "cpp", *includes]
+        program, reason = self.build(source, self.out / peer.folder / benchmark,
                                      includes, [*peer.flags, *([f"-D{peer.hwloc}"] if hwloc else [])],
                                      [*peer.libraries, *(["-lhwloc"] if hwloc else [])])
         return program, f"without hwloc.h: {reason}" if reason and peer.hwloc and not hwloc else reason

@@ -1,6 +1,7 @@
-// 10^7 numbers through one channel, from THREADS / 2 producers to as many consumers, at least one each.
+// 10^7 numbers through one channel, from THREADS / 2 producers to as many consumers, at least one each, if
+// nothing else is said.
 //
-//   channel [THREADS [unbounded | bounded]]     bounded: to 1,024 numbers
+//   channel [THREADS [unbounded | bounded [PRODUCERS CONSUMERS]]]     bounded: to 1,024 numbers
 #include "program.hpp"
 
 #include <rubato/rubato.hpp>
@@ -39,13 +40,13 @@ rubato::task<tally> consume(numbers& from) {
   co_return own;
 }
 
-rubato::task<tally> pass_all(std::size_t capacity, unsigned pairs) {
+rubato::task<tally> pass_all(std::size_t capacity, std::size_t senders, std::size_t receivers) {
   numbers between(capacity);
   std::vector<rubato::future<tally>> consumers;
   std::vector<rubato::future<void>> producers;
-  for (unsigned i = 0; i != pairs; ++i) consumers.push_back(rubato::spawn(consume(between)));
-  for (unsigned i = 0; i != pairs; ++i)
-    producers.push_back(rubato::spawn(produce(between, all * i / pairs, all * (i + 1) / pairs)));
+  for (std::size_t i = 0; i != receivers; ++i) consumers.push_back(rubato::spawn(consume(between)));
+  for (std::size_t i = 0; i != senders; ++i)
+    producers.push_back(rubato::spawn(produce(between, all * i / senders, all * (i + 1) / senders)));
   for (auto& p : producers) co_await std::move(p);
   between.close();
   tally total;
@@ -63,16 +64,17 @@ int main(int argc, char** argv) {
   entry::arguments const arguments(argc, argv);
   unsigned const threads = arguments.threads(1);
   unsigned const pairs = std::max(threads / 2, 1U);
+  std::size_t const producers = arguments.number(3, pairs), consumers = arguments.number(4, pairs);
   bool const bounded = arguments.has_variant(2, "bounded");
   std::size_t const capacity = bounded ? 1'024 : std::numeric_limits<std::size_t>::max();
   rubato::pool pool(threads);
   auto const pass = [&] {
-    tally const total = pool.block_on(pass_all(capacity, pairs));
+    tally const total = pool.block_on(pass_all(capacity, producers, consumers));
     entry::expect("numbers", all, total.count);
     entry::expect("their sum", all * (all - 1) / 2, total.sum);
     return total.sum;
   };
-  std::printf("threads: %u\nproducers: %u\nconsumers: %u\n", threads, pairs, pairs);
+  std::printf("threads: %u\nproducers: %zu\nconsumers: %zu\n", threads, producers, consumers);
   std::printf("output: %llu\n", static_cast<unsigned long long>(pass())); // warms up
   auto const time = entry::microseconds(pass);
   entry::report_begin();
