@@ -48,7 +48,11 @@ public:
   }
 };
 
-void hold_up_the_worker(gate const& g) { g.pass(); }
+/// Its name is the same whatever compiler names the code around it.
+void hold_up_the_worker(gate const& g) {
+  rubato::trace::span const s("held by a test");
+  g.pass();
+}
 
 rubato::task<void> wait_long() { co_await rubato::sleep_for(1h); }
 
@@ -60,7 +64,7 @@ TEST(live, shows_workers_and_names) {
   auto held = pool.spawn([&] { hold_up_the_worker(g); });
   std::string const frame = to.read_until("runs");
   EXPECT_THAT(frame, HasSubstr("engine/0"));
-  EXPECT_THAT(to.read_until("shows_workers_and_names"), HasSubstr("engine/1"));
+  EXPECT_THAT(to.read_until("runs held by a test"), HasSubstr("engine/1"));
   EXPECT_THAT(frame, Not(HasSubstr("\x1b"))); // it is no terminal
   g.release();
   held.get();
@@ -96,6 +100,20 @@ TEST(live, shows_steals) {
   EXPECT_THAT(to.read_until("took from"), HasSubstr("steals/s"));
   stop = true;
   work.get();
+}
+
+// A thread that relieves another has a number that is not its seat's: the seat is known, the thread is not.
+TEST(live, regression_a_stolen_task_is_from_a_seat) {
+  frame_pipe to;
+  rubato::live_view const view({.output = to.output(), .frames_per_second = 50, .width = 150});
+  rubato::pool pool(rubato::pool_options().workers(2).name("engine"));
+  pool.spawn([&] {
+        std::atomic<bool> done = false;
+        pool.enqueue([&] { done = true; });
+        while (!done) std::this_thread::yield(); // this worker cannot run it
+      })
+      .get();
+  EXPECT_THAT(to.read_until("took from the queue of seat"), HasSubstr("engine/"));
 }
 
 TEST(live, shows_pools_without_workers_and_none) {
@@ -291,13 +309,17 @@ class live_environment : public fresh_process {};
   ::setenv("RUBATO_LIVE", value, 1);
   {
     rubato::pool pool(rubato::pool_options().workers(1).name("engine"));
-    pool.spawn([] { std::this_thread::sleep_for(300ms); }).get();
+    pool.spawn([] {
+          rubato::trace::span const s("held by a test");
+          std::this_thread::sleep_for(300ms);
+        })
+        .get();
   }
   std::exit(0);
 }
 
 TEST_F(live_environment, asks_for_text) {
-  EXPECT_EXIT(run_with("1"), testing::ExitedWithCode(0), "engine/0.*runs run_with");
+  EXPECT_EXIT(run_with("1"), testing::ExitedWithCode(0), "engine/0.*runs held by a test");
 }
 
 TEST_F(live_environment, asks_for_nothing) {

@@ -86,7 +86,12 @@ void live_model::take(std::uint32_t on, std::int64_t at, trace_event const& e) {
     queued_.begin(e.id, e.ticks, true);
     return;
   case event_kind::got:
-    got_[on] = steal{.at = at, .by = on, .pool = t.pool, .from = e.name(), .what = {}};
+    got_[on] = steal{.at = at,
+                     .by = on,
+                     .pool = t.pool,
+                     .from = e.name(),
+                     .is_from_seat = static_cast<transfer>(e.aux()) == transfer::stolen,
+                     .what = {}};
     return;
   default: // of no consequence for what is shared
     return;
@@ -171,13 +176,18 @@ live_thread live_model::picture_of(thread_activity const& t) {
   return p;
 }
 
+std::string live_model::source_of(steal const& s) {
+  if (s.is_from_seat) return "the queue of seat " + std::to_string(s.from);
+  thread_activity const* const from = find_thread(s.pool, s.from);
+  return from != nullptr ? name_of(*from) : "another thread";
+}
+
 void live_model::add_steals(live_picture& p) {
   std::ranges::sort(steals_, {}, &steal::at);
   for (auto s = steals_.rbegin(); s != steals_.rend(); ++s) {
     if (s->by >= threads_.size() || !threads_[s->by]) continue;
-    thread_activity const* const from = find_thread(s->pool, s->from);
     p.steals.push_back({.by = name_of(*threads_[s->by]),
-                        .from = from != nullptr ? name_of(*from) : "another thread",
+                        .from = source_of(*s),
                         .what = name_of(s->what),
                         .ago_ns = std::max<std::int64_t>(0, now_ - s->at)});
   }

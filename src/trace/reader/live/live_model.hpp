@@ -24,6 +24,7 @@ class live_model {
     std::int64_t at = 0;
     std::uint32_t by = 0; // a ring
     std::uint64_t pool = 0, from = 0;
+    bool is_from_seat = false; // from the queue of a seat: which thread has it, no event says
     unread_name what;
   };
   struct suspension {
@@ -50,6 +51,7 @@ class live_model {
   [[nodiscard]] std::string name_of(thread_activity const& t);
   [[nodiscard]] thread_activity const* find_thread(std::uint64_t pool, std::uint64_t number) const noexcept;
   [[nodiscard]] live_thread picture_of(thread_activity const& t);
+  [[nodiscard]] std::string source_of(steal const& s);
   void add_steals(live_picture& p);
   void add_suspended(live_picture& p);
 

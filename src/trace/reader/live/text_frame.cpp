@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 
 namespace rubato::detail {
 
@@ -47,25 +48,40 @@ class frame {
   }
 
   void write_head() {
-    line([&](text_line& l) {
-      l.add("rubato live", colour::bold);
-      if (p_.process != 0) l.add("  process " + std::to_string(p_.process));
-      if (p_.is_off) return l.add("  the trace is off", colour::yellow);
-      l.add("  " + short_time(p_.at_ns));
-      if (p_.has_ended) l.add("  has ended", colour::red);
-      auto const figure = [&](char const* what, std::string const& n, colour c) {
+    constexpr unsigned one_line = 100;
+    if (style_.columns >= one_line)
+      return line([&](text_line& l) {
+        write_title(l);
         l.add("   ");
-        l.add(n, c);
-        l.add(std::string(" ") + what);
-      };
-      figure("tasks/s", short_number(p_.rates.tasks), colour::green);
-      figure("steals/s", short_number(p_.rates.steals), colour::magenta);
-      figure("wakes/s", short_number(p_.rates.wakes), colour::cyan);
-      std::string const more = p_.is_partial ? "+" : "";
-      figure("queued", short_number(static_cast<double>(p_.queued)) + more, colour::bold);
-      if (p_.suspended != 0)
-        figure("suspended", short_number(static_cast<double>(p_.suspended)) + more, colour::yellow);
-    });
+        write_figures(l, "   ");
+      });
+    line([&](text_line& l) { write_title(l); });
+    if (!p_.is_off) line([&](text_line& l) { write_figures(l, "  "); });
+  }
+  void write_title(text_line& l) const {
+    l.add("rubato live", colour::bold);
+    if (p_.process != 0) l.add("  process " + std::to_string(p_.process));
+    if (p_.is_off) return l.add("  the trace is off", colour::yellow);
+    l.add("  " + short_time(p_.at_ns));
+    if (p_.has_ended) l.add("  has ended", colour::red);
+  }
+  void write_figures(text_line& l, std::string_view between) const {
+    if (p_.is_off) return;
+    auto const figure = [&](char const* what, std::string const& n, colour c) {
+      l.add(n, c);
+      l.add(' ' + std::string(what));
+    };
+    auto const more = [&](char const* what, std::string const& n, colour c) {
+      l.add(between);
+      figure(what, n, c);
+    };
+    std::string const at_least = p_.is_partial ? "+" : "";
+    figure("tasks/s", short_number(p_.rates.tasks), colour::green);
+    more("steals/s", short_number(p_.rates.steals), colour::magenta);
+    more("wakes/s", short_number(p_.rates.wakes), colour::cyan);
+    more("queued", short_number(static_cast<double>(p_.queued)) + at_least, colour::bold);
+    if (p_.suspended != 0)
+      more("suspended", short_number(static_cast<double>(p_.suspended)) + at_least, colour::yellow);
   }
 
   void write_headings() {
