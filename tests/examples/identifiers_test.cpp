@@ -126,6 +126,15 @@ TEST(identifiers, agrees_with_grep_on_system_headers) {
   expect_what_grep_finds(paths);
 }
 
+TEST(identifiers, shows_its_workers_live_and_counts_the_same) {
+  const temporary_tree tree;
+  tree.write("file", "b b b Z a c c _x a Z");
+  const outcome result = count("2", {"--live", "--all", tree});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(table_of(result), table_of(count("2", {"--all", tree})));
+  EXPECT_EQ(result.err.find("reading:"), result.err.npos);
+}
+
 TEST(identifiers, follows_links_that_the_user_names) {
   const temporary_tree tree;
   tree.write("sub/file", "alpha beta");

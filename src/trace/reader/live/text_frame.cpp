@@ -20,7 +20,7 @@ colour colour_of(live_state s) noexcept {
 /// What there is room for.
 struct table_columns {
   unsigned name = 6, bar = 0, history = 0;
-  bool percent = false, rates = false;
+  bool percent = false, rates = false, wakes = false;
 };
 
 table_columns columns_for(live_picture const& p, unsigned columns) {
@@ -28,8 +28,9 @@ table_columns columns_for(live_picture const& p, unsigned columns) {
   for (live_thread const& one : p.threads)
     t.name = std::max(t.name, static_cast<unsigned>(std::min<std::size_t>(one.name.size(), 16)));
   t.percent = columns >= 50;
-  t.bar = columns >= 120 ? 16 : columns >= 64 ? 10 : 0;
+  t.bar = columns >= 150 ? 16 : columns >= 64 ? 10 : 0;
   t.rates = columns >= 90;
+  t.wakes = columns >= 110;
   t.history = columns >= 140 ? 30 : columns >= 110 ? 16 : 0;
   return t;
 }
@@ -96,7 +97,7 @@ class frame {
       if (room_.rates) {
         l.add_right("tasks/s", 7, colour::dim);
         l.add_right("steals/s", 10, colour::dim);
-        l.add_right("wakes/s", 9, colour::dim);
+        if (room_.wakes) l.add_right("wakes/s", 9, colour::dim);
         l.add("  ");
       }
       l.add("now", colour::dim);
@@ -124,7 +125,7 @@ class frame {
       if (room_.rates) {
         l.add_right(short_number(t.rates.tasks), 7);
         l.add_right(short_number(t.rates.steals), 10);
-        l.add_right(short_number(t.rates.wakes), 9);
+        if (room_.wakes) l.add_right(short_number(t.rates.wakes), 9);
         l.add("  ");
       }
       write_now(l, t, c);
