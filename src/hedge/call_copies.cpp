@@ -6,6 +6,7 @@
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/sched/wait/arrival.hpp"
+#include "rubato/detail/trace/note.hpp"
 #include "rubato/hedge_policy.hpp"
 #include "rubato/thread_pool.hpp"
 #include "sched/core/pool_core.hpp"
@@ -389,6 +390,7 @@ void call_copies::run_begun(call_copy& c, thread_context& me) noexcept {
   bool has_value = false;
   {
     token_in_force const token(me.chain, &stop);
+    noted_activity const runs(activity::copy, &c, type_word(*this));
     has_value = invoke(c.number, me);
   }
   end(c, has_value);

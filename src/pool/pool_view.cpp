@@ -66,9 +66,11 @@ void coroutine_views::add(future_state& work) {
   }
   chain_.look_at(*first);
   coroutine_chain::entry const& head = chain_[0];
-  if (head.frames != 0 && head.result == 0 && head.group == 0 && head.descriptor < 0) {
+  // What it waits for is no other coroutine: of a result the text says whether it is ready.
+  if (head.frames != 0 && head.goes_on == coroutine_view::link::none && head.group == 0 &&
+      head.descriptor < 0) {
     std::vector<std::uint64_t> code(head.code.begin(), head.code.begin() + head.frames);
-    code.push_back(head.wait);
+    code.insert(code.end(), {head.wait, head.result_is_ready ? 1U : 0U, head.result_begun_by});
     auto const [at, is_new] = alike_.try_emplace({std::move(code), tail_of(head)}, views.size());
     if (!is_new) {
       view& like = views[at->second];

@@ -16,7 +16,7 @@ struct ring_file_layout {
   static constexpr std::size_t part = std::size_t{64} << 10; ///< all begin at multiples of this
   static constexpr std::size_t header_at = 0, modules_at = part, texts_at = 2 * part, rings_at = 3 * part;
   static constexpr std::uint64_t magic = 0x5254'4f54'4142'5552; ///< "RUBATOTR"
-  static constexpr std::uint64_t version = 1;
+  static constexpr std::uint64_t version = 2;
   static constexpr std::uint64_t most_events = std::uint64_t{1} << 24; ///< of a ring
 
   /// The words of the header.

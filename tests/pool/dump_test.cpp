@@ -225,6 +225,18 @@ TEST(dump, counts_what_is_alike) {
   for (auto& f : all) f.get();
 }
 
+TEST(dump, counts_what_awaits_alike_results) {
+  rubato::pool pool(2);
+  rubato::promise<int> promise;
+  rubato::shared_future<int> const pending = promise.get_future().share();
+  std::vector<rubato::future<int>> all;
+  for (int i = 0; i != 100; ++i) all.push_back(pool.spawn(outermost(pending)));
+  std::string const text = dumped_with({", and 99 more like it:\n"});
+  EXPECT_THAT(text, HasSubstr(", and 99 more like it:\n")) << text;
+  promise.set_value(1);
+  for (auto& f : all) EXPECT_EQ(f.get(), 3);
+}
+
 rubato::task<int> onlooker_of(rubato::shared_future<int>& f, rubato::event& go) {
   co_await go.wait();
   int const n = co_await f;

@@ -1,6 +1,7 @@
 // The reader: names, slices, formats, the report's answers.
 #include <rubato/future.hpp>
 #include <rubato/pool.hpp>
+#include <rubato/race.hpp>
 #include <rubato/scope.hpp>
 #include <rubato/spawn.hpp>
 #include <rubato/task_graph.hpp>
@@ -130,6 +131,37 @@ TEST(trace_reader, names_coroutines_without_a_future) {
   EXPECT_EQ(times, 2U);
 }
 
+struct racing_copy {
+  int operator()() const {
+    spin_for(10us);
+    return 1;
+  }
+};
+
+TEST(trace_reader, shows_copies_of_a_race) {
+  timeline const t = timeline_of([] { EXPECT_EQ(rubato::race(racing_copy{}), 1); });
+  std::size_t copies = 0;
+  for (auto const& k : t.tracks)
+    for (slice const& s : k.slices)
+      copies +=
+          s.kind == slice_kind::copy && t.names[s.name].find("racing_copy") != std::string::npos ? 1 : 0;
+  EXPECT_GE(copies, 1U) << rubato::detail::report_of(t);
+  EXPECT_LE(copies, 2U);
+}
+
+TEST(trace_reader, counts_what_came_from_other_threads) {
+  using namespace rubato::detail;
+  EXPECT_EQ(transfer_in(pack_transfer(transfer::taken)), transfer::taken);
+  EXPECT_EQ(number_in(pack_transfer(transfer::taken)), 1U);
+  EXPECT_EQ(transfer_in(pack_transfer(transfer::stolen, 17)), transfer::stolen);
+  EXPECT_EQ(number_in(pack_transfer(transfer::stolen, 17)), 17U);
+  EXPECT_EQ(number_in(pack_transfer(transfer::stolen, 128)), 63U);
+  timeline t;
+  t.names = {""};
+  t.transfers = {.handed = 5, .taken = 1, .steals = 3, .stolen = 40};
+  EXPECT_THAT(report_of(t), HasSubstr("3 steals of 40 queued tasks"));
+}
+
 TEST(trace_reader, names_the_nodes_of_a_graph) {
   timeline const t = timeline_of([] {
     rubato::task_graph g;
@@ -144,6 +176,7 @@ TEST(trace_reader, names_the_nodes_of_a_graph) {
 
 TEST(trace_reader, cuts_symbols_down_to_what_the_user_wrote) {
   using rubato::detail::user_name;
+  EXPECT_EQ(user_name("vtable for rubato::detail::typed_call_copies<ask_server const&>"), "ask_server");
   EXPECT_EQ(user_name("rubato::detail::closure_task<main::{lambda()#1}>::run(rubato::detail::task&, "
                       "rubato::detail::thread_context*)"),
             "main::{lambda()#1}");

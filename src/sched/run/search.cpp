@@ -24,7 +24,7 @@ constexpr std::int64_t hot_us = 4;   // for so long a slot is left to its occupa
 
 void note_got(steal_result const& got, transfer how, pool_thread const& victim) noexcept {
   note<event_kind::got>(static_cast<void const*>(got.job), victim.index, // null: of a piece
-                        static_cast<unsigned char>(how));
+                        pack_transfer(how));
 }
 
 } // namespace
@@ -159,9 +159,11 @@ found_work find_ready(pool_core& core, pool_thread& t, seat& s) noexcept {
   for (unsigned i = 1; i < n; ++i) { // neighbours do not begin at the same seat
     seat& other = core.queues.seat_at((s.index + i) % n);
     if (other.queue.empty()) continue;
-    if (task* k = begin_batch(core, task_queues::steal_batch(other, s))) {
+    task_queues::batch const b = task_queues::steal_batch(other, s);
+    std::size_t const more = is_traced<event_kind::got>() ? s.queue.size() : 0; // before others take of it
+    if (task* k = begin_batch(core, b)) {
       t.bump(counted::stolen);
-      note<event_kind::got>(k, other.index, static_cast<unsigned char>(transfer::stolen));
+      note<event_kind::got>(k, other.index, pack_transfer(transfer::stolen, 1 + more));
       return {.queued = k};
     }
   }
@@ -256,7 +258,7 @@ public:
     call_next();
     if (k == nullptr) return false;
     t_.bump(counted::stolen);
-    note<event_kind::got>(k, slot.seat_index(), static_cast<unsigned char>(transfer::stolen));
+    note<event_kind::got>(k, slot.seat_index(), pack_transfer(transfer::stolen));
     t_.pass_boundary();
     run_task(core_, t_, *k);
     t_.pass_boundary();

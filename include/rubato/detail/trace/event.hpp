@@ -2,6 +2,7 @@
 // what its fields mean.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace rubato::detail {
@@ -36,13 +37,22 @@ enum class event_kind : unsigned char {
 inline constexpr unsigned event_kinds = static_cast<unsigned>(event_kind::calls) + 1;
 
 /// What a thread runs between `begin` and `end`.
-enum class activity : unsigned char { task, claimed, latent, child, node, member, span };
+enum class activity : unsigned char { task, claimed, latent, child, node, copy, member, span };
 /// Added to the activity of a `begin`: the one before has ended at this moment.
 inline constexpr unsigned char follows = 128;
 /// How a task was made ready. direct: the caller's seat runs it next.
 enum class made_ready : unsigned char { queued, direct, event, bound, aside };
 /// How work came from another thread.
 enum class transfer : unsigned char { stolen, handed, taken };
+/// `aux` of a `got`: how, and how many came at once, at most 63.
+[[nodiscard]] constexpr unsigned char pack_transfer(transfer how, std::size_t number = 1) noexcept {
+  constexpr std::size_t most = 63;
+  return static_cast<unsigned char>(static_cast<std::size_t>(how) | (number < most ? number : most) << 2U);
+}
+[[nodiscard]] constexpr transfer transfer_in(unsigned char aux) noexcept {
+  return static_cast<transfer>(aux & 3U);
+}
+[[nodiscard]] constexpr unsigned number_in(unsigned char aux) noexcept { return aux >> 2U; }
 
 /// The levels, as bits: a trace records the events of all levels whose bit is set.
 namespace trace_level {

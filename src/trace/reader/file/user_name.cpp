@@ -143,6 +143,12 @@ origin origin_of(std::string_view type) noexcept {
   return type.find('(') != type.npos ? origin::callable : origin::user;
 }
 
+std::string_view without_reference(std::string_view type) noexcept {
+  while (type.ends_with('&')) type.remove_suffix(1);
+  if (type.ends_with(" const")) type.remove_suffix(6);
+  return type;
+}
+
 /// What the user has written in a type or a function: for the library's own templates one of their arguments.
 /// If there is none, the innermost operation of the library that a lambda of it comes from.
 candidate written_in(std::string_view type) {
@@ -155,8 +161,9 @@ candidate written_in(std::string_view type) {
   std::size_t const close = partner(type, open);
   if (close == type.npos) return best;
   bool is_first = true;
+  bool const of_copies = type.substr(0, open).ends_with("call_copies"); // which refer to the callable
   for (std::string_view const a : arguments_in(type.substr(open + 1, close - open - 1))) {
-    candidate const c = written_in(a);
+    candidate const c = written_in(of_copies ? without_reference(a) : a);
     if (c.from > best.from || (c.from == origin::own && is_first)) {
       best = c;
       if (c.from == origin::own) is_first = false;

@@ -239,6 +239,13 @@ class reporter {
     out_ += rows;
     line("    waited: in a task, for something");
     for (reason const& r : reasons) line(print("  %8s: %s", r.head, r.means));
+    transfer_total const& got = t_.transfers;
+    if (got.handed + got.taken + got.steals != 0)
+      line(print(
+          "from other threads: %llu forks or pieces of loops handed over, %llu taken, %llu steals of %llu "
+          "queued tasks",
+          static_cast<unsigned long long>(got.handed), static_cast<unsigned long long>(got.taken),
+          static_cast<unsigned long long>(got.steals), static_cast<unsigned long long>(got.stolen)));
   }
 
   void write_queues() {

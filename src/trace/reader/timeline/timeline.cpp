@@ -345,9 +345,24 @@ class builder {
     s.reason = e.name() == 0 ? number_of("another library's awaitable") : wait_name_of(e.name());
   }
 
+  void count_got(trace_event const& e) noexcept {
+    transfer_total& all = out_.transfers;
+    switch (transfer_in(e.aux())) {
+    case transfer::handed:
+      ++all.handed;
+      break;
+    case transfer::taken:
+      ++all.taken;
+      break;
+    case transfer::stolen:
+      ++all.steals;
+      all.stolen += number_in(e.aux());
+    }
+  }
   void got(std::uint32_t on, std::int64_t at, trace_event const& e) {
     thread_now& t = now_[on];
-    if (static_cast<transfer>(e.aux()) == transfer::stolen) return; // it was ready: that tells more
+    if (part_.holds(at)) count_got(e);
+    if (transfer_in(e.aux()) == transfer::stolen) return; // it was ready: that tells more
     auto const victim = track_of_.find({t.pool, e.name()});
     if (victim == track_of_.end()) return;
     advance(victim->second, at);
@@ -527,8 +542,8 @@ public:
 } // namespace
 
 std::string_view word_of(slice_kind k) noexcept {
-  static constexpr std::array<std::string_view, 9> words{"task",   "claimed", "stolen", "child", "node",
-                                                         "member", "span",    "wait",   "woken"};
+  static constexpr std::array<std::string_view, 10> words{"task", "claimed", "stolen", "child", "node",
+                                                          "copy", "member",  "span",   "wait",  "woken"};
   return words[static_cast<std::size_t>(k)];
 }
 

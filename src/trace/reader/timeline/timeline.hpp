@@ -14,11 +14,11 @@
 namespace rubato::detail {
 
 /// What a slice of a thread's time is: an activity, or one of the two others.
-enum class slice_kind : unsigned char { task, claimed, latent, child, node, member, span, wait, woken };
+enum class slice_kind : unsigned char { task, claimed, latent, child, node, copy, member, span, wait, woken };
 
 [[nodiscard]] constexpr bool is_activity(slice_kind k) noexcept { return k < slice_kind::wait; }
-/// What a worker finds and runs.
-[[nodiscard]] constexpr bool is_work(slice_kind k) noexcept { return k < slice_kind::member; }
+/// What a worker finds and runs. A copy is a part of that.
+[[nodiscard]] constexpr bool is_work(slice_kind k) noexcept { return k < slice_kind::copy; }
 [[nodiscard]] std::string_view word_of(slice_kind k) noexcept;
 
 /// The part of the trace that is looked at, in ns since its start.
@@ -81,6 +81,12 @@ struct track {
   idle_time idle; ///< of a worker
 };
 
+/// What came from other threads.
+struct transfer_total {
+  std::uint64_t handed = 0, taken = 0;  ///< latent jobs, and pieces of loops
+  std::uint64_t steals = 0, stolen = 0; ///< of queued tasks: how often, and how many in all
+};
+
 /// Waits of one kind, in one kind of work.
 struct wait_total {
   std::uint32_t in = 0, reason = 0; ///< names
@@ -139,6 +145,7 @@ struct timeline {
   std::vector<std::string> names; ///< number 0 is the empty one
   std::vector<track> tracks;
   std::vector<cause> causes;
+  transfer_total transfers;
   std::vector<wait_total> waits; ///< the most time first
   std::vector<resumed_total> resumed;
   std::vector<relief_sent> reliefs;   ///< in order
