@@ -21,11 +21,11 @@ namespace rubato::detail {
 
 namespace {
 
-symbols symbols_of_process() {
+std::vector<recorded_module> recorded(std::vector<os::loaded_module>& loaded) {
   std::vector<recorded_module> modules;
-  for (os::loaded_module& m : os::loaded_modules())
+  for (os::loaded_module& m : loaded)
     modules.push_back({m.load_address, m.first, m.last, std::move(m.build_id), std::move(m.path)});
-  return symbols(modules);
+  return modules;
 }
 
 std::string hexadecimal(std::uintptr_t n) {
@@ -89,7 +89,7 @@ std::string of_wait(std::string_view kind) {
 }
 
 class writer {
-  symbols names_ = symbols_of_process();
+  symbols names_;
   std::map<std::uint64_t, std::string> of_code_, of_wait_;
   std::chrono::steady_clock::time_point const now_ = std::chrono::steady_clock::now();
   std::map<std::uintptr_t, std::size_t> shown_; // coroutines of a pool by their addresses
@@ -113,8 +113,9 @@ class writer {
   void awaited(coroutine_views::view const& v, std::string const& indent);
 
 public:
-  explicit writer(std::ostream& to)
-      : to_(to) {}
+  writer(std::ostream& to, std::vector<recorded_module> const& modules)
+      : names_(modules)
+      , to_(to) {}
   void pool(pool_view const& p);
 };
 
@@ -241,16 +242,16 @@ void writer::pool(pool_view const& p) {
 } // namespace
 
 void dump_fn::operator()(std::ostream& to) const {
-  std::vector<pool_view> const pools = view_pools();
+  process_view seen = view_process();
   std::size_t const strangers = waiting_outside();
-  if (pools.empty()) {
+  if (seen.pools.empty()) {
     to << "no pool has started\n";
     return;
   }
   std::ostringstream text; // in one piece, and not as `to` writes numbers
   text.imbue(std::locale::classic());
-  writer all(text);
-  for (pool_view const& p : pools) all.pool(p);
+  writer all(text, recorded(seen.modules));
+  for (pool_view const& p : seen.pools) all.pool(p);
   if (strangers != 0) text << strangers << " thread(s) outside all pools wait for results\n";
   std::string const whole = std::move(text).str();
   to.write(whole.data(), static_cast<std::streamsize>(whole.size()));

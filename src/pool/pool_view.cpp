@@ -95,20 +95,22 @@ pool_view::pool_view(pool_core& core)
   core.owned.for_each([this](future_state& work) { coroutines.add(work); });
 }
 
-std::vector<pool_view> view_pools() {
-  std::vector<pool_view> pools;
+process_view view_process() {
+  process_view all;
   std::exception_ptr error;
-  // Under the lock of the registry: a pool waits at its end.
+  // Under the lock of the registry: a pool waits at its end, and fork() until the loader's lock is free. No
+  // other thread would free that in the child.
   static_cast<void>(find_pool([&](pool_core& core) {
     try {
-      pools.emplace_back(core);
+      if (all.pools.empty()) all.modules = os::loaded_modules();
+      all.pools.emplace_back(core);
     } catch (...) {
       error = std::current_exception();
     }
     return error != nullptr;
   }));
   if (error != nullptr) std::rethrow_exception(error);
-  return pools;
+  return all;
 }
 
 } // namespace rubato::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coro/coroutine_view.hpp"
+#include "os/modules.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -61,7 +62,12 @@ struct pool_view {
   explicit pool_view(pool_core& core);
 };
 
-/// All pools that there are. Throws std::bad_alloc.
-[[nodiscard]] std::vector<pool_view> view_pools();
+struct process_view {
+  std::vector<pool_view> pools;           ///< all that there are
+  std::vector<os::loaded_module> modules; ///< in which names are; none if there is no pool
+};
+
+/// Throws std::bad_alloc.
+[[nodiscard]] process_view view_process();
 
 } // namespace rubato::detail

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "support/hang_guard.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/waiting.hpp"
 
@@ -335,6 +338,29 @@ TEST(dump, beside_coroutines_that_go_on) {
   second.join();
   over = true;
   for (auto& f : all) f.get();
+}
+
+// The child waited for the lock of the loader, which the dumping thread had at the moment of the fork.
+TEST(dump, regression_in_the_child_of_a_fork_beside_a_dump) {
+  if (under_tsan) GTEST_SKIP() << "threads in the child of a fork";
+  hang_guard const guard;
+  rubato::pool pool(1);
+  pool.spawn([] {}).get();
+  std::atomic<bool> over{false};
+  std::thread looks([&] {
+    while (!over) static_cast<void>(dumped());
+  });
+  for (unsigned round = scaled(300); round != 0; --round) {
+    int const child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      rubato::pool(1).spawn([] {}).get();
+      std::_Exit(dumped().empty() ? 1 : 0);
+    }
+    EXPECT_EQ(wait_for_child(child), 0);
+  }
+  over = true;
+  looks.join();
 }
 
 /// Pools come, and end with coroutines that are never resumed.
