@@ -67,7 +67,7 @@ struct pool_stats : seat_stats {
     return priorities[static_cast<std::size_t>(p)];
   }
 
-  /// Writes the sums in Prometheus' text format (version 0.0.4; OpenMetrics reads it, too): counters
+  /// Writes the sums in Prometheus' text format (version 0.0.4): counters
   /// `rubato_executed_total{pool="name"}` and so on, and gauges such as `rubato_queued`. Pools of one name
   /// are one to Prometheus. The program serves the text.
   void prometheus(std::ostream& to) const;
