@@ -6,7 +6,9 @@ namespace rubato {
 
 live_view::live_view(live_options const& options)
     : session_(std::make_unique<detail::live_session>(options, std::string())) {}
-live_view::~live_view() = default;
+live_view::~live_view() {
+  if (!session_->is_of_this_process()) static_cast<void>(session_.release());
+}
 
 std::string live_view::url() const { return session_->url(); }
 

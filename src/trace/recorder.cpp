@@ -248,7 +248,7 @@ void recorder::begin_watching() {
 void recorder::end_watching() noexcept {
   lock_guard const turn(control_);
   lock_guard const guard(guard_);
-  if (watchers_ != 0 && --watchers_ == 0 && in_memory_) end(); // zero: this is the child of a fork()
+  if (--watchers_ == 0 && in_memory_) end();
 }
 
 void recorder::snapshot(std::string const& path) {

@@ -18,6 +18,7 @@ void write_snapshot(std::string const& path);
 /// From then on until end_watching() the trace is on for a live view: in memory, unless it is on in a file.
 /// Calls nest. Throws std::system_error: there is no memory for it.
 void begin_watching();
+/// In the same process.
 void end_watching() noexcept;
 /// Another number: there are other rings to watch.
 [[nodiscard]] std::uint32_t recording_session() noexcept;

@@ -7,14 +7,17 @@
 #include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -133,6 +136,25 @@ TEST_F(live_page, refuses_a_head_that_is_too_large) {
   std::string const head = "GET " + path() + " HTTP/1.1\r\nHost: " + host + "\r\nX: ";
   EXPECT_THAT(ask(head + std::string(4'096, 'x') + "\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
   EXPECT_THAT(ask(head + std::string(20'000, 'x')), StartsWith("HTTP/1.1 431 "));
+}
+
+// The listener stays readable: the thread of the view tried to accept again and again.
+TEST_F(live_page, regression_rests_while_no_descriptor_is_free) {
+  int const fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit limit = before;
+  limit.rlim_cur = static_cast<rlim_t>(fd) + 1; // those below are in use
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  sockaddr_in const a = address_of(INADDR_LOOPBACK, port);
+  EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr const*>(&a), sizeof a), 0); // the kernel accepts it
+  std::clock_t const used = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_LT(std::clock() - used, CLOCKS_PER_SEC * 3 / 10);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  std::string const text = "GET " + path() + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n";
+  EXPECT_EQ(::send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  EXPECT_THAT(received_from(fd), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(live_page, is_not_served_beyond_loopback) {

@@ -27,10 +27,12 @@ live_feed::~live_feed() {
 void live_feed::follow_own_rings() {
   std::uint32_t const session = recording_session();
   if (session == session_) return;
-  session_ = session;
   model_.close();
   os::input_file file;
-  if (open_own_rings(file) == 0) model_.open(std::move(file), "the rings of this process");
+  if (open_own_rings(file) != 0)
+    return; // the trace is off, or no descriptor is free: the next look asks again
+  session_ = session;
+  model_.open(std::move(file), "the rings of this process");
 }
 
 live_picture live_feed::look() {

@@ -64,14 +64,14 @@ live_session::live_session(live_options const& options, std::string rings)
 }
 
 live_session::~live_session() {
-  if (os::process_id() != process_) { // the child of a fork(), in which that thread does not exist
-    static_cast<void>(thread_.release());
-  } else if (thread_->joinable()) {
+  if (thread_->joinable()) {
     stop();
     thread_->join();
   }
   os::close_fd(stop_fd_);
 }
+
+bool live_session::is_of_this_process() const noexcept { return os::process_id() == process_; }
 
 std::string live_session::wait() {
   thread_->join();
@@ -136,7 +136,9 @@ namespace {
 
 constinit live_session* asked_for = nullptr; // until the end of the program
 
-void end_at_exit() { delete std::exchange(asked_for, nullptr); }
+void end_at_exit() {
+  if (asked_for->is_of_this_process()) delete std::exchange(asked_for, nullptr);
+}
 
 void show(std::string_view how) {
   auto const port = os::parse_number<unsigned>(how);

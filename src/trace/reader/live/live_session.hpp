@@ -36,7 +36,10 @@ public:
   live_session(live_options const& options, std::string rings);
   live_session(live_session const&) = delete;
   live_session& operator=(live_session const&) = delete;
+  /// Not in the child of a fork(): there the thread does not exist, and may have been at work on what would
+  /// be destroyed.
   ~live_session();
+  [[nodiscard]] bool is_of_this_process() const noexcept;
 
   [[nodiscard]] std::string url() const;
   /// It ends soon. Safe in a signal handler.

@@ -48,13 +48,14 @@ std::string web_server::url() const {
   return "http://" + std::string(loopback) + ':' + std::to_string(site_.port) + '/' + site_.token + '/';
 }
 
-void web_server::accept_one() {
+bool web_server::accept_one() {
   os::io_result const r = os::accept_from(listener_);
-  if (r.error != 0) return; // it has gone
+  if (r.error != 0) return r.would_wait(); // it has gone
   connection c;
   c.fd = static_cast<int>(r.value);
   c.until = clock::now() + patience;
   connections_.push_back(std::move(c));
+  return true;
 }
 
 /// After the answer what the client still sends is thrown away: to close before would reset the connection,
@@ -88,16 +89,17 @@ bool web_server::send(connection& c) {
 
 void web_server::serve(int stop_fd) {
   std::vector<os::polled> of;
+  bool pauses = false; // no descriptor is free: the listener would stay readable
   for (;;) {
     of.clear();
-    bool const has_room = connections_.size() < most_connections;
+    bool const has_room = !pauses && connections_.size() < most_connections;
     of.push_back({.fd = stop_fd, .events = POLLIN, .revents = 0});
     of.push_back({.fd = has_room ? listener_ : -1, .events = POLLIN, .revents = 0});
     for (connection const& c : connections_) {
       bool const sends = c.sent != c.to_send.size();
       of.push_back({.fd = c.fd, .events = static_cast<short>(sends ? POLLOUT : POLLIN), .revents = 0});
     }
-    os::wait_for_any(of, connections_.empty() ? -1 : 500);
+    os::wait_for_any(of, connections_.empty() && !pauses ? -1 : 500);
     if (of[0].revents != 0) return;
     clock::time_point const now = clock::now();
     for (std::size_t i = connections_.size(); i-- != 0;) {
@@ -110,7 +112,7 @@ void web_server::serve(int stop_fd) {
       os::close_fd(c.fd);
       connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    if (of[1].revents != 0) accept_one();
+    pauses = of[1].revents != 0 && !accept_one();
   }
 }
 

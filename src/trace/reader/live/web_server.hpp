@@ -26,7 +26,8 @@ class web_server {
   int listener_ = -1;
   std::vector<connection> connections_;
 
-  void accept_one();
+  /// False: there is one that the system cannot accept now.
+  [[nodiscard]] bool accept_one();
   /// Each returns false if the connection has ended.
   [[nodiscard]] bool receive(connection& c);
   [[nodiscard]] static bool send(connection& c);
