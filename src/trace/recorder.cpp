@@ -93,6 +93,7 @@ class recorder {
   [[nodiscard]] ring* some_ring() RUBATO_REQUIRES(guard_);
   void map(ring& r) noexcept RUBATO_REQUIRES(guard_);
   void refuse(int error) noexcept RUBATO_REQUIRES(guard_);
+  void measure_threads() noexcept RUBATO_REQUIRES(guard_);
 
 public:
   name_table texts;
@@ -188,8 +189,16 @@ int recorder::begin(std::string const* wanted) {
   return 0;
 }
 
+/// Those that have a ring in the present session.
+void recorder::measure_threads() noexcept {
+  used_.for_each([this](ring& r) {
+    if (r.is_of(session()) && r.is_mapped()) r.measure_cpu();
+  });
+}
+
 void recorder::end() noexcept {
   trace_levels.set(0);
+  measure_threads();
   on_ = in_memory_ = false;
   session_.add(1); // a thread in the middle of record_event() finds under the lock that the trace is off
   file_.count_unnamed(texts.missed());
@@ -256,6 +265,7 @@ void recorder::snapshot(std::string const& path) {
   std::string const rings = [this] {
     lock_guard const guard(guard_);
     if (!on_) throw std::logic_error("rubato: trace::snapshot() while the trace is off");
+    measure_threads();
     file_.count_unnamed(texts.missed());
     file_.write_modules();
     return file_.own_path();
@@ -325,6 +335,7 @@ void recorder::thread_ends() noexcept {
   lock_guard const guard(guard_);
   used_.erase(*r);
   if (on_ && r->is_of(session()) && r->is_mapped()) {
+    r->measure_cpu();
     kept_.push_back(*r);
     ++kept_count_;
   } else {

@@ -1,5 +1,6 @@
 #include "trace/ring.hpp"
 
+#include "os/thread.hpp"
 #include "rubato/detail/base/assert.hpp"
 
 #include <chrono>
@@ -11,6 +12,8 @@ namespace {
 /// Another activity often follows at once, so that its begin can stand for this end. A span's end may be the
 /// last event of its thread.
 bool may_be_implied(unsigned char aux) noexcept { return aux < static_cast<unsigned char>(activity::node); }
+
+std::chrono::nanoseconds monotonic() noexcept { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 } // namespace
 
@@ -28,9 +31,19 @@ void ring::begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t th
   head().first.set(count_);
   head().thread.set(thread);
   head().name.set(thread_name);
+  head().of.set(0);
+  cpu_before_ = os::cpu_time(static_cast<os::thread_id>(thread));
+  began_ = monotonic();
   put(os::now(), thread, trace_event::pack(event_kind::thread, 0, thread_name));
   put_clock();
   put_place();
+}
+
+void ring::measure_cpu() noexcept {
+  auto const cpu = os::cpu_time(static_cast<os::thread_id>(head().thread.get()));
+  if (cpu <= cpu_before_) return; // the kernel does not tell
+  head().on_cpu.set(static_cast<std::uint64_t>((cpu - cpu_before_).count()));
+  head().of.set(static_cast<std::uint64_t>((monotonic() - began_).count()));
 }
 
 /// Publishes an event. The slot is relaxed: `written` orders it.

@@ -10,6 +10,7 @@
 #include "rubato/detail/base/intrusive_list.hpp"
 #include "rubato/detail/trace/event.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,6 +21,8 @@ struct ring_head {
   published<std::uint64_t> written;
   relaxed<std::uint64_t> first; ///< events before this one were of an earlier owner
   relaxed<std::uint64_t> thread, name;
+  relaxed<std::uint64_t> on_cpu; ///< ns that the thread has run on a CPU since its ring began, and
+  relaxed<std::uint64_t> of;     ///< ns since then; 0: neither is known, as after a crash
 };
 
 class ring : public list_node<ring> {
@@ -40,9 +43,10 @@ private:
   std::uint32_t session_ = 0; // that it is mapped for; 0: none
   unsigned char ended_aux_ = 0;
   std::uint64_t ended_id_ = 0;
-  os::ticks ended_at_ = 0; // an `end` that is not written yet; 0: there is none
-  trace_event place_;      // where its owner is a worker: see recorder.cpp
-  os::ticks brief_ = 0;    // no end is written if the next activity begins within that time
+  os::ticks ended_at_ = 0;                          // an `end` that is not written yet; 0: there is none
+  std::chrono::nanoseconds cpu_before_{}, began_{}; // CPU time and CLOCK_MONOTONIC when the ring began
+  trace_event place_;                               // where its owner is a worker: see recorder.cpp
+  os::ticks brief_ = 0; // no end is written if the next activity begins within that time
 
   [[nodiscard]] ring_head& head() const noexcept { return *reinterpret_cast<ring_head*>(memory_); }
   void put(os::ticks at, std::uint64_t id, std::uint64_t what) noexcept;
@@ -61,6 +65,8 @@ public:
   /// traced. `place`: where the owner is a worker.
   void begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t thread, std::uint64_t thread_name,
              trace_event const& place = {}) noexcept;
+  /// While the thread lives, by any thread, but not beside begin().
+  void measure_cpu() noexcept;
   /// By the owner.
   void write(event_kind kind, std::uint64_t id, std::uint64_t name, unsigned char aux) noexcept;
 };

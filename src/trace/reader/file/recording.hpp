@@ -28,6 +28,7 @@ struct recorded_ring {
   std::string name;
   std::vector<trace_event> events;
   std::uint64_t lost = 0; ///< that were overwritten
+  double on_cpu = -1;     ///< the share of the time since its ring began; -1: unknown
 };
 
 class recording {

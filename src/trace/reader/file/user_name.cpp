@@ -237,6 +237,13 @@ std::string_view without_suffix(std::string_view text) noexcept {
   return text;
 }
 
+/// What the library's own coroutines are called where users look.
+std::string in_words_of_users(std::string_view own) {
+  if (own == "rubato::await_borrowed") return "block_on";
+  if (own == "rubato::group_member::run_elsewhere") return "a member of when_all()";
+  return std::string(own);
+}
+
 } // namespace
 
 std::string user_name(std::string_view text) {
@@ -246,7 +253,7 @@ std::string user_name(std::string_view text) {
   text = without_call_of_lambda(text);
   candidate const c = written_in(text);
   if (c.from == origin::own || (c.from == origin::none && is_own(text)))
-    return in_words(bare(c.from == origin::own ? c.name : text));
+    return in_words_of_users(in_words(bare(c.from == origin::own ? c.name : text)));
   std::string name(c.from != origin::none ? c.name : text);
   constexpr std::string_view anonymous = "(anonymous namespace)::";
   for (std::size_t at; (at = name.find(anonymous)) != name.npos;) name.erase(at, anonymous.size());

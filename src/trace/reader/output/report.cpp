@@ -248,6 +248,33 @@ class reporter {
           static_cast<unsigned long long>(got.steals), static_cast<unsigned long long>(got.stolen)));
   }
 
+  /// What a trace alone cannot tell: the kernel has counted it.
+  void write_off_cpu() {
+    constexpr double least = 10; // percent of a thread's time
+    if (t_.part.from > 0 || t_.part.to < std::numeric_limits<std::int64_t>::max()) return; // of another time
+    std::string rows;
+    unsigned shown = 0;
+    double together = 0;
+    for (track const& k : t_.tracks) {
+      double const busy = share(k.busy, k.last - k.first), on_cpu = 100 * k.on_cpu;
+      if (k.on_cpu < 0 || busy - on_cpu < least || ++shown > most_rows) continue;
+      together += k.on_cpu;
+      std::map<std::uint32_t, std::int64_t> names;
+      for (slice const& s : k.slices)
+        if (is_activity(s.kind)) names[s.name] += s.self();
+      auto const most = std::ranges::max_element(names, {}, [](auto const& n) { return n.second; });
+      rows += print("%14.14s busy %5.1f%%, on a CPU %5.1f%%; most in %s\n", k.name.c_str(), busy, on_cpu,
+                    most != names.end() ? name(most->first).c_str() : "?");
+    }
+    if (rows.empty()) return;
+    line("\nBusy, but not on a CPU: blocked in the kernel (a mutex, a read, a sleep), or waiting for a CPU");
+    out_ += rows;
+    if (shown > 1)
+      line(print("     together they ran as much as %.2f threads; if that is about 1, all of them may wait "
+                 "for one lock",
+                 together));
+  }
+
   void write_queues() {
     struct queue {
       std::uint32_t name = 0;
@@ -378,6 +405,7 @@ public:
     write_names();
     write_grain();
     write_idle();
+    write_off_cpu();
     write_queues();
     write_waits();
     write_blocked();

@@ -299,7 +299,15 @@ class builder {
     std::vector<open_slice>& stack = now_[on].stack;
     if (!stack.empty() && stack.back().s.kind == slice_kind::task) stack.back().coroutine = e.id;
   }
+  /// A member of a group that another thread took: what it runs is the coroutine.
+  void may_be_member(std::uint32_t on, std::uint64_t id) noexcept {
+    std::vector<open_slice>& stack = now_[on].stack;
+    if (stack.empty() || suspended_.contains(id)) return;
+    open_slice& o = stack.back();
+    if (o.s.kind == slice_kind::latent && o.coroutine == 0) o.coroutine = id;
+  }
   void resume(std::uint32_t on, std::int64_t at, trace_event const& e) {
+    may_be_member(on, e.id);
     std::uint32_t const name = code_name(e.name());
     open_slice* const o = running(on, e.id);
     auto const s = suspended_.find(e.id);
@@ -498,6 +506,7 @@ public:
       t.thread = r.thread;
       t.name = r.name;
       t.lost = r.lost;
+      t.on_cpu = r.on_cpu;
       t.written = r.lost + r.events.size();
       if (!r.events.empty()) {
         t.first = from.ns(r.events.front().ticks);

@@ -77,6 +77,7 @@ struct track {
   bool is_worker = false;
   std::uint64_t lost = 0;    ///< events that were overwritten
   std::uint64_t written = 0; ///< all events
+  double on_cpu = -1;        ///< the share of its whole time that it ran on a CPU; -1: unknown
   std::int64_t busy = 0;
   idle_time idle; ///< of a worker
 };
