@@ -213,6 +213,15 @@ TEST(trace_reader, cuts_symbols_down_to_what_the_user_wrote) {
       "sort");
 }
 
+TEST(trace_reader, regression_names_in_anonymous_namespaces) {
+  using rubato::detail::user_name;
+  EXPECT_EQ(user_name("rubato::detail::value_job<(anonymous namespace)::a::f()::$_0>::runs_to_end() const"),
+            "a::f()::$_0");
+  EXPECT_EQ(
+      user_name("rubato::detail::closure_task<(anonymous namespace)::functor>::run(rubato::detail::task&)"),
+      "functor");
+}
+
 TEST(trace_reader, names_waits) {
   using rubato::detail::wait_name;
   EXPECT_EQ(wait_name("vtable for rubato::detail::permit_wait"), "a lock or a semaphore");

@@ -128,7 +128,10 @@ origin origin_of(std::string_view type) noexcept {
   static constexpr std::array<std::string_view, 12> plain{"void",     "bool",   "char", "signed",
                                                           "unsigned", "short",  "int",  "long",
                                                           "float",    "double", "true", "false"};
-  if (type.find("{lambda") != type.npos || type.find("'lambda") != type.npos) return origin::callable;
+  if (type.find("{lambda") != type.npos || type.find("'lambda") != type.npos ||
+      type.find("::$_") != type.npos) // as Clang calls one
+    return origin::callable;
+  drop_prefix(type, "(anonymous namespace)::");
   std::string_view const first = type.substr(0, std::min(type.find(' '), type.find('*')));
   if (type.empty() || (type.front() >= '0' && type.front() <= '9') || type.front() == '-' ||
       std::ranges::find(plain, first) != plain.end())
