@@ -10,7 +10,7 @@ namespace rubato::detail {
 
 namespace {
 
-constexpr std::size_t most_steals = 4, most_waits = 4;
+constexpr std::size_t most_below = 4; // steals, and reasons of coroutines
 
 colour colour_of(live_state s) noexcept {
   static constexpr std::array<colour, 4> colours{colour::green, colour::yellow, colour::cyan, colour::dim};
@@ -39,6 +39,7 @@ class frame {
   live_picture const& p_;
   text_style const& style_;
   table_columns const room_;
+  std::size_t const below_; // one each where threads would find no room
   std::vector<std::string> lines_;
 
   template<class F>
@@ -152,7 +153,7 @@ class frame {
   }
 
   void write_steals() {
-    for (std::size_t i = 0; i != std::min(most_steals, p_.steals.size()); ++i)
+    for (std::size_t i = 0; i != std::min(below_, p_.steals.size()); ++i)
       line([&](text_line& l) {
         live_steal const& s = p_.steals[i];
         l.add_left(i == 0 ? "steals" : "", 9, colour::magenta);
@@ -167,7 +168,7 @@ class frame {
   }
 
   void write_suspended() {
-    for (std::size_t i = 0; i != std::min(most_waits, p_.waits.size()); ++i)
+    for (std::size_t i = 0; i != std::min(below_, p_.waits.size()); ++i)
       line([&](text_line& l) {
         live_suspended const& s = p_.waits[i];
         l.add_left(i == 0 ? "awaits" : "", 9, colour::yellow);
@@ -184,14 +185,15 @@ public:
   frame(live_picture const& p, text_style const& style)
       : p_(p)
       , style_(style)
-      , room_(columns_for(p, style.columns)) {}
+      , room_(columns_for(p, style.columns))
+      , below_(style.rows == 0 || p.threads.size() + 2 * most_below + 3 <= style.rows ? most_below : 1) {}
 
   [[nodiscard]] std::vector<std::string> lines() && {
     write_head();
     if (p_.is_off) return std::move(lines_);
     write_headings();
     // Threads that find no room are counted.
-    std::size_t const below = std::min(most_steals, p_.steals.size()) + std::min(most_waits, p_.waits.size());
+    std::size_t const below = std::min(below_, p_.steals.size()) + std::min(below_, p_.waits.size());
     std::size_t room = p_.threads.size();
     if (style_.rows != 0 && room + below + lines_.size() > style_.rows) {
       std::size_t const others = below + lines_.size() + 1;
@@ -203,8 +205,8 @@ public:
         auto const run =
             std::count_if(p_.threads.begin() + static_cast<std::ptrdiff_t>(room), p_.threads.end(),
                           [](live_thread const& t) { return t.state == live_state::runs; });
-        l.add("and " + std::to_string(p_.threads.size() - room) + " more threads, of which " +
-                  std::to_string(run) + " run",
+        l.add("and " + std::to_string(p_.threads.size() - room) + " more, of which " + std::to_string(run) +
+                  " run",
               colour::dim);
       });
     if (p_.threads.empty()) line([&](text_line& l) { l.add("no thread takes part in a pool", colour::dim); });
