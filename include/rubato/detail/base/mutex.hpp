@@ -7,6 +7,7 @@
 #include "rubato/detail/base/policy.hpp"
 #include "rubato/detail/base/thread_safety.hpp"
 
+#include <cstdint>
 #include <mutex>
 
 namespace rubato::detail {
@@ -15,13 +16,16 @@ namespace rubato::detail {
 template<class Policy>
 class RUBATO_CAPABILITY basic_mutex {
   static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
+  /// A thread that looks less often leaves the line to the owner, which often locks again at once: then two
+  /// producers of a channel take turns of many values each. docs/design/tried.md
+  static constexpr unsigned pauses_between_looks = Policy::spins < 8 ? Policy::spins : 8;
   typename Policy::template atomic<std::uint32_t> word_{unlocked};
 
   void lock_slow() noexcept RUBATO_NOT_ANALYSED { // returns with the lock
-    for (unsigned i = 0; i != Policy::spins; ++i) {
+    for (unsigned spent = 0; spent < Policy::spins; spent += pauses_between_looks) {
       // relaxed: only to leave the line to its owner while it is locked.
       if (word_.load(std::memory_order_relaxed) == unlocked && try_lock()) return;
-      Policy::pause();
+      for (unsigned i = 0; i != pauses_between_looks; ++i) Policy::pause();
     }
     // acquire: pairs with the exchange in unlock(), because the former owner's writes are the data that the
     // lock guards.
