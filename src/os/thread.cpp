@@ -226,6 +226,16 @@ std::chrono::nanoseconds cpu_time(thread_id thread) noexcept {
   return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
+std::chrono::nanoseconds time_without_cpu(thread_id thread) noexcept {
+  std::array<char, 48> path;
+  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/schedstat", static_cast<int>(thread));
+  std::array<char, 96> buffer;
+  auto text = read_start(path.data(), buffer); // ns on a CPU, ns ready without one, times
+  text.remove_prefix(std::min(text.find(' ') + 1, text.size()));
+  auto const ns = parse_number<std::int64_t>(text.substr(0, text.find(' ')));
+  return std::chrono::nanoseconds(ns.value_or(0));
+}
+
 void set_timer_slack(std::chrono::nanoseconds slack) noexcept {
   // Zero would mean the default.
   auto const ns = static_cast<unsigned long>(std::max<std::chrono::nanoseconds::rep>(1, slack.count()));

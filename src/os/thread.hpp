@@ -98,6 +98,9 @@ enum class thread_state : unsigned char {
 
 /// The CPU time that a thread of this process has used. Zero if there is no such thread.
 [[nodiscard]] std::chrono::nanoseconds cpu_time(thread_id thread) noexcept;
+/// How long it was ready to run, and waited for a CPU. Zero if there is no such thread, or the kernel does
+/// not count it (no /proc/PID/schedstat).
+[[nodiscard]] std::chrono::nanoseconds time_without_cpu(thread_id thread) noexcept;
 
 /// How late the kernel may make the calling thread's timed sleeps in order to save wake-ups (50 us unless
 /// told); at least 1 ns.

@@ -3,6 +3,7 @@
 #include "os/thread.hpp"
 #include "rubato/detail/base/assert.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace rubato::detail {
@@ -33,6 +34,7 @@ void ring::begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t th
   head().name.set(thread_name);
   head().of.set(0);
   cpu_before_ = os::cpu_time(static_cast<os::thread_id>(thread));
+  ready_before_ = os::time_without_cpu(static_cast<os::thread_id>(thread));
   began_ = monotonic();
   put(os::now(), thread, trace_event::pack(event_kind::thread, 0, thread_name));
   put_clock();
@@ -40,9 +42,12 @@ void ring::begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t th
 }
 
 void ring::measure_cpu() noexcept {
-  auto const cpu = os::cpu_time(static_cast<os::thread_id>(head().thread.get()));
+  auto const thread = static_cast<os::thread_id>(head().thread.get());
+  auto const cpu = os::cpu_time(thread);
   if (cpu <= cpu_before_) return; // the kernel does not tell
+  auto const ready = std::max(os::time_without_cpu(thread), ready_before_);
   head().on_cpu.set(static_cast<std::uint64_t>((cpu - cpu_before_).count()));
+  head().ready.set(static_cast<std::uint64_t>((ready - ready_before_).count()));
   head().of.set(static_cast<std::uint64_t>((monotonic() - began_).count()));
 }
 

@@ -21,8 +21,10 @@ struct ring_head {
   published<std::uint64_t> written;
   relaxed<std::uint64_t> first; ///< events before this one were of an earlier owner
   relaxed<std::uint64_t> thread, name;
-  relaxed<std::uint64_t> on_cpu; ///< ns that the thread has run on a CPU since its ring began, and
-  relaxed<std::uint64_t> of;     ///< ns since then; 0: neither is known, as after a crash
+  // Since its ring began, in ns:
+  relaxed<std::uint64_t> on_cpu; ///< for how long the thread has run,
+  relaxed<std::uint64_t> ready;  ///< and was ready, and waited for a CPU;
+  relaxed<std::uint64_t> of;     ///< the time since then. 0: none of these is known, as after a crash
 };
 
 class ring : public list_node<ring> {
@@ -43,9 +45,10 @@ private:
   std::uint32_t session_ = 0; // that it is mapped for; 0: none
   unsigned char ended_aux_ = 0;
   std::uint64_t ended_id_ = 0;
-  os::ticks ended_at_ = 0;                          // an `end` that is not written yet; 0: there is none
-  std::chrono::nanoseconds cpu_before_{}, began_{}; // CPU time and CLOCK_MONOTONIC when the ring began
-  trace_event place_;                               // where its owner is a worker: see recorder.cpp
+  os::ticks ended_at_ = 0; // an `end` that is not written yet; 0: there is none
+  // When the ring began: the thread's CPU time, its time without one, and CLOCK_MONOTONIC.
+  std::chrono::nanoseconds cpu_before_{}, ready_before_{}, began_{};
+  trace_event place_;   // where its owner is a worker: see recorder.cpp
   os::ticks brief_ = 0; // no end is written if the next activity begins within that time
 
   [[nodiscard]] ring_head& head() const noexcept { return *reinterpret_cast<ring_head*>(memory_); }

@@ -25,7 +25,7 @@ using layout = ring_file_layout;
 
 /// The head of a ring, as it is in the file.
 struct head_words {
-  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, of = 0;
+  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, ready = 0, of = 0;
 };
 static_assert(sizeof(head_words) == sizeof(ring_head));
 
@@ -126,7 +126,10 @@ std::vector<std::uint64_t> recording::read_rings(std::string const& path, std::u
     std::uint64_t const first = std::max(oldest, later.first);
     recorded_ring r{.thread = later.thread, .name = {}, .events = {}, .lost = 0};
     r.lost = first - std::min(first, later.first);
-    if (later.of != 0) r.on_cpu = static_cast<double>(later.on_cpu) / static_cast<double>(later.of);
+    if (later.of != 0) {
+      r.on_cpu = static_cast<double>(later.on_cpu) / static_cast<double>(later.of);
+      r.without_cpu = static_cast<double>(later.ready) / static_cast<double>(later.of);
+    }
     for (std::uint64_t e = first; e < head.written; ++e) {
       trace_event const& event = slots[static_cast<std::size_t>(e % capacity)];
       auto const kind = static_cast<unsigned>(event.kind());

@@ -28,7 +28,9 @@ struct recorded_ring {
   std::string name;
   std::vector<trace_event> events;
   std::uint64_t lost = 0; ///< that were overwritten
-  double on_cpu = -1;     ///< the share of the time since its ring began; -1: unknown
+  // Shares of the time since its ring began; -1: unknown.
+  double on_cpu = -1;
+  double without_cpu = -1; ///< ready to run
 };
 
 class recording {

@@ -17,7 +17,7 @@ using layout = ring_file_layout;
 
 /// The head of a ring, as it is in the file.
 struct head_words {
-  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, of = 0;
+  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, ready = 0, of = 0;
 };
 static_assert(sizeof(head_words) == sizeof(ring_head));
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
@@ -89,7 +90,8 @@ class reporter {
     if (t_.part.from > 0 || t_.part.to < std::numeric_limits<std::int64_t>::max())
       line(print("  from %s to %s after the start: what reaches beyond is cut there",
                  time(t_.first()).c_str(), time(t_.last()).c_str()));
-    line(print("busy: %s (T1), as much as %.2f threads all the time", time(busy_).c_str(),
+    line(print("busy: %s (T1, the time of all tasks), as much as %.2f threads all the time",
+               time(busy_).c_str(),
                lasted > 0 ? static_cast<double>(busy_) / static_cast<double>(lasted) : 0.0));
     line(print("realised span: %s; the work that began when it could would keep %.1f threads busy",
                time(t_.span).c_str(),
@@ -204,11 +206,14 @@ class reporter {
     static constexpr std::array<reason, 6> reasons{
         {{&idle_time::nothing, "nothing",
           "asleep, nothing was ready: the program gives too little work at a time"},
-         {&idle_time::displaced, "outside", "asleep, a thread from outside ran in its place"},
+         {&idle_time::displaced, "outside",
+          "asleep, a thread from outside, which called the pool, ran in its place"},
          {&idle_time::queued, "queued",
           "asleep, though a task was queued: for another thread, or all seats were taken (a spare thread)"},
-         {&idle_time::late, "late", "asleep, though it took a part of what another thread ran then"},
-         {&idle_time::woken, "no CPU", "woken, waited for a CPU: other threads or programs had it"},
+         {&idle_time::late, "late",
+          "asleep, while another thread ran work of which it got a part only later"},
+         {&idle_time::woken, "no CPU",
+          "woken from sleep, waited for a CPU: other threads or programs had it"},
          {&idle_time::searched, "search", "awake, between two tasks or in search of one"}}};
     std::string head = print("%14s %6s %7s", "", "busy", "waited");
     for (reason const& r : reasons) head += print(" %7s", r.head);
@@ -251,28 +256,39 @@ class reporter {
   /// What a trace alone cannot tell: the kernel has counted it.
   void write_off_cpu() {
     constexpr double least = 10; // percent of a thread's time
-    if (t_.part.from > 0 || t_.part.to < std::numeric_limits<std::int64_t>::max()) return; // of another time
     std::string rows;
     unsigned shown = 0;
-    double together = 0;
+    double ran = 0, ready = 0, blocked = 0; // so many threads all the time
     for (track const& k : t_.tracks) {
-      double const busy = share(k.busy, k.last - k.first), on_cpu = 100 * k.on_cpu;
-      if (k.on_cpu < 0 || busy - on_cpu < least || ++shown > most_rows) continue;
-      together += k.on_cpu;
+      double const busy = share(k.busy, k.last - k.first), off_cpu = busy - 100 * k.on_cpu;
+      if (k.on_cpu < 0 || off_cpu < least || ++shown > most_rows) continue;
+      double const without = std::min(off_cpu, 100 * k.without_cpu);
+      ran += k.on_cpu;
+      ready += without / 100;
+      blocked += (off_cpu - without) / 100;
       std::map<std::uint32_t, std::int64_t> names;
       for (slice const& s : k.slices)
         if (is_activity(s.kind)) names[s.name] += s.self();
       auto const most = std::ranges::max_element(names, {}, [](auto const& n) { return n.second; });
-      rows += print("%14.14s busy %5.1f%%, on a CPU %5.1f%%; most in %s\n", k.name.c_str(), busy, on_cpu,
-                    most != names.end() ? name(most->first).c_str() : "?");
+      rows += print("%14.14s %5.1f%% %6.1f%% %6.1f%% %7.1f%%  %s\n", k.name.c_str(), busy, 100 * k.on_cpu,
+                    without, off_cpu - without, most != names.end() ? name(most->first).c_str() : "?");
     }
     if (rows.empty()) return;
-    line("\nBusy, but not on a CPU: blocked in the kernel (a mutex, a read, a sleep), or waiting for a CPU");
+    line("\nBusy, but not on a CPU");
+    if (t_.part.from > 0 || t_.part.to < std::numeric_limits<std::int64_t>::max())
+      return line("    known for the whole trace only: leave out --from, --to and --last");
+    line(print("%14s %6s %7s %7s %8s  %s", "", "busy", "on CPU", "ready", "blocked", "most of it in"));
     out_ += rows;
-    if (shown > 1)
-      line(print("     together they ran as much as %.2f threads; if that is about 1, all of them may wait "
-                 "for one lock",
-                 together));
+    line("     ready: to run, but other threads or programs had the CPUs");
+    line("   blocked: in the kernel, by a mutex, a read, a sleep");
+    if (ready > blocked)
+      line("verdict: too few CPUs for these threads, or other programs had them");
+    else if (shown > 1 && std::abs(ran - 1) < 0.2)
+      line("verdict: one thread at a time. Probably all of them want one lock, and hold it for most of a "
+           "task");
+    else
+      line("verdict: mostly blocked. Await a sleep or a read, or wrap it in rubato::blocking; hold a mutex "
+           "for less");
   }
 
   void write_queues() {

@@ -507,6 +507,7 @@ public:
       t.name = r.name;
       t.lost = r.lost;
       t.on_cpu = r.on_cpu;
+      t.without_cpu = r.without_cpu;
       t.written = r.lost + r.events.size();
       if (!r.events.empty()) {
         t.first = from.ns(r.events.front().ticks);

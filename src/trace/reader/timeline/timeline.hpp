@@ -75,9 +75,9 @@ struct track {
   std::vector<slice> slices; ///< by their begin, an outer one before those in it
   std::int64_t first = 0, last = 0;
   bool is_worker = false;
-  std::uint64_t lost = 0;    ///< events that were overwritten
-  std::uint64_t written = 0; ///< all events
-  double on_cpu = -1;        ///< the share of its whole time that it ran on a CPU; -1: unknown
+  std::uint64_t lost = 0;               ///< events that were overwritten
+  std::uint64_t written = 0;            ///< all events
+  double on_cpu = -1, without_cpu = -1; ///< as in recorded_ring
   std::int64_t busy = 0;
   idle_time idle; ///< of a worker
 };
