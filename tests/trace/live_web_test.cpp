@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-#include "trace/reader/live/live_json.hpp"
-#include "trace/reader/live/page.hpp"
+#include "trace/reader/live/web/live_json.hpp"
+#include "trace/reader/live/web/page.hpp"
 #include "trace_files.hpp"
 
 namespace {

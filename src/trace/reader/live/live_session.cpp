@@ -5,7 +5,7 @@
 #include "os/io/mapped_file.hpp"
 #include "os/io/poll.hpp"
 #include "rubato/detail/base/atomics.hpp"
-#include "trace/reader/live/live_json.hpp"
+#include "trace/reader/live/web/live_json.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include "os/thread.hpp"
 #include "rubato/live.hpp"
 #include "trace/reader/live/live_feed.hpp"
-#include "trace/reader/live/live_screen.hpp"
-#include "trace/reader/live/web_server.hpp"
+#include "trace/reader/live/text/live_screen.hpp"
+#include "trace/reader/live/web/web_server.hpp"
 
 #include <chrono>
 #include <memory>

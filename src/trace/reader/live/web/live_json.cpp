@@ -1,4 +1,4 @@
-#include "trace/reader/live/live_json.hpp"
+#include "trace/reader/live/web/live_json.hpp"
 
 #include <array>
 #include <cstdint>

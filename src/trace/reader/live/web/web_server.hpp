@@ -1,7 +1,7 @@
 // Serves the page on loopback, in one thread, by poll. docs/design/live.md
 #pragma once
 
-#include "trace/reader/live/web_answer.hpp"
+#include "trace/reader/live/web/web_answer.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "trace/reader/live/text_frame.hpp"
+#include "trace/reader/live/text/text_frame.hpp"
 
 #include <algorithm>
 #include <array>

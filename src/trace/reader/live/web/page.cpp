@@ -1,4 +1,4 @@
-#include "trace/reader/live/page.hpp"
+#include "trace/reader/live/web/page.hpp"
 
 namespace rubato::detail {
 

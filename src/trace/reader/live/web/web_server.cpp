@@ -1,4 +1,4 @@
-#include "trace/reader/live/web_server.hpp"
+#include "trace/reader/live/web/web_server.hpp"
 
 #include "os/io/epoll.hpp"
 #include "os/io/poll.hpp"

@@ -1,7 +1,7 @@
-#include "trace/reader/live/web_answer.hpp"
+#include "trace/reader/live/web/web_answer.hpp"
 
 #include "os/random.hpp"
-#include "trace/reader/live/page.hpp"
+#include "trace/reader/live/web/page.hpp"
 
 #include <algorithm>
 #include <array>

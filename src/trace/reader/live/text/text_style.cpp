@@ -1,4 +1,4 @@
-#include "trace/reader/live/text_style.hpp"
+#include "trace/reader/live/text/text_style.hpp"
 
 #include "os/io/mapped_file.hpp"
 

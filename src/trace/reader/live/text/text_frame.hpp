@@ -2,7 +2,7 @@
 #pragma once
 
 #include "trace/reader/live/live_picture.hpp"
-#include "trace/reader/live/text_style.hpp"
+#include "trace/reader/live/text/text_style.hpp"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
-#include "trace/reader/live/live_screen.hpp"
+#include "trace/reader/live/text/live_screen.hpp"
 
 #include "os/io/epoll.hpp"
 #include "os/io/poll.hpp"
 #include "os/io/terminal.hpp"
-#include "trace/reader/live/text_frame.hpp"
+#include "trace/reader/live/text/text_frame.hpp"
 
 #include <algorithm>
 #include <array>
