@@ -26,7 +26,7 @@ SHOWN = {"tasks-250us": "4,000 tasks of 250 us", "fib": "fib(39), a fork at ever
 QUICK = {"tasks-250us": "400 tasks of 250 us", "fib": "fib(32), a fork at every call", "iterate-1M-10ns": "a loop over 10^6 items of 10 ns",
          "sort-int-100k": "sort of 10^5 ints", "cofib": "fib(18) by coroutines"}
 COLOURS = ("#d35400", "#3b6ea8", "#2e8b57", "#8e44ad", "#b8860b")
-WIDTH, HEIGHT, LEFT, TOP, BOTTOM, PLOT = 820, 420, 56, 64, 52, 500
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM, PLOT = 820, 420, 56, 64, 52, 440
 
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #24292f }

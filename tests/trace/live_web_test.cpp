@@ -107,6 +107,28 @@ TEST_F(live_page, answers_with_the_page_and_its_state) {
   EXPECT_THAT(state, HasSubstr("\"state\":\""));
 }
 
+TEST_F(live_page, is_drawn_by_a_browser) {
+  if (std::system("chromium --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "there is no chromium to draw the page";
+  rubato::pool pool(rubato::pool_options().workers(2).name("engine"));
+  pool.spawn([] {}).get();
+  trace_path const files;
+  std::string const drawn = files.get() + ".html";
+  // Of its time four seconds: it asks for the state again and again.
+  std::string const run =
+      "HOME=" + files.folder().string() +
+      " timeout 100 chromium --headless=new --no-sandbox --disable-gpu --virtual-time-budget=4000"
+      " --dump-dom '" +
+      view.url() + "' >" + drawn + " 2>/dev/null";
+  EXPECT_EQ(std::system(run.c_str()), 0);
+  std::ifstream file(drawn);
+  std::string const text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(text, HasSubstr(">engine/0<"));
+  EXPECT_THAT(text, HasSubstr(">engine/1<"));
+  EXPECT_THAT(text, HasSubstr("steals/s"));
+  EXPECT_THAT(text, Not(HasSubstr("NaN")));
+}
+
 TEST_F(live_page, refuses_a_foreign_host) {
   for (std::string const& other : {std::string("evil.example"), "evil.example:" + std::to_string(port),
                                    std::string("127.0.0.1"), host + ".evil.example", std::string()})
@@ -257,6 +279,8 @@ TEST(live_json, is_drawn_by_the_page) {
        {"process 4711", "engine/0", "parse(int)", "for engine/0", "engine/1 took from engine/0: load()",
         "5.0 ms ago", "3 \u00d7 reply(): a sleep"})
     EXPECT_THAT(text, HasSubstr(part));
+  // The rate of all steals had the name of the list of steals.
+  EXPECT_THAT(text, Not(HasSubstr("NaN")));
 }
 
 } // namespace

@@ -101,7 +101,7 @@ std::string json_of(live_picture const& p) {
     add_rates(o, p.rates);
     o.add("queued", p.queued).add("suspended", p.suspended).add("partial", p.is_partial);
     o.add_list("threads", p.threads, add_thread);
-    o.add_list("steals", p.steals, [](json_text& list, live_steal const& s) {
+    o.add_list("taken", p.steals, [](json_text& list, live_steal const& s) {
       list.add_object([&](json_text& to) {
         to.add("by", s.by).add("from", s.from).add("what", s.what).add("ago", s.ago_ns);
       });

@@ -97,7 +97,7 @@ function draw(s) {
     element("td", {class: "n"}, number(t.wakes)), now(t))));
   const place = new Map(s.threads.map((t, i) => [t.name, i]));
   const arcs = [];
-  for (const t of s.steals)
+  for (const t of s.taken)
     if (t.ago < 1e9 && place.has(t.by) && place.has(t.from))
       arcs.push(...arc(place.get(t.from), place.get(t.by), "var(--steal)", Math.max(.1, 1 - t.ago / 1e9)));
   s.threads.forEach((t, i) => {
@@ -105,7 +105,7 @@ function draw(s) {
   });
   at("arcs").setAttribute("height", row * (s.threads.length + 1));
   at("arcs").replaceChildren(...arcs);
-  at("steals").replaceChildren(...s.steals.slice(0, 8).map(t => element("li", {},
+  at("steals").replaceChildren(...s.taken.slice(0, 8).map(t => element("li", {},
     `${t.by} took from ${t.from}${t.what ? ": " + t.what : ""} `, element("span", {class: "dim"}, time(t.ago) + " ago"))));
   at("waits").replaceChildren(...s.waits.slice(0, 8).map(w => element("li", {},
     `${number(w.number)} \u00d7 ${w.what || "a coroutine"}: ${w.reason} `,
