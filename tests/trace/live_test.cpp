@@ -107,13 +107,17 @@ TEST(live, regression_a_stolen_task_is_from_a_seat) {
   frame_pipe to;
   rubato::live_view const view({.output = to.output(), .frames_per_second = 50, .width = 150});
   rubato::pool pool(rubato::pool_options().workers(2).name("engine"));
-  pool.spawn([&] {
-        std::atomic<bool> done = false;
-        pool.enqueue([&] { done = true; });
-        while (!done) std::this_thread::yield(); // this worker cannot run it
-      })
-      .get();
+  std::atomic<bool> stop = false;
+  auto work = pool.spawn([&] {
+    while (!stop) { // a thread may get the task otherwise
+      std::atomic<bool> done = false;
+      pool.enqueue([&] { done = true; });
+      while (!done) std::this_thread::yield(); // this worker cannot run it
+    }
+  });
   EXPECT_THAT(to.read_until("took from the queue of seat"), HasSubstr("engine/"));
+  stop = true;
+  work.get();
 }
 
 TEST(live, shows_pools_without_workers_and_none) {
