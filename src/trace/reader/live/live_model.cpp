@@ -90,7 +90,7 @@ void live_model::take(std::uint32_t on, std::int64_t at, trace_event const& e) {
                      .by = on,
                      .pool = t.pool,
                      .from = e.name(),
-                     .is_from_seat = static_cast<transfer>(e.aux()) == transfer::stolen,
+                     .is_from_seat = transfer_in(e.aux()) == transfer::stolen,
                      .what = {}};
     return;
   default: // of no consequence for what is shared
