@@ -79,6 +79,9 @@ void thread_activity::take(std::int64_t at, trace_event const& e) {
     if (!stack_.empty() && stack_.back().kind == slice_kind::task) stack_.back().coroutine = e.id;
     return;
   case event_kind::resume:
+    // A member of a group that another thread took: what it runs is the coroutine.
+    if (!stack_.empty() && stack_.back().kind == slice_kind::latent && stack_.back().coroutine == 0)
+      stack_.back().coroutine = e.id;
     if (running* const r = of_coroutine(e.id)) r->name = {.in = unread_name::table::code, .word = e.name()};
     return;
   case event_kind::got:
