@@ -31,8 +31,8 @@ window part_of(recording const& r, convert_options const& options) {
   }
   window part;
   if (options.from || options.last) part.from = first;
-  if (options.from) part.from = std::max(part.from, options.from->count());
-  if (options.last) part.from = std::max(part.from, last - options.last->count());
+  if (options.from) part.from = std::max<std::int64_t>(part.from, options.from->count());
+  if (options.last) part.from = std::max<std::int64_t>(part.from, last - options.last->count());
   if (options.to) part.to = options.to->count();
   if (part.from > last || part.to < first || part.from > part.to)
     throw std::runtime_error("rubato: nothing was recorded in that time");
