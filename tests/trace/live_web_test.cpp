@@ -112,6 +112,10 @@ TEST_F(live_page, is_drawn_by_a_browser) {
     GTEST_SKIP() << "there is no chromium to draw the page";
   rubato::pool pool(rubato::pool_options().workers(2).name("engine"));
   pool.spawn([] {}).get();
+  std::string state;
+  do state = get(path() + "state", host);
+  while (state.find("engine/0") == state.npos ||
+         state.find("engine/1") == state.npos); // hangs if they never come
   trace_path const files;
   std::string const drawn = files.get() + ".html";
   // Of its time four seconds: it asks for the state again and again.
