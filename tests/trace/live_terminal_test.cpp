@@ -69,12 +69,15 @@ TEST(live_program, DISABLED_works_for_ever) {
 
 /// A terminal in which that program runs.
 class live_terminal : public testing::Test {
-  std::string const tmux_ = "tmux -L rubato-" + std::to_string(::getpid()) + " -f /dev/null ";
-
 protected:
   trace_path const path;
   std::string screen; ///< what was seen last
 
+private:
+  // A server of its own: one that is being killed takes no session.
+  std::string const tmux_ = "tmux -L " + path.folder().filename().string() + " -f /dev/null ";
+
+protected:
   void SetUp() override {
     if (std::system("tmux -V >/dev/null 2>&1") != 0)
       GTEST_SKIP() << "there is no tmux, which provides a terminal";
