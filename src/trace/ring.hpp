@@ -27,6 +27,12 @@ struct ring_head {
   relaxed<std::uint64_t> of;     ///< the time since then. 0: none of these is known, as after a crash
 };
 
+/// The same, as a reader finds it in the file.
+struct ring_head_words {
+  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, ready = 0, of = 0;
+};
+static_assert(sizeof(ring_head_words) == sizeof(ring_head));
+
 class ring : public list_node<ring> {
 public:
   static constexpr std::size_t head_bytes = 4096;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "live_frames.hpp"
+#include "one_worker.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/trees.hpp"
@@ -239,14 +240,6 @@ TEST(live, wakes_no_idle_pool) {
     static_cast<void>(to.read_until("rubato live"));
     now = pool.stats();
   } while (now.parked != before.parked || now.woken != before.woken); // hangs if it never rests
-}
-
-std::vector<int> order_of_one_worker() {
-  rubato::pool pool(1);
-  std::vector<int> order;
-  for (int i = 0; i < 1'000; ++i) pool.enqueue([&order, i] { order.push_back(i); });
-  EXPECT_TRUE(pool.wait_idle());
-  return order;
 }
 
 TEST(live, changes_no_result_and_no_order) {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "one_worker.hpp"
 #include "support/scale.hpp"
 #include "support/trees.hpp"
 #include "trace_files.hpp"
@@ -132,14 +133,6 @@ TEST(trace, an_idle_pool_records_nothing) {
     std::this_thread::sleep_for(100ms);
     now = events_in(recording(path.rings()));
   } while (now != before); // hangs if it never rests
-}
-
-std::vector<int> order_of_one_worker() {
-  rubato::pool pool(1);
-  std::vector<int> order;
-  for (int i = 0; i < 1'000; ++i) pool.enqueue([&order, i] { order.push_back(i); });
-  EXPECT_TRUE(pool.wait_idle());
-  return order;
 }
 
 TEST(trace, changes_no_result_and_no_order) {

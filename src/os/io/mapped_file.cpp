@@ -1,6 +1,7 @@
 #include "os/io/mapped_file.hpp"
 
 #include "os/die.hpp"
+#include "os/io/input_file.hpp"
 
 #include <array>
 #include <cerrno>
@@ -103,23 +104,13 @@ int write_file(char const* path, char const* text, std::size_t bytes) noexcept {
 }
 
 long read_at(char const* path, std::size_t offset, char* into, std::size_t bytes) noexcept {
-  int const fd = open_file(path, O_RDONLY);
-  if (fd < 0) return -1;
-  std::size_t done = 0;
-  while (done != bytes) {
-    ssize_t const n = ::pread(fd, into + done, bytes - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      int const error = errno;
-      ::close(fd);
-      errno = error;
-      return -1;
-    }
-    if (n == 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  ::close(fd);
-  return static_cast<long>(done);
+  input_file file;
+  int error = file.open(path);
+  long const n = error == 0 ? file.read_at(offset, into, bytes) : -1;
+  if (n < 0 && error == 0) error = errno; // before the file is closed
+  file.close();
+  if (n < 0) errno = error;
+  return n;
 }
 
 void tell(std::string const& message) noexcept {

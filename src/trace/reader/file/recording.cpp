@@ -23,12 +23,6 @@ using layout = ring_file_layout;
   throw std::runtime_error("rubato: " + path + ": " + why);
 }
 
-/// The head of a ring, as it is in the file.
-struct head_words {
-  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, ready = 0, of = 0;
-};
-static_assert(sizeof(head_words) == sizeof(ring_head));
-
 /// As much as there is; the rest is zero.
 template<class T>
 void read(std::string const& path, std::uint64_t offset, T* into, std::size_t n) {
@@ -114,7 +108,7 @@ std::vector<std::uint64_t> recording::read_rings(std::string const& path, std::u
   constexpr std::uint64_t margin = 64; // for what a processor has not yet made visible
   for (std::uint64_t i = 0; i != number; ++i) {
     std::uint64_t const at = layout::rings_at + i * stride;
-    head_words head, later;
+    ring_head_words head, later;
     read(path, at, &head, 1);
     if (head.written == 0) continue; // it was being made
     std::vector<trace_event> slots(static_cast<std::size_t>(capacity));

@@ -15,12 +15,6 @@ namespace {
 
 using layout = ring_file_layout;
 
-/// The head of a ring, as it is in the file.
-struct head_words {
-  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, ready = 0, of = 0;
-};
-static_assert(sizeof(head_words) == sizeof(ring_head));
-
 /// For what a processor has not yet made visible.
 constexpr std::uint64_t margin = 64;
 /// Of one ring at one look, so that a large ring takes no more memory.
@@ -82,7 +76,7 @@ void ring_source::read(std::function<void(ring_news const&)> const& take) {
 void ring_source::read_ring(std::uint32_t number, std::function<void(ring_news const&)> const& take) {
   std::uint64_t const at = layout::rings_at + number * stride_;
   place& p = places_[number];
-  head_words head, later;
+  ring_head_words head, later;
   if (!read(at, &head, 1) || head.written == 0 || (p.is_known && head.written == p.next)) return;
   std::uint64_t const whole = std::min(most_events, capacity_ - 1 - std::min(margin, capacity_ / 2));
   std::uint64_t const oldest = head.written > whole ? head.written - whole : 0;
