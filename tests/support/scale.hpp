@@ -25,6 +25,9 @@ inline constexpr bool under_asan = true;
 inline constexpr bool under_asan = false;
 #endif
 
+/// UndefinedBehaviorSanitizer makes a pipe to look at memory: its checks need free descriptors.
+inline constexpr bool under_ubsan = RUBATO_TEST_HAS_FEATURE(undefined_behavior_sanitizer);
+
 /// RUBATO_TEST_SCALE multiplies the rounds of every stress test; 1 if unset or not a positive number.
 inline double test_scale() {
   static double const scale = [] {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -96,26 +98,23 @@ protected:
                                 std::to_string(rows) + " 'sh " + path.get() + ".sh'";
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
-  /// Until the screen contains that; hangs if it never does.
-  void look_for(std::string const& text, char const* options = "-p") {
+  /// Until the screen contains all of that at once; hangs if it never does.
+  void look_for(std::initializer_list<std::string_view> texts, char const* options = "-p") {
     do {
       std::this_thread::sleep_for(50ms);
       screen = output_of(tmux_ + "capture-pane " + options);
-    } while (screen.find(text) == screen.npos);
+    } while (!std::ranges::all_of(texts, [&](auto text) { return screen.find(text) != screen.npos; }));
   }
   void kill_program() const { ::kill(std::stoi(contents(path.get() + ".pid")), SIGKILL); }
 };
 
 TEST_F(live_terminal, is_drawn_in_place_and_leaves_nothing) {
   begin(120, 30, "LANG=C.UTF-8");
-  look_for("line 4");
-  for (char const* const part :
-       {"line 0", "line 1", "line 2", "line 3", "engine/0", "engine/1", "\u2588", "tasks/s"})
-    EXPECT_THAT(screen, HasSubstr(part));
+  look_for({"line 0", "line 1", "line 2", "line 3", "line 4", "engine/0", "engine/1", "\u2588", "tasks/s"});
   EXPECT_EQ(count_in(screen, "rubato live"), 1U) << screen;
-  look_for("\x1b[32m", "-e -p"); // green: it runs
+  look_for({"\x1b[32m"}, "-e -p"); // green: it runs
   kill_program();
-  look_for("it has ended");
+  look_for({"it has ended"});
   std::string const before = contents(path.get() + ".before");
   EXPECT_FALSE(before.empty());
   EXPECT_EQ(contents(path.get() + ".after"), before);
@@ -123,7 +122,7 @@ TEST_F(live_terminal, is_drawn_in_place_and_leaves_nothing) {
 
 TEST_F(live_terminal, has_no_colours_if_told) {
   begin(120, 30, "LANG=C NO_COLOR=1");
-  look_for("engine/1", "-e -p");
+  look_for({"engine/1"}, "-e -p");
   EXPECT_THAT(screen, Not(HasSubstr("\x1b[3")));
   EXPECT_THAT(screen, Not(HasSubstr("\u2588")));
   EXPECT_THAT(screen, HasSubstr("##"));
@@ -132,15 +131,14 @@ TEST_F(live_terminal, has_no_colours_if_told) {
 
 TEST_F(live_terminal, is_readable_on_a_narrow_and_low_one) {
   begin(40, 12, "LANG=C.UTF-8");
-  look_for("line 4");
-  look_for("engine/1");
+  look_for({"line 4", "engine/1"});
   EXPECT_EQ(count_in(screen, "rubato live"), 1U) << screen;
   kill_program();
 }
 
 TEST_F(live_terminal, writes_plain_frames_where_nothing_moves) {
   begin(100, 40, "TERM=dumb");
-  look_for("engine/1", "-e -p");
+  look_for({"engine/1"}, "-e -p");
   EXPECT_THAT(screen, Not(HasSubstr("\x1b[32m")));
   kill_program();
 }
