@@ -65,9 +65,9 @@ namespace rubato {
 /// a destructor: name the result, or the lambda, first. docs/gcc12-coroutines.md lists such forms and tells
 /// how a build finds them.
 ///
-/// A wait of Rubato's that is ready at once does not suspend the task, except for every 64th of them: it lets
-/// other ready tasks run first, as yield() does. A read, a select() or a when_any() may do so before it knows
-/// whether it is ready. To await a task is a call, and no wait.
+/// A wait of Rubato's that is ready at once does not suspend the task. But one that has gone on with such
+/// waits for 20 us, or 1,024 of them, lets other ready tasks run first, as yield() does. A read, a select()
+/// or a when_any() may do so before it knows whether it is ready. To await a task is a call, and no wait.
 ///
 /// If the task is asked to stop, its waits end early: with a value that says so if the result has one
 /// (optional, bool), otherwise by cancelled. A wait of another library ends only by itself.

@@ -1,6 +1,7 @@
 // How coroutines are resumed, suspended and destroyed. docs/design/coroutines.md
 #include "rubato/detail/coro/coroutine_task.hpp"
 
+#include "os/clock.hpp"
 #include "os/thread.hpp"
 #include "rubato/cancelled.hpp"
 #include "rubato/detail/coro/group.hpp"
@@ -29,6 +30,9 @@ namespace {
 
 /// How much stack coroutines take that call each other.
 constexpr std::uintptr_t nested_stack = 16 * 1024;
+
+/// How long a coroutine goes on if its waits are all ready at once.
+constexpr std::int64_t turn_us = 20;
 
 /// Below this address of the calling thread's stack coroutines do not call each other: work that a get() runs
 /// in place may lie on top of each other, 64 levels deep.
@@ -246,6 +250,20 @@ void coroutine_task::requeue(std::coroutine_handle<> h, pool_core* to) {
     }
   }
   offer(*this, made_ready_by::call);
+}
+
+[[gnu::noinline]] bool coroutine_task::is_turn_over() noexcept {
+  // Of the coroutine that looked last on this thread, which need not be this one: its turn ends a little
+  // earlier or later then, but after 1,024 waits at the latest.
+  static constinit thread_local os::ticks turn_began = 0;
+  os::ticks const now = os::now();
+  if (ready_waits_ == waits_between_looks) {
+    turn_began = now;
+    return false;
+  }
+  if (ready_waits_ != 0 && now - turn_began < turn_us * ticks_per_us()) return false;
+  ready_waits_ = 0;
+  return true;
 }
 
 bool coroutine_task::let_others_run(std::coroutine_handle<> h) noexcept {

@@ -112,12 +112,15 @@ class coroutine_task : public future_state, owned_task {
   friend class wait_operation;
 
   // Every suspended coroutine has one: small fields first, behind those of the owned task.
-  std::uint8_t ready_waits_ : 6 = 0;    ///< modulo 64
+  std::uint16_t ready_waits_ : 10 = 0;  ///< of this turn
   child_count children_;                ///< that refer to its frames
   std::coroutine_handle<> leaf_;        ///< resumed next
   relaxed<scope_word> in_force_;        ///< where it stands: its own scope, or that of a group that it awaits
   pinned_ptr<wait_operation> waits_on_; ///< in one of its frames
 
+  static constexpr unsigned waits_between_looks = 64;
+
+  [[nodiscard]] bool is_turn_over() noexcept;
   void settle_in() noexcept;
   void flush() noexcept;
   void destroy_inner_frames() noexcept;
@@ -194,9 +197,11 @@ public:
     return waits_on_.use([&](wait_operation& w) { return f(leaf_.address(), w), true; });
   }
 
-  /// For the thread that runs it, which is about to go on with a wait that need not wait. True, every 64th
-  /// time: others want its worker.
-  [[nodiscard]] bool has_used_its_turn() noexcept { return ++ready_waits_ == 0; }
+  /// For the thread that runs it, which is about to go on with a wait that need not wait. True: others want
+  /// its worker, because it has gone on for 20 us, as seen at every 64th such wait, or for 1,024 of them.
+  [[nodiscard]] bool has_used_its_turn() noexcept {
+    return ++ready_waits_ % waits_between_looks == 0 && is_turn_over();
+  }
   /// From await_suspend of such a wait: moves it behind all other ready tasks. False: its pool discards its
   /// tasks, and it goes on.
   [[nodiscard]] bool let_others_run(std::coroutine_handle<> h) noexcept;
