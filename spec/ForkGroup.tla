@@ -1,7 +1,7 @@
 ------------------------------ MODULE ForkGroup -----------------------------
 (* Tasks that a coroutine forks and awaits together, the members of a fork group: docs/design/coroutines.md.      *)
 (* Which thread runs each member, when the frames may be destroyed, and that the coroutine goes on. The chain is  *)
-(* in Seats.tla: here a thief takes the oldest latent member, and the owner pops the newest, each in one step.    *)
+(* in Seats.tla: here a thief takes the oldest latent members, and the owner pops the newest, each in one step.   *)
 EXTENDS Integers, FiniteSets
 
 CONSTANTS
@@ -45,10 +45,11 @@ Init ==
 
 Gone == co' = "gone" /\ drops' = drops + 1
 
-\* A thief takes the oldest latent member, and begins it later.
+\* A thief takes s and all older latent members, and begins them later: those that lie in its own chain meanwhile, it
+\* or another thief.
 Take(s) ==
-  /\ where[s] = "chain" /\ \A t \in S : where[t] = "chain" => t <= s
-  /\ where' = [where EXCEPT ![s] = "held"]
+  /\ where[s] = "chain"
+  /\ where' = [t \in S |-> IF where[t] = "chain" /\ t >= s THEN "held" ELSE where[t]]
   /\ UNCHANGED <<co, known, stayed, ended, children, pending, stray, drops, touched>>
 Begin(s) ==
   /\ where[s] \in {"held", "queue"}

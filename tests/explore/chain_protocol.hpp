@@ -19,6 +19,7 @@ namespace rubato_test {
 using latent_chain = rubato::detail::basic_latent_chain<policy>;
 using stolen_job = rubato::detail::basic_stolen_job<policy>;
 using latent_job = rubato::detail::basic_latent_job<policy>;
+using forked_job = rubato::detail::basic_forked_job<policy>;
 using latent_loop = rubato::detail::basic_latent_loop<policy>;
 using batched_job = rubato::detail::basic_batched_job<policy>;
 using steal_result = rubato::detail::basic_steal_result<policy>;
@@ -40,7 +41,7 @@ struct actor : thread_context {
 inline actor& actor_of(thread_context& m) { return static_cast<actor&>(m); }
 
 /// A job in its owner's frame, which dies with it. What it reads and writes there is checked for races.
-struct job : latent_job {
+struct job : forked_job {
   using body_type = std::function<void(actor&)>;
   policy::plain<int> argument;
   policy::plain<int> result{0};
@@ -48,7 +49,7 @@ struct job : latent_job {
   void const* token; ///< in force at the fork
 
   job(int id, body_type b, void const* t)
-      : latent_job(&exec_elsewhere)
+      : forked_job(&exec_elsewhere)
       , argument(id)
       , body(std::move(b))
       , token(t) {}

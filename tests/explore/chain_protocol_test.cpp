@@ -335,6 +335,43 @@ void batch_and_two_thieves(execution& e) {
   e.thread([p] { take(p->c, p->a); });
   e.finally([p] { p->check(3); });
 }
+/// As a member of a group: all but one are latent in the thief's chain.
+struct passed_on : node {
+  passed_on(int i, void const* group)
+      : node(i, group) {
+    exec.set(&exec_elsewhere);
+  }
+  static void exec_elsewhere(latent_job& base, thread_context& runner) {
+    actor& me = actor_of(runner);
+    auto* n = static_cast<node*>(&base);
+    std::size_t latent = 0;
+    for (; n->newer != nullptr; ++latent) {
+      auto* const next = static_cast<node*>(n->newer); // before: from the push on another thread may have it
+      me.forks.push(n);
+      n = next;
+    }
+    n->run(me);
+    for (; latent != 0; --latent) {
+      n = static_cast<node*>(me.forks.newest());
+      if (pop(me)) n->run(me);
+    }
+  }
+};
+void batch_is_passed_on(execution& e) {
+  struct state : people {
+    std::array<passed_on, 3> members{passed_on(1, this), passed_on(2, this), passed_on(3, this)};
+    using people::people;
+  };
+  auto const p = std::make_shared<state>(true);
+  e.thread([p] {
+    for (passed_on& m : p->members) p->a.forks.push(&m);
+    for (std::size_t left = 3; left-- != 0;)
+      if (pop(p->a)) p->members[left].run(p->a);
+  });
+  e.thread([p] { take(p->b, p->a); });
+  e.thread([p] { take(p->c, p->b); });
+  e.finally([p] { p->check(3); });
+}
 /// In a claimed cell there may be a node of another graph, or another job by then. The thief looks at it, and
 /// not after its owner has destroyed it.
 template<bool Asymmetric>
@@ -454,6 +491,7 @@ tests const all{
     {"batch, fenced", batch<false>},
     {"batch_asked", batch_asked},
     {"batch_and_two_thieves", batch_and_two_thieves},
+    {"batch_is_passed_on", batch_is_passed_on},
     {"batch_ends", batch_ends<true>},
     {"batch_ends, fenced", batch_ends<false>},
 };

@@ -20,7 +20,7 @@ void wait_for(thread_context& me, stolen_job& d) noexcept {
 
 void run_stolen(latent_job& job, thread_context& runner,
                 void (*body)(latent_job&, thread_context&)) noexcept {
-  stolen_job& d = job.stolen_job.value;
+  stolen_job& d = static_cast<forked_job&>(job).stolen_job.value;
   {
     token_in_force const token(runner.chain, d.token);
     body(job, runner);

@@ -50,27 +50,28 @@ public:
   [[nodiscard]] std::exception_ptr take_failure() const noexcept { return f_->take_failure(slot_); }
 };
 
-/// One task of a group.
-class group_member final : public latent_job {
+/// One task of a group. Those of a group that lie latent in a chain are a batch.
+class group_member final : public batched_job {
   friend class group_member_task;
   friend class forked_group;
-  group_base* group_;
   std::coroutine_handle<> frame_; ///< null once it has begun elsewhere, or was destroyed
 
   static void run_elsewhere(latent_job& base, thread_context& runner);
   [[nodiscard]] coroutine_task* make_task(pool_core& where) noexcept;
+  void run_on(thread_context& runner) noexcept;
+  static void run_several(group_member& oldest, thread_context& runner) noexcept;
+  static void run_next(group_member& m, thread_context& runner) noexcept;
+  [[nodiscard]] group_base& group() const noexcept;
 
 public:
   /// The result goes to a place that goes_to() tells later, before it begins.
   template<class T>
   [[gnu::always_inline]] group_member(group_base& g, rubato::task<T>& t) noexcept
-      : latent_job(&run_elsewhere)
-      , group_(&g)
+      : batched_job(&run_elsewhere, &g)
       , frame_(task_access::release(t)) {}
   /// The same with the task of a member of another group, which has not begun.
   group_member(group_base& g, group_member& other) noexcept
-      : latent_job(&run_elsewhere)
-      , group_(&g)
+      : batched_job(&run_elsewhere, &g)
       , frame_(std::exchange(other.frame_, nullptr)) {}
 
   template<class T>
@@ -130,6 +131,10 @@ public:
   void ended(group_member const& m) noexcept;
   [[nodiscard]] race_entry entry_of(group_member const& m) noexcept { return f_->entry(*this, index_of(m)); }
 };
+
+inline group_base& group_member::group() const noexcept {
+  return const_cast<group_base&>(*static_cast<group_base const*>(batch.get()));
+}
 
 /// The coroutine task of a group member that does not run as a part of the awaiting coroutine.
 class group_member_task final : link_holder, public coroutine_task {

@@ -56,7 +56,7 @@ using context_call = joined_call<context>;
 
 /// The latent second half of a join, in the joiner's frame.
 template<class Call, class G>
-class join_job : public latent_job {
+class join_job : public forked_job {
   using result_type = typename Call::template result<G>;
   uninitialized<result_slot<result_type>> result_; // built by the thief
   uninitialized<std::exception_ptr> error_;        // f's, if it throws
@@ -74,7 +74,7 @@ public:
   held<G> g;
 
   [[gnu::always_inline]] explicit join_job(held<G> from) noexcept
-      : latent_job(&exec_elsewhere)
+      : forked_job(&exec_elsewhere)
       , g(from) {}
 
   /// After pop() was false.

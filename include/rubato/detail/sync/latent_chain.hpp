@@ -20,6 +20,7 @@
 #include "rubato/detail/base/policy.hpp"
 #include "rubato/detail/sync/latent_job.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,7 @@ template<class Policy>
 class basic_latent_chain {
 public:
   using job = basic_latent_job<Policy>;
+  using forked_job = basic_forked_job<Policy>;
   using loop = basic_latent_loop<Policy>;
   using batched_job = basic_batched_job<Policy>;
   using steal_result = basic_steal_result<Policy>;
@@ -65,6 +67,8 @@ public:
 
 private:
   static constexpr std::uintptr_t loop_tag = 1, batch_tag = 2;
+  /// How many cells a thief looks at for a share: a deep recursion has thousands.
+  static constexpr std::ptrdiff_t most_seen = 256;
   template<class T>
   using atomic = typename Policy::template atomic<T>;
 
@@ -113,16 +117,14 @@ public:
 
   /// Returns the job's cell. An owner that keeps it passes it to pop(), which need not load where the chain
   /// ends.
-  [[gnu::always_inline]] cell* push(job* j) noexcept {
-    cell* const s = top_;
-    push_word(reinterpret_cast<std::uintptr_t>(j));
-    return s;
+  [[gnu::always_inline]] cell* push(forked_job* j) noexcept {
+    return push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(j)));
+  }
+  [[gnu::always_inline]] cell* push(batched_job* j) noexcept {
+    return push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(j)) | batch_tag);
   }
   void push(loop* l) noexcept {
     push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(l)) | loop_tag);
-  }
-  void push(batched_job* j) noexcept {
-    push_word(reinterpret_cast<std::uintptr_t>(static_cast<job*>(j)) | batch_tag);
   }
 
   /// Unlinks the newest job. True: it had not left, and the owner has it. False: the caller calls pop_slow().
@@ -334,12 +336,13 @@ private:
     steal_filter const& filter;
   };
 
-  [[gnu::always_inline]] void push_word(std::uintptr_t word) noexcept {
+  [[gnu::always_inline]] cell* push_word(std::uintptr_t word) noexcept {
     cell* const s = top_;
     RUBATO_ASSERT_STEP(s < end_, "a job was pushed to a full chain", mark());
     // release: pairs with the load of the cell in take(), because the thief reads the job.
     s->store(word, std::memory_order_release);
     top_ = s + 1;
+    return s;
   }
 
   [[nodiscard]] bool accepts(cell* h, std::uintptr_t word, steal_filter const& w) const noexcept {
@@ -353,10 +356,11 @@ private:
   }
 
   /// How many cells leave at once, from h on: one, or half of the batched jobs that lie there. A hint: their
-  /// owner may pop them.
+  /// owner may pop them, or they are of several batches.
   [[nodiscard]] std::ptrdiff_t share_of(cell const* h) const noexcept {
+    cell const* const last = h + std::min(most_seen, end_ - h);
     cell const* end = h;
-    while (end != end_ && (end->load(std::memory_order_relaxed) & batch_tag) != 0) ++end;
+    while (end != last && (end->load(std::memory_order_relaxed) & batch_tag) != 0) ++end;
     return end == h ? 1 : (end - h + 1) / 2;
   }
 
@@ -381,7 +385,8 @@ private:
       head_.store(move_out_batch(h, end, as_batched(word), by.filter, out), std::memory_order_release);
       return true;
     }
-    std::construct_at(&out.job->stolen_job.value, owner, by.thread, by.mark, token_at(h));
+    std::construct_at(&static_cast<forked_job*>(out.job)->stolen_job.value, owner, by.thread, by.mark,
+                      token_at(h));
     head_.store(h + 1, std::memory_order_release);
     return true;
   }

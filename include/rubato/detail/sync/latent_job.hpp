@@ -3,8 +3,8 @@
 //
 // States of a job: latent, in its owner's chain; then either popped by its owner, or moved out by the owner,
 // for a thief that has asked, or by a thief. A job that was moved out is running, awaited or finished: see
-// basic_stolen_job. A loop stays latent while parts of it are split off. Of batched jobs that lie one after
-// another, half leave at once.
+// basic_stolen_job, or in the case of a batched job the thief's alone. A loop stays latent while parts of it
+// are split off. Of batched jobs that lie one after another, half leave at once.
 #pragma once
 
 #include "rubato/detail/base/assert.hpp"
@@ -75,15 +75,23 @@ public:
   }
 };
 
-/// A job in its owner's frame. `Policy::plain` fields are written before the push.
+/// A job. `Policy::plain` fields are written before the push.
 template<class Policy>
 struct basic_latent_job {
   using exec_type = void (*)(basic_latent_job&, thread_context& runner);
   typename Policy::template plain<exec_type> exec;
-  uninitialized<basic_stolen_job<Policy>> stolen_job; ///< built when the job leaves the chain
 
   [[gnu::always_inline]] explicit basic_latent_job(exec_type e) noexcept
       : exec(e) {}
+};
+
+/// A job in the frame of its owner, which waits for the end.
+template<class Policy>
+struct basic_forked_job : basic_latent_job<Policy> {
+  uninitialized<basic_stolen_job<Policy>> stolen_job; ///< built when the job leaves the chain
+
+  [[gnu::always_inline]] explicit basic_forked_job(typename basic_latent_job<Policy>::exec_type e) noexcept
+      : basic_latent_job<Policy>(e) {}
 };
 
 /// A part of a loop, on its way to the thread that will run it. It allocates nothing.
@@ -96,13 +104,15 @@ struct loop_piece {
   std::uint32_t lo = 0, hi = 0;
 };
 
-/// A job of which no owner waits for the end, and which leaves the chain with others of its batch.
+/// A job of which no thread waits for the end, and which leaves the chain with others of its batch.
 template<class Policy>
 struct basic_batched_job : basic_latent_job<Policy> {
   typename Policy::template plain<void const*> batch; ///< jobs with another one do not leave with it
-  basic_batched_job* newer = nullptr; ///< once it has left: the next newer job that has left with it
+  basic_batched_job* newer; ///< once it has left: the next newer job that has left with it
 
-  basic_batched_job(typename basic_latent_job<Policy>::exec_type e, void const* b) noexcept
+  [[gnu::always_inline]] basic_batched_job(
+      typename basic_latent_job<Policy>::exec_type e,
+      void const* b) noexcept // NOLINT: `newer` is written before it is read
       : basic_latent_job<Policy>(e)
       , batch(b) {}
 };
@@ -144,6 +154,7 @@ struct basic_steal_result {
 static_assert(sizeof(basic_stolen_job<std_policy>) <= 2 * sizeof(std::uint32_t) + 4 * sizeof(void*));
 
 using latent_job = basic_latent_job<std_policy>;
+using forked_job = basic_forked_job<std_policy>;
 using latent_loop = basic_latent_loop<std_policy>;
 using batched_job = basic_batched_job<std_policy>;
 using stolen_job = basic_stolen_job<std_policy>;
