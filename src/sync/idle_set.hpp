@@ -85,9 +85,33 @@ private:
   intrusive_list<seat> vacant_ RUBATO_GUARDED_BY(mutex_);
   intrusive_list<thread> idle_ RUBATO_GUARDED_BY(mutex_);
   intrusive_list<thread> unseated_ RUBATO_GUARDED_BY(mutex_);
+  void const* const pool_; // for the trace
   // The lengths of the lists.
   std::size_t vacant_count_ RUBATO_GUARDED_BY(mutex_) = 0;
   std::size_t idle_count_ RUBATO_GUARDED_BY(mutex_) = 0;
+
+  /// The lock, for changes of the vacant seats: the trace learns whether any is left.
+  class RUBATO_SCOPED_CAPABILITY seat_change {
+    basic_idle_set& set_;
+    bool had_vacant_;
+
+  public:
+    explicit seat_change(basic_idle_set& set) noexcept RUBATO_ACQUIRE(set.mutex_)
+        : set_(set) {
+      set.mutex_.lock();
+      had_vacant_ = set.vacant_count_ != 0;
+    }
+    seat_change(seat_change const&) = delete;
+    seat_change& operator=(seat_change const&) = delete;
+    ~seat_change() RUBATO_RELEASE() RUBATO_NOT_ANALYSED { // the constructor has locked it
+      bool const has_vacant = set_.vacant_count_ != 0, is_news = has_vacant != had_vacant_;
+      void const* const pool = set_.pool_; // which may be gone as soon as the lock is released
+      // The time under the lock orders the events. What writes them may take a lock of its own.
+      std::uint64_t const at = is_news ? Policy::time_of_change() : 0;
+      set_.mutex_.unlock();
+      if (is_news) Policy::note_seats(pool, has_vacant, at);
+    }
+  };
 
   static std::uint32_t field(std::uint64_t s, std::uint64_t unit) noexcept {
     return static_cast<std::uint32_t>(s / unit) & ((1U << width) - 1);
@@ -106,6 +130,9 @@ private:
   }
 
 public:
+  explicit basic_idle_set(void const* pool = nullptr) noexcept
+      : pool_(pool) {}
+
   // guarantee W: a thread that has queued work asks this, after the push
 
   /// Which thread is to be told of work that has just been queued? None while a thread searches: a searcher
@@ -165,7 +192,7 @@ public:
                                      thread* caller = nullptr) noexcept {
     call c;
     {
-      lock_guard const guard(mutex_);
+      seat_change const guard(*this);
       if (!always && searching_of(state_.load(std::memory_order_relaxed)) != 0) return c;
       c.where = wanted != nullptr && may_be_called(*wanted) ? wanted : nullptr;
       for (seat* s = wanted == nullptr ? vacant_.front() : nullptr; s != nullptr && c.where == nullptr;
@@ -191,7 +218,7 @@ public:
   }
   /// The same for any vacant seat, but without an idle thread: one is to be made.
   [[nodiscard]] call claim() noexcept {
-    lock_guard const guard(mutex_);
+    seat_change const guard(*this);
     call c;
     c.where = free_seat();
     if (c.where != nullptr) {
@@ -222,7 +249,7 @@ public:
   }
   /// No thread could be made.
   void give_up(call const& c) noexcept {
-    lock_guard const guard(mutex_);
+    seat_change const guard(*this);
     RUBATO_ASSERT(c.where->reserved, "a seat is given up that is not reserved", c.where->vacant);
     c.where->reserved = false;
     leave_seat(c.where, one_active);
@@ -233,14 +260,14 @@ public:
   /// A thread from outside comes in and sits down if a seat is vacant; else it goes on without, and is given
   /// the seat of the next worker that ends a task or finds none.
   void enter(thread& t) noexcept {
-    lock_guard const guard(mutex_);
+    seat_change const guard(*this);
     activate(t);
     static_cast<void>(seat_or_list(t, free_seat()));
   }
 
   /// Leaves the seat, if there is one, and returns it. `searching`: the thread searched until now.
   seat* vacate(thread& t, leaving how, bool searching = false) noexcept {
-    lock_guard const guard(mutex_);
+    seat_change const guard(*this);
     seat* const s = t.place.load(std::memory_order_relaxed);
     forget_unseated(t);
     std::uint64_t minus = searching ? one_searching : 0;
@@ -266,7 +293,7 @@ public:
   /// Sits down: on `wanted` if it is vacant, else on any vacant seat. False: there is none; with `unseated`,
   /// the thread will be given the seat of the next worker that ends a task.
   bool sit(thread& t, seat* wanted, bool unseated) noexcept {
-    lock_guard const guard(mutex_);
+    seat_change const guard(*this);
     seat* const s = wanted != nullptr && wanted->vacant ? wanted : free_seat();
     if (s == nullptr && !unseated) return false;
     return seat_or_list(t, s);
@@ -355,14 +382,14 @@ public:
 
   /// The seat may be used; it is vacant unless its occupant has not noticed that it was closed.
   void open(seat* s) noexcept {
-    lock_guard const guard(mutex_);
+    seat_change const guard(*this);
     if (!s->closed.load(std::memory_order_relaxed)) return;
     s->closed.store(false, std::memory_order_relaxed); // relaxed, everywhere: an occupant's look is a hint
     if (s->occupant.load(std::memory_order_relaxed) == nullptr && !s->reserved) leave_seat(s, 0);
   }
   /// No thread may sit down any more. An occupant leaves at its next task boundary.
   void close(seat* s) noexcept {
-    lock_guard const guard(mutex_);
+    lock_guard const guard(mutex_); // no seat_change: no thread has taken it
     if (s->closed.load(std::memory_order_relaxed)) return;
     s->closed.store(true, std::memory_order_relaxed);
     if (s->vacant) take_seat(s, 0);

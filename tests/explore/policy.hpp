@@ -187,6 +187,8 @@ struct policy {
   static inline std::function<void()> poked;
   static void poke() noexcept { poked(); }
   static void note_parking(rubato::detail::parking /*what*/, void const* /*parker*/) noexcept {}
+  [[nodiscard]] static std::uint64_t time_of_change() noexcept { return 0; }
+  static void note_seats(void const* /*pool*/, bool /*any_is_free*/, std::uint64_t /*at*/) noexcept {}
   static void pause(location const& where = location::current()) noexcept {
     scheduler::current().pause(where);
   }

@@ -53,7 +53,7 @@ public:
   // their threads behind.
   life_state life;
   task_queues queues;
-  detail::idle_set idle_threads;
+  detail::idle_set idle_threads{this};
   thread_registry threads;
   detail::capacity capacity;
   detail::quiescence quiescence;

@@ -29,8 +29,11 @@ seat* leave_seat_in(pool_core& core, pool_thread& t) noexcept {
 }
 
 void come_back_in(pool_core& core, pool_thread& t, seat* s) noexcept {
-  // A thread that had no seat before does not get one now.
-  if (s != nullptr && core.idle_threads.sit(t, s, true)) pin(t, *t.sits_on());
+  if (s == nullptr) return; // a thread that had no seat before does not get one now
+  if (core.idle_threads.sit(t, s, true))
+    pin(t, *t.sits_on());
+  else
+    note<event_kind::unseated>(&core);
 }
 
 void come_back_to_outer_seats(pool_thread& t) noexcept {

@@ -55,6 +55,11 @@ struct std_policy {
   /// For the trace: the owner of a parker, or a thread that wakes it, says what it does. The parker may be
   /// gone: only its address is used. Defined in trace/note.cpp.
   static void note_parking(parking what, void const* parker) noexcept;
+  /// For the trace: when the last free seat of a pool was taken, or one was left while none was free. Zero:
+  /// the trace is off.
+  [[nodiscard]] static std::uint64_t time_of_change() noexcept;
+  /// The same, without a lock: the pool may be gone. Does nothing if the trace was off.
+  static void note_seats(void const* pool, bool any_is_free, std::uint64_t at) noexcept;
   /// Tells the CPU that this is a spin loop.
   static void pause() noexcept;
   /// Lets some time pass in a wait whose end is an instant away, see brief_wait.hpp. `round`: how often the

@@ -32,9 +32,11 @@ enum class event_kind : unsigned char {
   left,
   resized,
   look,
-  calls
+  calls,
+  seats,
+  unseated
 };
-inline constexpr unsigned event_kinds = static_cast<unsigned>(event_kind::calls) + 1;
+inline constexpr unsigned event_kinds = static_cast<unsigned>(event_kind::unseated) + 1;
 
 /// What a thread runs between `begin` and `end`.
 enum class activity : unsigned char { task, claimed, latent, child, node, copy, member, span };
@@ -92,6 +94,11 @@ struct trace_event {
     return static_cast<unsigned char>(what >> 8U & 0xFFU);
   }
   [[nodiscard]] constexpr std::uint64_t name() const noexcept { return what >> (64 - name_bits); }
+  /// Of an event that was noted after what it tells of: when that was, in ticks. The name has their lower
+  /// part.
+  [[nodiscard]] constexpr std::uint64_t occurred() const noexcept {
+    return ticks - ((ticks - name()) & ((std::uint64_t{1} << name_bits) - 1));
+  }
 };
 
 static_assert(sizeof(trace_event) == 24);

@@ -21,6 +21,7 @@ void live_model::close() noexcept {
   threads_.clear();
   steals_.clear();
   got_.clear();
+  seats_.clear();
   queued_ = {};
   suspended_ = {};
   stands_at_.clear();
@@ -93,6 +94,10 @@ void live_model::take(std::uint32_t on, std::int64_t at, trace_event const& e) {
                      .is_from_seat = transfer_in(e.aux()) == transfer::stolen,
                      .what = {}};
     return;
+  case event_kind::seats:
+    if (pool_seats& s = seats_[e.id]; e.occurred() >= s.ticks)
+      s = {.ticks = e.occurred(), .is_any_free = e.aux() != 0};
+    return;
   default: // of no consequence for what is shared
     return;
   }
@@ -161,6 +166,7 @@ live_thread live_model::picture_of(thread_activity const& t) {
     p.since_ns = now_ - (t.is_asleep() ? t.idle_since() : shown.since);
   } else {
     p.state = t.is_asleep() ? live_state::sleeps : live_state::searches;
+    if (t.is_asleep() && has_no_seat(t.pool)) p.what = "no seat is free";
     p.since_ns = now_ - t.idle_since();
   }
   p.since_ns = std::max<std::int64_t>(0, p.since_ns);
@@ -174,6 +180,19 @@ live_thread live_model::picture_of(thread_activity const& t) {
   }
   p.history = t.history(now_);
   return p;
+}
+
+bool live_model::has_no_seat(std::uint64_t pool) const noexcept {
+  auto const known = seats_.find(pool);
+  return known != seats_.end() && !known->second.is_any_free;
+}
+
+/// Each pool may have an address of its own.
+void live_model::forget_pools() {
+  std::erase_if(seats_, [this](auto const& s) {
+    return std::ranges::none_of(threads_,
+                                [&](auto const& t) { return t && t->is_inside && t->pool == s.first; });
+  });
 }
 
 std::string live_model::source_of(steal const& s) {
@@ -242,6 +261,7 @@ live_picture live_model::look() {
   add_suspended(p);
   p.queued = queued_.size();
   p.is_partial = queued_.is_partial() || suspended_.is_partial();
+  forget_pools();
   queued_.forget_ended();
   suspended_.forget_ended();
   return p;

@@ -31,6 +31,10 @@ class live_model {
     std::uint64_t where = 0; // code
     std::uint64_t reason = 0;
   };
+  struct pool_seats {
+    std::uint64_t ticks = 0; // since when
+    bool is_any_free = true;
+  };
   static constexpr std::size_t most_steals = 64;
 
   ring_source source_;
@@ -40,6 +44,7 @@ class live_model {
   std::vector<std::optional<thread_activity>> threads_; // by ring
   std::deque<steal> steals_;                            // the last one last
   std::vector<std::optional<steal>> got_;               // by ring: what its thread has not begun
+  std::unordered_map<std::uint64_t, pool_seats> seats_; // of pools whose threads are known
   pending<bool> queued_;
   pending<suspension> suspended_;
   std::vector<std::uint64_t> stands_at_; // by ring: where the coroutine stands that is to be suspended
@@ -52,6 +57,8 @@ class live_model {
   [[nodiscard]] thread_activity const* find_thread(std::uint64_t pool, std::uint64_t number) const noexcept;
   [[nodiscard]] live_thread picture_of(thread_activity const& t);
   [[nodiscard]] std::string source_of(steal const& s);
+  [[nodiscard]] bool has_no_seat(std::uint64_t pool) const noexcept;
+  void forget_pools();
   void add_steals(live_picture& p);
   void add_suspended(live_picture& p);
 

@@ -1,7 +1,5 @@
 #include "trace/reader/output/json.hpp"
 
-#include "trace/reader/timeline/blocked.hpp"
-
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -60,9 +58,12 @@ std::string to_json(timeline const& t) {
       add(event + '}');
     }
   }
-  for (relief_sent const& r : t.reliefs)
-    add("{\"ph\":\"i\",\"s\":\"t\",\"name\":" + quoted(text_of(r)) + ',' + process +
-        ",\"tid\":" + std::to_string(t.tracks[r.on_track].thread) + ",\"ts\":" + microseconds(r.at) + '}');
+  auto const add_moment = [&](auto const& m) {
+    add("{\"ph\":\"i\",\"s\":\"t\",\"name\":" + quoted(text_of(m)) + ',' + process +
+        ",\"tid\":" + std::to_string(t.tracks[m.on_track].thread) + ",\"ts\":" + microseconds(m.at) + '}');
+  };
+  for (relief_sent const& r : t.reliefs) add_moment(r);
+  for (unseated_return const& r : t.unseated) add_moment(r);
   return out + "\n]}\n";
 }
 

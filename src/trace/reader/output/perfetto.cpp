@@ -1,7 +1,6 @@
 #include "trace/reader/output/perfetto.hpp"
 
 #include "trace/reader/output/protobuf.hpp"
-#include "trace/reader/timeline/blocked.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -167,13 +166,14 @@ class perfetto_writer {
     }
   }
 
-  void write_reliefs() {
-    for (relief_sent const& r : t_.reliefs) {
+  template<class Moment>
+  void write_moments(std::vector<Moment> const& all) {
+    for (Moment const& m : all) {
       protobuf_message e;
       e.number(event_field::type, instant);
-      e.number(event_field::track, uuid_of(r.on_track));
-      e.text(event_field::name_text, text_of(r));
-      write_event(r.at, e);
+      e.number(event_field::track, uuid_of(m.on_track));
+      e.text(event_field::name_text, text_of(m));
+      write_event(m.at, e);
     }
   }
 
@@ -185,7 +185,8 @@ public:
     write_names();
     for (std::size_t i = 0; i != t_.tracks.size(); ++i) write_slices(i);
     write_causes();
-    write_reliefs();
+    write_moments(t_.reliefs);
+    write_moments(t_.unseated);
     return std::move(out_);
   }
 };

@@ -203,13 +203,14 @@ class reporter {
       char const* head;
       char const* means;
     };
-    static constexpr std::array<reason, 6> reasons{
+    static constexpr std::array<reason, 7> reasons{
         {{&idle_time::nothing, "nothing",
           "asleep, nothing was ready: the program gives too little work at a time"},
          {&idle_time::displaced, "outside",
           "asleep, a thread from outside, which called the pool, ran in its place"},
-         {&idle_time::queued, "queued",
-          "asleep, though a task was queued: for another thread, or all seats were taken (a spare thread)"},
+         {&idle_time::no_seat, "no seat",
+          "asleep, while other threads had all seats: a spare thread, in the place of one that blocked"},
+         {&idle_time::queued, "queued", "asleep, though a task was queued: for another thread"},
          {&idle_time::late, "late",
           "asleep, while another thread ran work of which it got a part only later"},
          {&idle_time::woken, "no CPU",
@@ -251,6 +252,28 @@ class reporter {
           "queued tasks",
           static_cast<unsigned long long>(got.handed), static_cast<unsigned long long>(got.taken),
           static_cast<unsigned long long>(got.steals), static_cast<unsigned long long>(got.stolen)));
+  }
+
+  void write_unseated() {
+    if (t_.unseated.empty()) return;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> all; // by thread and name
+    for (unseated_return const& r : t_.unseated) ++all[{r.on_track, r.name}];
+    std::vector<std::pair<std::size_t, std::pair<std::uint32_t, std::uint32_t>>> rows;
+    for (auto const& [where, times] : all) rows.emplace_back(times, where);
+    std::ranges::sort(rows, std::ranges::greater());
+    line(print(
+        "\nNo seat free: %zu times a thread came back from a wait or from rubato::blocking, and others had "
+        "all seats",
+        t_.unseated.size()));
+    line(print("%9s  %s", "times", "thread; in"));
+    for (std::size_t i = 0; i != std::min(rows.size(), most_waits); ++i) {
+      track const& on = t_.tracks[rows[i].second.first];
+      line(print("%9zu  %s (thread %llu); %s", rows[i].first, on.name.c_str(),
+                 static_cast<unsigned long long>(on.thread), name(rows[i].second.second).c_str()));
+    }
+    line("  it ran on without one, beside as many threads as there are workers: the next of them that ends a "
+         "task "
+         "sleeps");
   }
 
   /// What a trace alone cannot tell: the kernel has counted it.
@@ -421,6 +444,7 @@ public:
     write_names();
     write_grain();
     write_idle();
+    write_unseated();
     write_off_cpu();
     write_queues();
     write_waits();

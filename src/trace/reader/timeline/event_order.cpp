@@ -24,7 +24,7 @@ std::vector<event_place> in_order(recording const& from) {
   for (std::uint32_t r = 0; r != from.rings.size(); ++r) {
     for (std::uint32_t i = 0; i != from.rings[r].events.size(); ++i) {
       trace_event const& e = from.rings[r].events[i];
-      std::int64_t const at = from.ns(e.ticks);
+      std::int64_t const at = from.ns(e.kind() == event_kind::seats ? e.occurred() : e.ticks);
       all.push_back({.at = at, .ring = r, .index = i});
       if (e.kind() == event_kind::park || e.kind() == event_kind::unparked)
         parkers[e.id].push_back({.at = at, .sleeps = e.kind() == event_kind::park});

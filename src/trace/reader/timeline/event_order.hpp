@@ -14,7 +14,7 @@ struct event_place {
 };
 
 /// In the order of their times. A `wake` whose time is later than that of the `unparked` that it caused comes
-/// at the same time, before it.
+/// at the same time, before it. Free seats have changed a while before that was noted.
 [[nodiscard]] std::vector<event_place> in_order(recording const& from);
 
 } // namespace rubato::detail

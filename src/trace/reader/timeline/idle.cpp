@@ -37,6 +37,16 @@ public:
     }
   }
   [[nodiscard]] std::int64_t of(interval i) const noexcept { return until(i.to) - until(i.from); }
+  /// What lies in both.
+  [[nodiscard]] covered beside(covered const& other) const {
+    std::vector<interval> both;
+    for (auto a = parts_.begin(), b = other.parts_.begin(); a != parts_.end() && b != other.parts_.end();) {
+      interval const i{std::max(a->from, b->from), std::min(a->to, b->to)};
+      if (i.from < i.to) both.push_back(i);
+      (a->to < b->to ? a : b)++;
+    }
+    return covered(std::move(both));
+  }
 };
 
 /// The time that a sleeping worker of one pool is displaced. Each thread from outside takes the place of one
@@ -80,31 +90,51 @@ public:
 
 } // namespace
 
-void explain_sleeps(std::vector<track>& tracks, std::vector<sleep_of_worker> sleeps,
-                    std::vector<guest_time> const& guests, std::vector<interval> queued) {
-  covered const with_work(std::move(queued));
+void seats_of_pool::change(bool is_any_free, std::int64_t at) {
+  if (is_any_free && (!is_known_ || !is_any_free_)) taken.push_back({.from = since_, .to = at});
+  if (!is_known_ || is_any_free != is_any_free_) since_ = at;
+  is_known_ = true;
+  is_any_free_ = is_any_free;
+}
+
+void explain_sleeps(std::vector<track>& tracks, std::vector<sleep_of_worker> sleeps, beside_sleeps beside) {
+  covered const with_work(std::move(beside.queued));
   std::map<std::uint64_t, std::vector<displacement::change>> changes; // by pool
   for (sleep_of_worker& s : sleeps) {
     s.late_from = std::clamp(s.late_from, s.time.from, s.time.to);
     changes[s.pool].push_back({.at = s.time.from, .sleepers = 1});
     changes[s.pool].push_back({.at = s.late_from, .sleepers = -1});
   }
-  for (guest_time const& g : guests) {
+  for (guest_time const& g : beside.guests) {
     changes[g.pool].push_back({.at = g.time.from, .guests = 1});
     changes[g.pool].push_back({.at = g.time.to, .guests = -1});
   }
   std::map<std::uint64_t, displacement> displaced;
   for (auto& [pool, all] : changes) displaced.emplace(pool, displacement(std::move(all)));
+  struct taken_seats {
+    covered all, with_work;
+  };
+  std::map<std::uint64_t, taken_seats> taken;
+  for (auto& [pool, seats] : beside.seats) {
+    covered all(std::move(seats.taken));
+    covered both = all.beside(with_work);
+    taken.emplace(pool, taken_seats{.all = std::move(all), .with_work = std::move(both)});
+  }
   for (sleep_of_worker const& s : sleeps) {
     idle_time& idle = tracks[s.track].idle;
-    interval const rest{s.time.from, s.late_from};
-    std::int64_t const length = rest.to - rest.from;
-    std::int64_t const beside = with_work.of(rest);
-    std::int64_t const away = std::min(length - beside, displaced.at(s.pool).of(rest));
-    idle.late += s.time.to - s.late_from;
-    idle.queued += beside;
+    interval const rest{s.time.from, s.late_from}, late{s.late_from, s.time.to};
+    auto const known = taken.find(s.pool);
+    auto const without_seat = [&](interval i) { return known != taken.end() ? known->second.all.of(i) : 0; };
+    std::int64_t const no_seat = without_seat(rest), no_seat_late = without_seat(late);
+    std::int64_t const queued =
+        with_work.of(rest) - (known != taken.end() ? known->second.with_work.of(rest) : 0);
+    std::int64_t const others = rest.to - rest.from - queued;
+    std::int64_t const away = std::min(others, displaced.at(s.pool).of(rest)); // a guest may sit there
+    idle.late += late.to - late.from - no_seat_late;
+    idle.queued += queued;
     idle.displaced += away;
-    idle.nothing += length - beside - away;
+    idle.no_seat += no_seat_late + std::max<std::int64_t>(0, no_seat - away);
+    idle.nothing += others - std::max(away, no_seat);
   }
 }
 

@@ -23,8 +23,9 @@ constexpr std::uint32_t none = ~0U;
 struct moment {
   std::int64_t at = 0;
   std::uint32_t track = none;
-  std::uint32_t by = 0;   ///< the name of what ran there
-  std::int64_t chain = 0; ///< the longest chain of activities that ends there
+  std::uint32_t by = 0;     ///< the name of what ran there
+  std::int64_t chain = 0;   ///< the longest chain of activities that ends there
+  std::int64_t called = -1; ///< of a wake: when the thread was given the last free seat; -1: it was not
 };
 
 struct open_slice {
@@ -41,6 +42,7 @@ struct thread_now {
   std::vector<open_slice> stack;
   std::int64_t last = 0, asleep_since = -1; ///< -1: awake
   std::int64_t inside_since = -1;           ///< a guest, which runs
+  std::int64_t took_last_seat = -1;         ///< its last event: perhaps for a thread that it wakes next
   bool goes_on = false;                     ///< behind the part that is looked at
   std::uint64_t parker = 0, pool = 0, number = 0;
   std::int64_t chain = 0;
@@ -67,9 +69,8 @@ class builder {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> track_of_; // by pool and number
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>, wait_total> waits_;
   std::unordered_map<std::uint32_t, resumed_total> resumed_;
-  std::vector<interval> queued_;
   std::vector<sleep_of_worker> sleeps_;
-  std::vector<guest_time> guests_;
+  beside_sleeps beside_;
   window const part_;
   std::uint64_t const wanted_;  ///< the coroutine of which all stretches are wanted; 0: none
   std::int64_t known_from_ = 0; ///< what is older may have ended in events that were overwritten
@@ -211,7 +212,7 @@ class builder {
       o.s.queued = std::max<std::int64_t>(0, at - r->second.at);
       o.s.by = r->second.by;
       o.readied_at = r->second.at;
-      queued_.push_back(cut(r->second.at, at));
+      beside_.queued.push_back(cut(r->second.at, at));
       stretched(e.id, {.is = stretch::state::queued,
                        .begin = r->second.at,
                        .end = std::max(at, r->second.at),
@@ -238,7 +239,8 @@ class builder {
   /// A guest runs in the pool from now on, or does not.
   void inside(std::uint32_t on, std::int64_t at, bool runs) {
     thread_now& t = now_[on];
-    if (!runs && t.inside_since >= 0) guests_.push_back({.pool = t.pool, .time = cut(t.inside_since, at)});
+    if (!runs && t.inside_since >= 0)
+      beside_.guests.push_back({.pool = t.pool, .time = cut(t.inside_since, at)});
     t.inside_since = runs ? at : -1;
   }
   void park(std::uint32_t on, std::int64_t at, trace_event const& e) {
@@ -253,10 +255,11 @@ class builder {
     if (since < 0) return;
     track& k = out_.tracks[on];
     if (!k.is_worker && t.pool != 0) inside(on, at, true);
-    std::int64_t woken = at;
+    std::int64_t woken = at, called = at;
     t.woken_by = 0;
     if (auto const w = wakes_.find(t.parker); w != wakes_.end() && w->second.at >= since) {
-      woken = std::min(w->second.at, at);
+      called = woken = std::min(w->second.at, at);
+      if (w->second.called >= since) called = std::min(w->second.called, woken);
       t.woken_by = w->second.by;
       if (!t.stack.empty() || !k.is_worker) t.chain = std::max(t.chain, w->second.chain);
       open_slice o{.s = {.begin = woken, .id = t.parker, .kind = slice_kind::woken}};
@@ -267,8 +270,8 @@ class builder {
         out_.causes.push_back({.at = woken, .to = woken, .by_track = w->second.track, .on_track = on});
     }
     if (!t.stack.empty()) return;
-    k.idle.woken += part_.cut(at) - part_.cut(woken);
-    sleeps_.push_back({.pool = t.pool, .track = on, .time = cut(since, woken), .late_from = woken});
+    k.idle.woken += part_.cut(at) - part_.cut(called);
+    sleeps_.push_back({.pool = t.pool, .track = on, .time = cut(since, called), .late_from = called});
     t.last_sleep = sleeps_.size();
   }
 
@@ -389,6 +392,7 @@ class builder {
 
   void take(std::uint32_t on, std::int64_t at, trace_event const& e) {
     advance(on, at);
+    std::int64_t const took_last_seat = std::exchange(now_[on].took_last_seat, -1);
     switch (e.kind()) {
     case event_kind::begin:
       return begin(on, at, e);
@@ -422,6 +426,7 @@ class builder {
       return unparked(on, at);
     case event_kind::wake:
       wakes_[e.id] = here(on, at);
+      wakes_[e.id].called = took_last_seat;
       return;
     case event_kind::wait:
       now_[on].woken_by = 0;
@@ -433,6 +438,13 @@ class builder {
     case event_kind::left:
       if (e.aux() == 1) close_all(on, at);
       if (e.aux() == 0) inside(on, at, false);
+      return;
+    case event_kind::seats:
+      beside_.seats[e.id].change(e.aux() != 0, part_.cut(at));
+      if (e.aux() == 0) now_[on].took_last_seat = at;
+      return;
+    case event_kind::unseated:
+      if (part_.holds(at)) out_.unseated.push_back({.at = at, .on_track = on, .name = doing(on)});
       return;
     default: // of no consequence for the slices
       return;
@@ -537,7 +549,8 @@ public:
       end_track(i);
     }
     add_unfinished();
-    explain_sleeps(out_.tracks, std::move(sleeps_), guests_, std::move(queued_));
+    for (auto& [pool, seats] : beside_.seats) seats.end(part_.cut(out_.last()));
+    explain_sleeps(out_.tracks, std::move(sleeps_), std::move(beside_));
     for (auto const& [key, w] : waits_) out_.waits.push_back(w);
     std::ranges::sort(out_.waits, std::ranges::greater(),
                       [](wait_total const& w) { return std::tuple(w.sum, w.in, w.reason); });

@@ -61,10 +61,11 @@ struct idle_time {
   std::int64_t late = 0;      ///< asleep, while a thread ran what this one took a part of afterwards
   std::int64_t queued = 0;    ///< asleep, while a task was queued
   std::int64_t displaced = 0; ///< asleep, while a thread from outside ran in its place
+  std::int64_t no_seat = 0;   ///< asleep, while other threads had all seats of the pool
   std::int64_t nothing = 0;   ///< asleep otherwise
 
   [[nodiscard]] std::int64_t sum() const noexcept {
-    return searched + woken + late + queued + displaced + nothing;
+    return searched + woken + late + queued + displaced + no_seat + nothing;
   }
 };
 
@@ -112,6 +113,21 @@ struct relief_sent {
   bool is_blocked = false;           ///< a thread is blocked in the kernel; else all compute
 };
 
+/// A thread returned from a wait, found no seat free, and ran on without one.
+struct unseated_return {
+  std::int64_t at = 0;
+  std::uint32_t on_track = 0;
+  std::uint32_t name = 0; ///< of what it runs
+};
+
+/// How a viewer shows the two, at a moment.
+[[nodiscard]] constexpr std::string_view text_of(relief_sent const& r) noexcept {
+  return r.is_blocked ? "blocked in the kernel: another thread is sent" : "sent, since all workers compute";
+}
+[[nodiscard]] constexpr std::string_view text_of(unseated_return const& /*r*/) noexcept {
+  return "no seat is free: it runs on without one";
+}
+
 /// A part of the life of the coroutine that was asked for.
 struct stretch {
   enum class state : unsigned char { runs, suspended, queued };
@@ -149,7 +165,8 @@ struct timeline {
   transfer_total transfers;
   std::vector<wait_total> waits; ///< the most time first
   std::vector<resumed_total> resumed;
-  std::vector<relief_sent> reliefs;   ///< in order
+  std::vector<relief_sent> reliefs; ///< in order
+  std::vector<unseated_return> unseated;
   std::vector<unfinished> at_the_end; ///< the oldest first
   std::vector<stretch> coroutine;     ///< of the one that was asked for, in order
   std::vector<std::string> changed;   ///< files without names: they are others than when it was recorded
