@@ -2,21 +2,28 @@
 //
 // A child is latent work of the thread that opened the scope: a spawn from within the pool wakes no thread,
 // since searching threads and the monitor find the child there. A spawn from outside wakes a worker.
+//
+// The first child that the opener spawns is *forked*: a job of the opener's chain, as a join's. A scope
+// without other children needs no lock.
 // docs/design/scopes.md
 #pragma once
 
+#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/memory/slab.hpp"
+#include "rubato/detail/sync/latent_job.hpp"
 #include "rubato/detail/work/callable.hpp"
 #include "rubato/detail/work/child_source.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
+#include "rubato/detail/work/thread_context.hpp"
 #include "rubato/task.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <stop_token>
@@ -69,7 +76,7 @@ public:
   void await_resume();
 };
 
-class scope_core final : public child_source {
+class scope_core final : public child_source, latent_job {
   friend class scope_joiner;
   template<class F, bool HasFuture>
   friend class member_job;
@@ -78,7 +85,17 @@ class scope_core final : public child_source {
     waiter* next;
   };
 
+  // The forked child. Only the opener writes these.
+  thread_context* const forks_;    // whose thread may fork a child; null: none
+  std::size_t const mark_;         // where that thread's chain ended when the scope was opened
+  published<scope_child*> forked_; // null: there is none, or it has ended here
+  bool forked_left_ = false;       // a thief has got it, as far as the opener knows
+  /// False: no other thread has used the scope, and nothing has to be looked for under the lock. Set under
+  /// it.
+  relaxed<bool> used_;
+
   // Guarded by the source's mutex, up to the next comment.
+  bool forked_ended_ = false; // on a thief
   intrusive_list<scope_member> members_;
   scope_joiner* joiners_ = nullptr;
   std::exception_ptr error_;
@@ -103,8 +120,8 @@ public:
   /// Requires that wait() has returned and that no thread spawns.
   ~scope_core();
 
-  /// Takes ownership. A stopped scope only destroys the child.
-  void spawn(scope_child* c) noexcept;
+  /// Takes ownership. A stopped scope only destroys the child. `elsewhere`: calls run_forked(), for a thief.
+  void spawn(scope_child* c, exec_type elsewhere) noexcept;
   /// The same for a job, and counts it. False: the scope is stopped.
   [[nodiscard]] bool admit(scope_member& m) noexcept;
   /// The same for a job that ends as cancelled if the scope is stopped.
@@ -114,6 +131,8 @@ public:
   [[nodiscard]] bool is_async() const noexcept { return opener_ != nullptr; }
   /// Runs children that have not begun, and waits for the others. `m`: the calling thread's record.
   void wait(thread_context& m) noexcept;
+  /// The same at the end of the scope, by the thread that has opened it; then throws as rethrow().
+  void finish(thread_context& me);
   /// No child runs, and none is left to begin.
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] std::exception_ptr take_error() noexcept;
@@ -130,8 +149,15 @@ public:
 
   /// Runs a child that a thread has taken.
   void run(scope_child& c, pool_thread& runner) noexcept override;
+  /// The same for the forked child.
+  static void run_forked(latent_job& job, thread_context& runner) noexcept;
 
 private:
+  /// How a child has ended.
+  struct ending {
+    std::exception_ptr error;
+    bool cut;
+  };
   /// True if a `cancelled` of a child or of the body is no failure.
   [[nodiscard]] bool expects_cancelled() const noexcept;
   void member_has_result(scope_member& m) noexcept;
@@ -145,8 +171,18 @@ private:
   /// No child runs any more: wakes the waiters. True: the caller destroys the opener, without the lock.
   [[nodiscard]] bool unpark_waiters() noexcept RUBATO_REQUIRES(mutex_);
   void end_one() noexcept;
+  [[nodiscard]] ending perform(scope_child& c, pool_thread& runner) noexcept;
+  void note(ending e) noexcept;
+  void spawn_listed(scope_child* c) noexcept;
+  [[nodiscard]] bool may_fork(thread_context const& me) const noexcept;
+  void run_own_fork(thread_context& me) noexcept;
+  [[nodiscard]] bool steal_forked(pool_thread& t) noexcept;
+  [[nodiscard]] scope_child* take_after_one() noexcept;
+  void wake_waiters() noexcept RUBATO_REQUIRES(mutex_);
+  /// No child is left that runs or may begin.
+  [[nodiscard]] bool idle_locked() const noexcept RUBATO_REQUIRES(mutex_);
   [[nodiscard]] bool is_discarded() const noexcept;
-  [[nodiscard]] bool run_child(pool_thread& t) noexcept;
+  [[nodiscard]] bool run_children(pool_thread& t) noexcept;
   [[nodiscard]] bool run_member(pool_thread& t) noexcept;
   void sleep(pool_thread& t) noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
@@ -251,6 +287,10 @@ public:
   explicit closure_child(G&& g)
       : scope_child(&run)
       , f_(std::forward<G>(g)) {}
+  /// For each closure its own, so that a trace shows which one it is.
+  [[gnu::noinline, gnu::cold]] static void run_elsewhere(latent_job& job, thread_context& runner) {
+    scope_core::run_forked(job, runner);
+  }
 };
 
 /// The pool for the children of a scope that this coroutine opens: the one that was asked for, but its own if
@@ -268,7 +308,8 @@ void add_child(scope_core& to, F&& f) {
   else if constexpr (goes_on<F>)
     member_job<std::decay_t<F>>::start(to, future_state::any_seat, std::forward<F>(f));
   else
-    to.spawn(make_in_slab<closure_child<std::decay_t<F>>>(std::forward<F>(f)));
+    to.spawn(make_in_slab<closure_child<std::decay_t<F>>>(std::forward<F>(f)),
+             &closure_child<std::decay_t<F>>::run_elsewhere);
 }
 
 template<class F>
