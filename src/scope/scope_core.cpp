@@ -32,7 +32,9 @@ scope_core::scope_core(pool_core& core, thread_context& opener, lifetime l)
     , latent_job(nullptr)
     // In a pool without workers, other drivers find children alone. The jobs of a task_group could stay in
     // the chain when the task that has forked them ends.
-    , forks_(l == lifetime::enclosed && opener.core == &core && core.size() != 0 ? &opener : nullptr)
+    , forks_(l == lifetime::enclosed && opener.core == &core && core.size() != 0 && opener.chain.asymmetric()
+                 ? &opener
+                 : nullptr)
     , mark_(opener.chain.mark())
     , around_(l == lifetime::enclosed ? link_to(stop_in_force(opener, core)) : stop_link(nullptr))
     , core_(&core) {}
@@ -73,23 +75,7 @@ bool scope_core::add_locked(scope_child& c) noexcept {
   return true;
 }
 
-/// The job has to be the newest of the opener's chain when the scope ends, and until then under its token.
-bool scope_core::may_fork(thread_context const& me) const noexcept {
-  latent_chain const& chain = me.chain;
-  return &me == forks_ && forked_.own() == nullptr && !used_.get() && chain.mark() == mark_ &&
-         chain.token() == &stop_ && chain.asymmetric() && !chain.full();
-}
-
-void scope_core::spawn(scope_child* c, exec_type elsewhere) noexcept {
-  thread_context& me = *current;
-  if (!may_fork(me)) return spawn_listed(c);
-  exec.set(elsewhere);
-  forked_.publish(c);
-  me.chain.push(static_cast<latent_job*>(this));
-  if (me.chain.must_poll()) poll_requests(me);
-}
-
-void scope_core::spawn_listed(scope_child* c) noexcept {
+void scope_core::spawn(scope_child* c) noexcept {
   // From the unlock on the child may run, and then this scope, and its pool, may end.
   pool_core& core = *core_;
   pool_thread& home = *home_;
@@ -178,6 +164,7 @@ void scope_core::run_own_fork(thread_context& me) noexcept {
   note(perform(*c, t));
   // The order is fixed: first the end, then a look for other waiters. The light barrier pairs with
   // heavy_barrier() in sleep().
+  room_taken_ = false;
   forked_.publish(nullptr);
   std_policy::light_barrier();
   if (!used_.get()) return;

@@ -15,6 +15,7 @@
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/memory/slab.hpp"
+#include "rubato/detail/sched/wait/steal_service.hpp"
 #include "rubato/detail/sync/latent_job.hpp"
 #include "rubato/detail/work/callable.hpp"
 #include "rubato/detail/work/child_source.hpp"
@@ -26,6 +27,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <new>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -89,10 +92,14 @@ class scope_core final : public child_source, latent_job {
   thread_context* const forks_;    // whose thread may fork a child; null: none
   std::size_t const mark_;         // where that thread's chain ended when the scope was opened
   published<scope_child*> forked_; // null: there is none, or it has ended here
+  bool room_taken_ = false;        // the child is, or was, built in room_
   bool forked_left_ = false;       // a thief has got it, as far as the opener knows
   /// False: no other thread has used the scope, and nothing has to be looked for under the lock. Set under
   /// it.
   relaxed<bool> used_;
+
+  static constexpr std::size_t room_bytes = 64;
+  alignas(std::max_align_t) std::byte room_[room_bytes]; // for a small forked child
 
   // Guarded by the source's mutex, up to the next comment.
   bool forked_ended_ = false; // on a thief
@@ -120,8 +127,31 @@ public:
   /// Requires that wait() has returned and that no thread spawns.
   ~scope_core();
 
-  /// Takes ownership. A stopped scope only destroys the child. `elsewhere`: calls run_forked(), for a thief.
-  void spawn(scope_child* c, exec_type elsewhere) noexcept;
+  /// Takes ownership of a child in the slab. A stopped scope only destroys it.
+  void spawn(scope_child* c) noexcept;
+  /// The opener's child has to be the newest job of the opener's chain when the scope ends, and until then
+  /// under the scope's token.
+  [[nodiscard]] bool may_fork(thread_context const& me) const noexcept {
+    latent_chain const& chain = me.chain;
+    return &me == forks_ && !room_taken_ && !used_.get() && chain.mark() == mark_ &&
+           chain.token() == &stop_ && !chain.full();
+  }
+  template<class Child>
+  static constexpr bool has_room_for =
+      sizeof(Child) <= room_bytes && alignof(Child) <= alignof(std::max_align_t);
+  /// After may_fork(): the place for the child.
+  [[nodiscard]] void* take_room() noexcept {
+    room_taken_ = true; // the child's constructor may spawn as well
+    return room_;
+  }
+  /// `elsewhere`: calls run_forked(), for a thief.
+  void fork(thread_context& me, scope_child& c, exec_type elsewhere) noexcept {
+    exec.set(elsewhere);
+    forked_.publish(&c);
+    me.chain.push(static_cast<latent_job*>(this));
+    if (me.chain.must_poll()) [[unlikely]]
+      poll_requests(me);
+  }
   /// The same for a job, and counts it. False: the scope is stopped.
   [[nodiscard]] bool admit(scope_member& m) noexcept;
   /// The same for a job that ends as cancelled if the scope is stopped.
@@ -173,8 +203,6 @@ private:
   void end_one() noexcept;
   [[nodiscard]] ending perform(scope_child& c, pool_thread& runner) noexcept;
   void note(ending e) noexcept;
-  void spawn_listed(scope_child* c) noexcept;
-  [[nodiscard]] bool may_fork(thread_context const& me) const noexcept;
   void run_own_fork(thread_context& me) noexcept;
   [[nodiscard]] bool steal_forked(pool_thread& t) noexcept;
   [[nodiscard]] scope_child* take_after_one() noexcept;
@@ -275,7 +303,12 @@ class closure_child final : public scope_child {
     auto& self = static_cast<closure_child&>(base);
     struct cleanup {
       closure_child& c;
-      ~cleanup() { free_in_slab(&c); }
+      ~cleanup() {
+        if (c.source != nullptr)
+          free_in_slab(&c);
+        else // in the room of the scope
+          std::destroy_at(&c);
+      }
     } const guard{self};
     if (runner == nullptr) return;
     note_call(self.f_);
@@ -302,14 +335,26 @@ void wait_in_scope(scope_core& s);
 void wait_until_ended(scope_core& s) noexcept;
 
 template<class F>
+void add_closure(scope_core& to, F&& f) {
+  using child = closure_child<std::decay_t<F>>;
+  if constexpr (scope_core::has_room_for<child>) {
+    thread_context& me = *current;
+    if (to.may_fork(me)) {
+      to.fork(me, *::new (to.take_room()) child(std::forward<F>(f)), &child::run_elsewhere);
+      return;
+    }
+  }
+  to.spawn(make_in_slab<child>(std::forward<F>(f)));
+}
+
+template<class F>
 void add_child(scope_core& to, F&& f) {
   if constexpr (!can_be_child<F>())
     return;
   else if constexpr (goes_on<F>)
     member_job<std::decay_t<F>>::start(to, future_state::any_seat, std::forward<F>(f));
   else
-    to.spawn(make_in_slab<closure_child<std::decay_t<F>>>(std::forward<F>(f)),
-             &closure_child<std::decay_t<F>>::run_elsewhere);
+    add_closure(to, std::forward<F>(f));
 }
 
 template<class F>
