@@ -29,7 +29,7 @@ stop_link link_to(stop_scope* around) noexcept {
 
 scope_core::scope_core(pool_core& core, thread_context& opener, lifetime l)
     : child_source(opener.core == &core ? thread_of(opener) : core.external_scopes)
-    , latent_job(nullptr)
+    , forked_job(nullptr)
     // In a pool without workers, other drivers find children alone. The jobs of a task_group could stay in
     // the chain when the task that has forked them ends.
     , forks_(l == lifetime::enclosed && opener.core == &core && core.size() != 0 && opener.chain.asymmetric()
@@ -41,7 +41,7 @@ scope_core::scope_core(pool_core& core, thread_context& opener, lifetime l)
 
 scope_core::scope_core(pool_core& core, coroutine_task& opener) noexcept
     : child_source(core.external_scopes)
-    , latent_job(nullptr)
+    , forked_job(nullptr)
     , forks_(nullptr)
     , mark_(0)
     , around_(&opener.scope())

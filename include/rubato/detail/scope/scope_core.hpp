@@ -79,7 +79,7 @@ public:
   void await_resume();
 };
 
-class scope_core final : public child_source, latent_job {
+class scope_core final : public child_source, forked_job {
   friend class scope_joiner;
   template<class F, bool HasFuture>
   friend class member_job;
@@ -148,7 +148,7 @@ public:
   void fork(thread_context& me, scope_child& c, exec_type elsewhere) noexcept {
     exec.set(elsewhere);
     forked_.publish(&c);
-    me.chain.push(static_cast<latent_job*>(this));
+    me.chain.push(static_cast<forked_job*>(this));
     if (me.chain.must_poll()) [[unlikely]]
       poll_requests(me);
   }
