@@ -16,6 +16,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,7 @@
 #include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/trees.hpp"
+#include "trace/reader/live/thread_activity.hpp"
 #include "trace_files.hpp"
 
 namespace {
@@ -69,6 +71,34 @@ TEST(live, shows_workers_and_names) {
   EXPECT_THAT(frames, Not(HasSubstr("\x1b")));                               // it is no terminal
   g.release();
   held.get();
+}
+
+/// A thread that is blocked in its task is busy, and on no CPU.
+TEST(live, shows_which_busy_thread_is_on_no_cpu) {
+  frame_pipe to;
+  rubato::live_view const view({.output = to.output(), .frames_per_second = 50, .width = 150});
+  rubato::pool pool(rubato::pool_options().workers(1).name("engine"));
+  gate g;
+  auto held = pool.spawn([&] { hold_up_the_worker(g); });
+  std::string text = to.read_until(" 100%    0%  ");
+  if (text.find("CPU") == text.npos) text += to.read_until("CPU");
+  EXPECT_THAT(text, HasSubstr("engine/0"));
+  g.release();
+  held.get();
+}
+
+TEST(live, tells_the_share_of_a_second_on_a_cpu) {
+  constexpr std::int64_t ms = 1'000'000;
+  rubato::detail::cpu_share s;
+  EXPECT_LT(s.share(), 0);
+  s.measure(5 * ms, 3 * ms);
+  EXPECT_LT(s.share(), 0); // since when?
+  s.measure(15 * ms, 8 * ms);
+  EXPECT_DOUBLE_EQ(s.share(), 0.5);
+  for (int i = 1; i != 40; ++i) s.measure((15 + i * 100) * ms, (8 + i * 25) * ms);
+  EXPECT_DOUBLE_EQ(s.share(), 0.25); // what was before is forgotten
+  s.measure(4'000 * ms, 0);          // it has ended
+  EXPECT_DOUBLE_EQ(s.share(), 0.25);
 }
 
 TEST(live, shows_how_many_tasks_are_queued) {

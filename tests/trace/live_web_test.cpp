@@ -236,6 +236,7 @@ TEST(live_json, escapes_what_names_may_contain) {
   std::string const text = rubato::detail::json_of(p);
   EXPECT_THAT(text, HasSubstr(R"("name":"a\"b\\c??<?")"));
   EXPECT_THAT(text, HasSubstr(R"("history":[0.500])"));
+  EXPECT_THAT(text, HasSubstr(R"("cpu":-1.000)")); // unknown
 }
 
 /// As much of a browser as the page's script uses; what it has drawn is printed.
@@ -266,6 +267,7 @@ TEST(live_json, is_drawn_by_the_page) {
     t.state = rubato::detail::live_state::runs;
     t.what = "parse(int)";
     t.history = {0.25, 1};
+    t.cpu = name[7] == '0' ? 0.37 : -1;
     p.threads.push_back(t);
   }
   p.threads[1].state = rubato::detail::live_state::waits;
@@ -283,7 +285,7 @@ TEST(live_json, is_drawn_by_the_page) {
   std::string const text((std::istreambuf_iterator<char>(drawn)), std::istreambuf_iterator<char>());
   for (char const* const part :
        {"process 4711", "engine/0", "parse(int)", "for engine/0", "engine/1 took from engine/0: load()",
-        "5.0 ms ago", "3 \u00d7 reply(): a sleep"})
+        "5.0 ms ago", "37%", "3 \u00d7 reply(): a sleep"})
     EXPECT_THAT(text, HasSubstr(part));
   // The rate of all steals had the name of the list of steals.
   EXPECT_THAT(text, Not(HasSubstr("NaN")));

@@ -1,6 +1,11 @@
 #include "os/io/process.hpp"
 
+#include "os/io/file.hpp"
+
+#include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <system_error>
@@ -19,6 +24,14 @@ std::optional<int> try_reap(int pidfd) {
   }
   if (info.si_pid == 0) return {};
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+std::chrono::nanoseconds cpu_time(int process, int thread) noexcept {
+  std::array<char, 64> path;
+  std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/schedstat", process, thread);
+  std::array<char, 96> buffer;
+  auto const text = read_start(path.data(), buffer); // ns on a CPU, ns ready without one, times
+  return std::chrono::nanoseconds(parse_number<std::int64_t>(text.substr(0, text.find(' '))).value_or(0));
 }
 
 void register_fork_handlers(void (*prepare)(), void (*parent)(), void (*child)()) {

@@ -1,6 +1,7 @@
-// Child processes, and handlers around fork().
+// Child processes, handlers around fork(), and what the kernel counts for other processes.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 namespace rubato::os {
@@ -8,6 +9,10 @@ namespace rubato::os {
 /// The exit status of the child behind a pidfd, which is then reaped: its exit code, or 128 + the signal that
 /// ended it. Nothing: it has not ended. Throws std::system_error: the descriptor is no pidfd of a child.
 [[nodiscard]] std::optional<int> try_reap(int pidfd);
+
+/// The CPU time that a thread of any process has used. Zero if there is no such thread, or the kernel does
+/// not count it (no /proc/PID/schedstat).
+[[nodiscard]] std::chrono::nanoseconds cpu_time(int process, int thread) noexcept;
 
 /// From now on every fork() calls `prepare` before, in the forking thread, then `parent` and, in the child,
 /// `child`. Several registrations: prepare runs in reverse order, the others in order. A null pointer is

@@ -1,5 +1,9 @@
 #include "trace/reader/live/live_model.hpp"
 
+#include "os/io/mapped_file.hpp"
+#include "os/io/process.hpp"
+#include "os/thread.hpp"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -179,7 +183,16 @@ live_thread live_model::picture_of(thread_activity const& t) {
                .wakes = static_cast<double>(s.wakes) / seconds};
   }
   p.history = t.history(now_);
+  p.cpu = t.cpu.share();
   return p;
+}
+
+/// A thread of this process can be asked without a file of /proc.
+void live_model::measure(thread_activity& t) const noexcept {
+  auto const process = static_cast<int>(source_.process);
+  auto const thread = static_cast<os::thread_id>(t.thread);
+  auto const used = process == os::process_id() ? os::cpu_time(thread) : os::cpu_time(process, thread);
+  t.cpu.measure(source_.now(), used.count());
 }
 
 bool live_model::has_no_seat(std::uint64_t pool) const noexcept {
@@ -230,6 +243,15 @@ void live_model::add_suspended(live_picture& p) {
   p.suspended = suspended_.size();
 }
 
+std::size_t live_model::entries() const noexcept {
+  std::size_t n = threads_.size() + got_.size() + stands_at_.size() + steals_.size() + seats_.size() +
+                  queued_.entries() + suspended_.entries() + code_names_.size() + wait_names_.size() +
+                  literals_.size() + source_.bytes();
+  for (auto const& t : threads_)
+    if (t) n += t->stack().size();
+  return n;
+}
+
 live_picture live_model::look() {
   live_picture p;
   if (!is_open_) {
@@ -245,9 +267,10 @@ live_picture live_model::look() {
   p.process = source_.process;
   p.has_ended = !lives;
   p.at_ns = now_;
-  for (auto const& t : threads_) {
+  for (auto& t : threads_) {
     // Others than workers are of interest while they take part.
     if (!t || (!t->is_worker && t->stack().empty())) continue;
+    if (lives) measure(*t);
     live_thread one = picture_of(*t);
     p.rates.tasks += one.rates.tasks;
     p.rates.steals += one.rates.steals;

@@ -59,6 +59,7 @@ class live_model {
   [[nodiscard]] std::string source_of(steal const& s);
   [[nodiscard]] bool has_no_seat(std::uint64_t pool) const noexcept;
   void forget_pools();
+  void measure(thread_activity& t) const noexcept;
   void add_steals(live_picture& p);
   void add_suspended(live_picture& p);
 
@@ -70,6 +71,8 @@ public:
 
   /// Reads what is new, and says what the threads do.
   [[nodiscard]] live_picture look();
+  /// How much it keeps of what it has read, for tests: that does not grow with the run.
+  [[nodiscard]] std::size_t entries() const noexcept;
 };
 
 } // namespace rubato::detail

@@ -32,6 +32,7 @@ struct live_thread {
   std::string waits_for; ///< the name of the thread that runs what is waited for; empty: unknown
   std::int64_t since_ns = 0;
   double busy = 0;             ///< the share of the last second
+  double cpu = -1;             ///< the same, on a CPU; below zero: unknown
   std::vector<double> history; ///< the same of each tenth of a second, the last one last
   live_rates rates;
 };

@@ -50,6 +50,8 @@ public:
     is_partial_ = true;
   }
   [[nodiscard]] std::size_t size() const noexcept { return open_; }
+  /// With the ends that are kept.
+  [[nodiscard]] std::size_t entries() const noexcept { return entries_.size(); }
   [[nodiscard]] bool is_partial() const noexcept { return is_partial_; }
   /// f(what, ticks) for each that is open.
   template<class F>

@@ -55,6 +55,8 @@ public:
 
   /// Calls it for each ring that has something new.
   void read(std::function<void(ring_news const&)> const& take);
+  /// That it keeps; without those of one look.
+  [[nodiscard]] std::size_t bytes() const noexcept { return places_.size() * sizeof(place) + texts_.size(); }
   /// Since the start of the trace.
   [[nodiscard]] std::int64_t ns(std::uint64_t ticks) const noexcept {
     return static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(ticks - start_ticks_)) *

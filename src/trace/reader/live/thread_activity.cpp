@@ -4,6 +4,25 @@
 
 namespace rubato::detail {
 
+void cpu_share::measure(std::int64_t at, std::int64_t used) noexcept {
+  if (used <= 0 || used < last_.used) return; // the thread has ended
+  mark const& newest = marks_[(next_ + marks - 1) % marks];
+  if (newest.used == 0 || at - newest.at >= thread_activity::sample_ns) {
+    marks_[next_] = {.at = at, .used = used};
+    next_ = (next_ + 1) % marks;
+  }
+  last_ = {.at = at, .used = used};
+}
+
+double cpu_share::share() const noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  mark from = last_;
+  for (mark const& m : marks_)
+    if (m.used != 0 && m.at < from.at && last_.at - m.at <= second + thread_activity::sample_ns) from = m;
+  if (from.at == last_.at) return -1;
+  return static_cast<double>(last_.used - from.used) / static_cast<double>(last_.at - from.at);
+}
+
 activity_sample& thread_activity::sample_at(std::int64_t at) noexcept {
   std::int64_t const begin = at - at % sample_ns;
   if (samples_[now_].begin < begin) {

@@ -25,6 +25,24 @@ struct activity_sample {
   std::uint64_t tasks = 0, steals = 0, wakes = 0;
 };
 
+/// The CPU time of one thread, as the kernel has counted it at some moments.
+class cpu_share {
+  struct mark {
+    std::int64_t at = 0, used = 0;
+  };
+  static constexpr std::size_t marks = 11;
+
+  std::array<mark, marks> marks_{}; // a circle, a tenth of a second apart
+  std::size_t next_ = 0;
+  mark last_;
+
+public:
+  /// `used`: up to now; 0: the kernel does not tell.
+  void measure(std::int64_t at, std::int64_t used) noexcept;
+  /// Of about the last second; below zero: unknown.
+  [[nodiscard]] double share() const noexcept;
+};
+
 /// Times are in ns since the start of the trace.
 class thread_activity {
 public:
@@ -58,6 +76,7 @@ public:
   std::uint64_t pool = 0, number = 0; // of the pool in which it is, or was last
   bool is_inside = false, is_worker = false;
   std::uint64_t parker = 0;
+  cpu_share cpu;
 
   explicit thread_activity(std::int64_t at) noexcept
       : last_(at)

@@ -20,7 +20,7 @@ colour colour_of(live_state s) noexcept {
 /// What there is room for.
 struct table_columns {
   unsigned name = 6, bar = 0, history = 0;
-  bool percent = false, rates = false, wakes = false;
+  bool percent = false, cpu = false, rates = false, wakes = false;
 };
 
 table_columns columns_for(live_picture const& p, unsigned columns) {
@@ -28,6 +28,7 @@ table_columns columns_for(live_picture const& p, unsigned columns) {
   for (live_thread const& one : p.threads)
     t.name = std::max(t.name, static_cast<unsigned>(std::min<std::size_t>(one.name.size(), 16)));
   t.percent = columns >= 50;
+  t.cpu = columns >= 80;
   t.bar = columns >= 150 ? 16 : columns >= 64 ? 10 : 0;
   t.rates = columns >= 90;
   t.wakes = columns >= 110;
@@ -94,6 +95,10 @@ class frame {
       heading("thread", room_.name + 2);
       if (room_.bar != 0) heading("busy", room_.bar + (room_.percent ? 1 : 2));
       if (room_.percent) heading(room_.bar != 0 ? "" : "busy", 6);
+      if (room_.cpu) {
+        l.add_right("CPU", 4, colour::dim);
+        l.add("  ");
+      }
       if (room_.history != 0) heading(room_.history > 20 ? "last 3 s" : "last 1.6 s", room_.history + 2);
       if (room_.rates) {
         l.add_right("tasks/s", 7, colour::dim);
@@ -116,6 +121,10 @@ class frame {
       }
       if (room_.percent) {
         l.add_right(std::to_string(std::lround(t.busy * 100)) + '%', 4);
+        l.add("  ");
+      }
+      if (room_.cpu) {
+        l.add_right(t.cpu >= 0 ? std::to_string(std::lround(t.cpu * 100)) + '%' : "-", 4);
         l.add("  ");
       }
       if (room_.history != 0) {

@@ -85,7 +85,7 @@ void add_thread(json_text& list, live_thread const& t) {
   list.add_object([&](json_text& o) {
     o.add("name", t.name).add("thread", t.thread).add("worker", t.is_worker);
     o.add("state", word_of(t.state)).add("what", t.what).add("in", t.in).add("for", t.waits_for);
-    o.add("since", t.since_ns).add("busy", t.busy);
+    o.add("since", t.since_ns).add("busy", t.busy).add("cpu", t.cpu);
     o.add_list("history", t.history, [](json_text& to, double share) { to.add(share); });
     add_rates(o, t.rates);
   });

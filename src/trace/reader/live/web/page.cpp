@@ -30,7 +30,7 @@ ol { list-style: none; margin: 0; padding: 0; font-family: ui-monospace, monospa
 <h1>rubato live</h1><span id="about" class="dim">waiting for the program</span>
 <div id="figures"></div>
 <div id="board"><svg id="arcs" width="70" height="10"></svg>
-<table><thead><tr><th style="width:9em">thread</th><th style="width:9em">busy</th><th style="width:12em">last 3 s</th>
+<table><thead><tr><th style="width:9em">thread</th><th style="width:9em">busy</th><th style="width:4em">CPU</th><th style="width:12em">last 3 s</th>
 <th style="width:5em">tasks/s</th><th style="width:5em">steals/s</th><th style="width:5em">wakes/s</th><th>now</th></tr></thead>
 <tbody id="threads"></tbody></table></div>
 <p class="dim"><span style="color:var(--steal)">&#8594;</span> took work from &nbsp;
@@ -92,7 +92,8 @@ function draw(s) {
   at("figures").replaceChildren(...figures.map(([name, n]) => element("span", {}, element("b", {}, n), name)));
   at("threads").replaceChildren(...s.threads.map(t => element("tr", {},
     element("td", {title: "thread " + t.thread}, t.name),
-    element("td", {}, bar(t)), element("td", {}, history(t)),
+    element("td", {}, bar(t)), element("td", {class: "n"}, t.cpu < 0 ? "-" : Math.round(100 * t.cpu) + "%"),
+    element("td", {}, history(t)),
     element("td", {class: "n"}, number(t.tasks)), element("td", {class: "n"}, number(t.steals)),
     element("td", {class: "n"}, number(t.wakes)), now(t))));
   const place = new Map(s.threads.map((t, i) => [t.name, i]));
