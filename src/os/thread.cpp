@@ -236,6 +236,18 @@ std::chrono::nanoseconds time_without_cpu(thread_id thread) noexcept {
   return std::chrono::nanoseconds(ns.value_or(0));
 }
 
+std::uint64_t waits_in_kernel(thread_id thread) noexcept {
+  std::array<char, 48> path;
+  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/status", static_cast<int>(thread));
+  std::array<char, 4'096> buffer;
+  auto text = read_start(path.data(), buffer);
+  constexpr std::string_view head = "\nvoluntary_ctxt_switches:\t";
+  std::size_t const at = text.find(head);
+  if (at == text.npos) return 0;
+  text.remove_prefix(at + head.size());
+  return parse_number<std::uint64_t>(text.substr(0, text.find('\n'))).value_or(0);
+}
+
 void set_timer_slack(std::chrono::nanoseconds slack) noexcept {
   // Zero would mean the default.
   auto const ns = static_cast<unsigned long>(std::max<std::chrono::nanoseconds::rep>(1, slack.count()));

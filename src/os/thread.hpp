@@ -101,6 +101,8 @@ enum class thread_state : unsigned char {
 /// How long it was ready to run, and waited for a CPU. Zero if there is no such thread, or the kernel does
 /// not count it (no /proc/PID/schedstat).
 [[nodiscard]] std::chrono::nanoseconds time_without_cpu(thread_id thread) noexcept;
+/// How often it has left its CPU to wait in the kernel. Zero if that is not known.
+[[nodiscard]] std::uint64_t waits_in_kernel(thread_id thread) noexcept;
 
 /// How late the kernel may make the calling thread's timed sleeps in order to save wake-ups (50 us unless
 /// told); at least 1 ns.

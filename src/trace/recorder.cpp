@@ -43,6 +43,8 @@ ring* no_ring() noexcept { return reinterpret_cast<ring*>(no_ring_storage.object
 std::uint64_t events_asked_for() noexcept {
   char const* const text = os::environment("RUBATO_TRACE_EVENTS");
   auto const n = text != nullptr ? os::parse_number<std::uint64_t>(text) : std::nullopt;
+  if (text != nullptr && !n)
+    os::tell("RUBATO_TRACE_EVENTS is no number: 65536 events of each thread are kept");
   return std::bit_ceil(std::clamp(n.value_or(usual_events), fewest_events, ring_file_layout::most_events));
 }
 
@@ -391,7 +393,10 @@ void record_if_asked() noexcept {
     the_recorder().start(is_child ? path + ('.' + std::to_string(os::process_id())) : std::string(path));
     if (!is_child) std::atexit(&stop_at_exit); // which the child inherits
   } catch (std::exception const& e) {
-    os::tell(e.what());
+    std::string_view what = e.what();
+    constexpr std::string_view prefix = "rubato: "; // as tell() writes it
+    if (what.starts_with(prefix)) what.remove_prefix(prefix.size());
+    os::tell(std::string(what));
   }
 }
 

@@ -35,6 +35,7 @@ void ring::begin(std::uint32_t session, std::uint64_t capacity, std::uint64_t th
   head().of.set(0);
   cpu_before_ = os::cpu_time(static_cast<os::thread_id>(thread));
   ready_before_ = os::time_without_cpu(static_cast<os::thread_id>(thread));
+  switches_before_ = os::waits_in_kernel(static_cast<os::thread_id>(thread));
   began_ = monotonic();
   put(os::now(), thread, trace_event::pack(event_kind::thread, 0, thread_name));
   put_clock();
@@ -48,6 +49,7 @@ void ring::measure_cpu() noexcept {
   auto const ready = std::max(os::time_without_cpu(thread), ready_before_);
   head().on_cpu.set(static_cast<std::uint64_t>((cpu - cpu_before_).count()));
   head().ready.set(static_cast<std::uint64_t>((ready - ready_before_).count()));
+  head().switches.set(os::waits_in_kernel(thread) - switches_before_);
   head().of.set(static_cast<std::uint64_t>((monotonic() - began_).count()));
 }
 

@@ -22,14 +22,15 @@ struct ring_head {
   relaxed<std::uint64_t> first; ///< events before this one were of an earlier owner
   relaxed<std::uint64_t> thread, name;
   // Since its ring began, in ns:
-  relaxed<std::uint64_t> on_cpu; ///< for how long the thread has run,
-  relaxed<std::uint64_t> ready;  ///< and was ready, and waited for a CPU;
-  relaxed<std::uint64_t> of;     ///< the time since then. 0: none of these is known, as after a crash
+  relaxed<std::uint64_t> on_cpu;   ///< for how long the thread has run,
+  relaxed<std::uint64_t> ready;    ///< and was ready, and waited for a CPU;
+  relaxed<std::uint64_t> of;       ///< the time since then. 0: none of these is known, as after a crash
+  relaxed<std::uint64_t> switches; ///< and how often it has waited in the kernel
 };
 
 /// The same, as a reader finds it in the file.
 struct ring_head_words {
-  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, ready = 0, of = 0;
+  std::uint64_t written = 0, first = 0, thread = 0, name = 0, on_cpu = 0, ready = 0, of = 0, switches = 0;
 };
 static_assert(sizeof(ring_head_words) == sizeof(ring_head));
 
@@ -52,8 +53,10 @@ private:
   unsigned char ended_aux_ = 0;
   std::uint64_t ended_id_ = 0;
   os::ticks ended_at_ = 0; // an `end` that is not written yet; 0: there is none
-  // When the ring began: the thread's CPU time, its time without one, and CLOCK_MONOTONIC.
+  // When the ring began: the thread's CPU time, its time without one, CLOCK_MONOTONIC, and its waits in the
+  // kernel.
   std::chrono::nanoseconds cpu_before_{}, ready_before_{}, began_{};
+  std::uint64_t switches_before_ = 0;
   trace_event place_;   // where its owner is a worker: see recorder.cpp
   os::ticks brief_ = 0; // no end is written if the next activity begins within that time
 

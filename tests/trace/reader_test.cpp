@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
 #include <map>
 #include <optional>
 #include <string>
@@ -196,6 +197,20 @@ TEST(trace_reader, cuts_symbols_down_to_what_the_user_wrote) {
                 "rubato::detail::task&, rubato::detail::thread_context*)"),
       "main::{lambda()#1}::operator()() const::{lambda()#2}");
   EXPECT_EQ(user_name("(anonymous namespace)::parse(char const*)"), "parse(char const*)");
+  EXPECT_EQ(
+      user_name("rubato::task<decltype (((make_awaiter((std::declval<rubato::task<long> >)())).await_resume)"
+                "())> rubato::detail::await_borrowed<rubato::task<long> >(rubato::task<long>&&) "
+                "[clone .resume]"),
+      "block_on");
+  EXPECT_EQ(
+      user_name(
+          "_ZZN6rubato6detail7on_poolIZNS0_10for_chunksIZNS0_19call_for_each_indexIiiZ4mainEUliE_EEvPNS_"
+          "4poolET_T0_RT1_EUlRNS0_14thread_contextEmmE_EEvS6_mS7_EUlSC_E_EEvS6_OS7_ENUlPvSC_E_4_FUNESO_SC_"),
+      "main::{lambda}");
+  EXPECT_EQ(user_name("_ZN6rubato6detail4jobIZN12_GLOBAL__N_15ocean4stepEvEUlvE_ENUlPvE_4_FUNES1_"),
+            "ocean::step::{lambda}");
+  EXPECT_EQ(user_name("unsigned long a::parse<int>(int) const"), "a::parse<int>(int) const");
+  EXPECT_EQ(user_name("a::operator bool() const"), "a::operator bool() const");
   EXPECT_EQ(user_name("rubato::detail::on_pool<rubato::pool::run<main::{lambda()#1}>(main::{lambda()#1}&&)::"
                       "{lambda(rubato::detail::thread_context&)#1}>(rubato::pool*, main::{lambda()#1}&&)::"
                       "{lambda(void*, rubato::detail::thread_context&)#1}::_FUN(void*)"),
@@ -386,6 +401,67 @@ TEST(trace_report, says_whether_the_grain_is_too_fine) {
 TEST(trace_report, regression_judges_the_grain_by_counts_too) {
   EXPECT_THAT(report_of_tasks(150ns, 10ms), HasSubstr("verdict: too fine. 9999 of 10000 tasks"));
   EXPECT_THAT(report_of_tasks(150ns, 10s), HasSubstr("verdict: coarse enough")); // queuing costs no time
+}
+
+/// Two threads, busy for a second each, and on a CPU for 0.4 of it.
+timeline two_threads_off_cpu(double without_cpu, std::uint64_t switches) {
+  timeline t;
+  t.names = {"", "a task"};
+  for (int i = 0; i != 2; ++i) {
+    auto& track = t.tracks.emplace_back();
+    track.busy = track.last = 1'000'000'000;
+    track.slices.push_back({.end = track.last, .name = 1});
+    track.on_cpu = 0.4;
+    track.without_cpu = without_cpu;
+    track.switches = switches;
+  }
+  return t;
+}
+
+TEST(trace_report, tells_a_lock_from_a_sleep_and_from_want_of_cpus) {
+  std::string const few_cpus = "verdict: too few CPUs";
+  std::string lock = rubato::detail::report_of(two_threads_off_cpu(0.3, 1'000));
+  EXPECT_THAT(lock, HasSubstr("verdict: a lock"));
+  EXPECT_THAT(lock, HasSubstr(few_cpus)); // on a busy machine both
+  EXPECT_THAT(lock, HasSubstr("300.0 us  a task"));
+  lock = rubato::detail::report_of(two_threads_off_cpu(0, 1'000));
+  EXPECT_THAT(lock, HasSubstr("verdict: a lock"));
+  EXPECT_THAT(lock, Not(HasSubstr(few_cpus)));
+  std::string const sleep = rubato::detail::report_of(two_threads_off_cpu(0.3, 10));
+  EXPECT_THAT(sleep, HasSubstr("verdict: mostly blocked"));
+  EXPECT_THAT(sleep, HasSubstr("all threads were on a CPU as much as 0.80"));
+  std::string const ready = rubato::detail::report_of(two_threads_off_cpu(0.6, 10));
+  EXPECT_THAT(ready, HasSubstr(few_cpus));
+  EXPECT_THAT(ready, Not(HasSubstr("verdict: mostly blocked")));
+}
+
+TEST(trace_report, says_that_counts_of_the_kernel_are_missing) {
+  EXPECT_THAT(report_of_tasks(200us), HasSubstr("not known of this trace"));
+}
+
+/// What it ran was counted to a later moment than its own last event, when another thread took a part of it.
+TEST(trace_reader, regression_what_still_runs_lasts_to_the_end) {
+  trace_path const path;
+  trace_on const on(path);
+  rubato::pool pool(2);
+  std::latch begun(1), end(1);
+  pool.enqueue([&] {
+    begun.count_down();
+    end.wait();
+  });
+  begun.wait();
+  std::this_thread::sleep_for(2ms);
+  pool.spawn([] {}).get();
+  timeline const t = rubato::detail::make_timeline(recording(path.rings()));
+  end.count_down();
+  std::size_t running = 0;
+  for (auto const& k : t.tracks) {
+    EXPECT_LE(k.busy + k.idle.sum(), k.last - k.first) << k.name;
+    if (!std::ranges::any_of(k.slices, &slice::open)) continue;
+    ++running;
+    EXPECT_EQ(k.last, t.last()) << k.name;
+  }
+  EXPECT_GE(running, 1U);
 }
 
 TEST(trace_report, says_what_waits_for_what) {

@@ -100,8 +100,8 @@ TEST_F(trace_tool, says_what_is_wrong) {
   EXPECT_EQ(run_tool("--help").status, 0);
   for (char const* const wrong :
        {"", "draw x", "report", "report --json x", "convert a b", "convert --most 0 a", "convert --last 2 a",
-        "convert -o", "convert a.rings -o a.rings", "live", "live --frames 0 a", "live --rate 61 a",
-        "serve --port 80 a", "report --frames 1 a"})
+        "convert --last 2s a", "convert -o", "convert a.rings -o a.rings", "live", "live --frames 0 a",
+        "live --rate 61 a", "serve --port 80 a", "report --frames 1 a"})
     EXPECT_EQ(run_tool(wrong).status, 2) << wrong;
   ended const e = run_tool("report " + path.get() + ".missing");
   EXPECT_EQ(e.status, 1);

@@ -123,6 +123,7 @@ std::vector<std::uint64_t> recording::read_rings(std::string const& path, std::u
     if (later.of != 0) {
       r.on_cpu = static_cast<double>(later.on_cpu) / static_cast<double>(later.of);
       r.without_cpu = static_cast<double>(later.ready) / static_cast<double>(later.of);
+      r.switches = later.switches;
     }
     for (std::uint64_t e = first; e < head.written; ++e) {
       trace_event const& event = slots[static_cast<std::size_t>(e % capacity)];

@@ -31,6 +31,8 @@ struct recorded_ring {
   // Shares of the time since its ring began; -1: unknown.
   double on_cpu = -1;
   double without_cpu = -1; ///< ready to run
+  /// How often it has left its CPU to wait in the kernel. 0: not known.
+  std::uint64_t switches = 0;
 };
 
 class recording {

@@ -206,8 +206,31 @@ std::string_view without_call_of_lambda(std::string_view text) noexcept {
   return text[at - 1] == '}' || by_clang ? text.substr(0, at) : text;
 }
 
+/// The function of the user in which a lambda stands: the first one that is local to no function of the
+/// library. Empty: there is none.
+std::string function_in_mangled(std::string_view text) {
+  for (std::size_t z = text.find('Z', 2); z != text.npos; z = text.find('Z', z + 1)) {
+    std::string name;
+    std::size_t i = z + 1;
+    if (i < text.size() && text[i] == 'N') ++i;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') {
+      std::size_t n = 0;
+      for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
+        n = std::min<std::size_t>(n * 10 + static_cast<std::size_t>(text[i] - '0'), text.size());
+      std::string_view const part = text.substr(i, n);
+      i += part.size();
+      if (part == "_GLOBAL__N_1") continue;
+      name += name.empty() ? std::string(part) : "::" + std::string(part);
+    }
+    if (!name.empty() && !name.starts_with("rubato")) return name;
+  }
+  return {};
+}
+
 /// Demanglers fail at some names of generic lambdas: the first part of such a name that says something.
 std::string in_mangled(std::string_view text) {
+  if (std::string const function = function_in_mangled(text); !function.empty())
+    return function + "::{lambda}";
   static constexpr std::array<std::string_view, 14> says_nothing{
       "rubato",    "detail",         "join_job",       "joined_call",   "context",
       "fork_tree", "fork",           "for_each_index", "join_slow",     "fork_loop",
@@ -240,6 +263,21 @@ std::string_view without_suffix(std::string_view text) noexcept {
   return text;
 }
 
+/// A demangler writes what an instance of a template returns before its name: `void f<int>(int)`.
+std::string_view without_result(std::string_view text) noexcept {
+  std::size_t result = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ' ' && !text.substr(0, i).ends_with("operator")) result = i + 1;
+    if (text[i] != '<' && text[i] != '(' && text[i] != '{') continue;
+    std::size_t const end = partner(text, i);
+    if (end == text.npos) return text;
+    std::string_view const behind = text.substr(end + 1);
+    if (text[i] == '(' && (behind.empty() || behind == " const")) return text.substr(result);
+    i = end;
+  }
+  return text;
+}
+
 /// What the library's own coroutines are called where users look.
 std::string in_words_of_users(std::string_view own) {
   if (own == "rubato::await_borrowed") return "block_on";
@@ -253,7 +291,7 @@ std::string user_name(std::string_view text) {
   text = without_suffix(text);
   if (text.starts_with("_Z") && text.find("6rubato") != text.npos) return in_mangled(text);
   if (auto const coroutine = coroutine_of(text)) text = *coroutine;
-  text = without_call_of_lambda(text);
+  text = without_call_of_lambda(without_result(text));
   candidate const c = written_in(text);
   if (c.from == origin::own || (c.from == origin::none && is_own(text)))
     return in_words_of_users(in_words(bare(c.from == origin::own ? c.name : text)));

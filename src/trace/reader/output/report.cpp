@@ -18,7 +18,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -29,22 +28,27 @@ namespace {
 void write_head(report_page& page) {
   std::size_t workers = 0;
   std::uint64_t lost = 0, written = 0;
+  double on_cpu = 0;                    // so many threads; below 0: not known of all
   constexpr std::uint64_t reserve = 64; // a reader leaves out so many of a ring that is full
   constexpr std::uint64_t most_events = ring_file_layout::most_events;
   for (track const& k : page.t.tracks) {
     lost += k.lost;
     written = std::max(written, k.written);
     workers += k.is_worker ? 1 : 0;
+    on_cpu = k.on_cpu < 0 ? -1e9
+                          : on_cpu + k.on_cpu * share(k.last - k.first, page.t.last() - page.t.first()) / 100;
   }
   std::int64_t const lasted = page.t.last() - page.t.first();
   page.line(print("%s recorded, %zu threads, %zu of them workers", time(lasted).c_str(), page.t.tracks.size(),
                   workers));
-  if (page.t.part.from > 0 || page.t.part.to < std::numeric_limits<std::int64_t>::max())
+  if (page.is_part())
     page.line(print("  from %s to %s after the start: what reaches beyond is cut there",
                     time(page.t.first()).c_str(), time(page.t.last()).c_str()));
-  page.line(print("busy: %s (T1, the time of all tasks), as much as %.2f threads all the time",
-                  time(page.busy).c_str(),
-                  lasted > 0 ? static_cast<double>(page.busy) / static_cast<double>(lasted) : 0.0));
+  page.line(print(
+      "busy: %s (T1, the time of all tasks), as much as %.2f threads all the time%s", time(page.busy).c_str(),
+      lasted > 0 ? static_cast<double>(page.busy) / static_cast<double>(lasted) : 0.0,
+      on_cpu > 0 && !page.is_part() ? print("; all threads were on a CPU as much as %.2f", on_cpu).c_str()
+                                    : ""));
   page.line(print("realised span: %s; the work that began when it could would keep %.1f threads busy",
                   time(page.t.span).c_str(),
                   page.t.span > 0 ? static_cast<double>(page.busy) / static_cast<double>(page.t.span) : 0.0));

@@ -459,6 +459,9 @@ class builder {
       sleeps_.push_back(
           {.pool = now.pool, .track = on, .time = cut(now.asleep_since, end), .late_from = end});
       t.last = end;
+    } else if (!now.stack.empty()) { // its last event is older than what it still runs, or waits for
+      advance(on, end);
+      t.last = end;
     }
     if (now.inside_since >= 0) inside(on, end, false);
     for (open_slice const& o : now.stack) {
@@ -519,12 +522,16 @@ public:
       t.name = r.name;
       t.lost = r.lost;
       t.on_cpu = r.on_cpu;
+      t.switches = r.switches;
       t.without_cpu = r.without_cpu;
       t.written = r.lost + r.events.size();
       if (!r.events.empty()) {
         t.first = from.ns(r.events.front().ticks);
         t.last = from.ns(r.events.back().ticks);
       }
+      t.parks =
+          static_cast<std::uint64_t>(std::ranges::count(r.events, event_kind::park, &trace_event::kind));
+      if (!r.events.empty()) t.parks += t.parks * r.lost / r.events.size(); // as often before
       auto const by_worker = [](trace_event const& e) {
         return e.kind() == event_kind::search || (e.kind() == event_kind::joined && e.aux() == 1);
       };

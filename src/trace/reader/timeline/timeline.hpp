@@ -79,6 +79,8 @@ struct track {
   std::uint64_t lost = 0;               ///< events that were overwritten
   std::uint64_t written = 0;            ///< all events
   double on_cpu = -1, without_cpu = -1; ///< as in recorded_ring
+  std::uint64_t switches = 0;           ///< the same
+  std::uint64_t parks = 0;              ///< so many of these were sleeps of the pool's
   std::int64_t busy = 0;
   idle_time idle; ///< of a worker
 };

@@ -47,15 +47,15 @@ void write_grain(report_page& page) {
   bool const most_are_fine = tasks >= many_tasks && share(static_cast<std::int64_t>(fine_tasks),
                                                           static_cast<std::int64_t>(tasks)) > 90;
   auto const queuing = static_cast<std::int64_t>(fine_tasks) * fine_task;
-  page.line("\nGrain: lengths of tasks, children and stolen halves");
+  page.line("\nGrain: lengths of tasks, children and stolen halves, and shares of their time");
   for (std::size_t c = 0; c != classes.size(); ++c)
-    if (count[c] != 0)
-      page.line(print("%9zu %5.1f%% of the time  %s", count[c], share(sum[c], work), classes[c].second));
+    if (count[c] != 0) page.line(print("%9zu %5.1f%%  %s", count[c], share(sum[c], work), classes[c].second));
   if (work == 0)
-    page.line("verdict: nothing was queued, forked to another thread or put into a scope");
+    page.line("verdict: nothing was queued, forked to another thread or put into a scope, or the level was "
+              "low, which leaves tasks out");
   else if (share(fine, work) > 20)
     page.line(
-        print("verdict: too fine. %.0f%% of the time is in tasks of less than 1 us, whose queuing costs as "
+        print("verdict: too fine. %.0f%% of their time is in tasks of less than 1 us, whose queuing costs as "
               "much. Let a task do more, or use a loop, which chooses its grain",
               share(fine, work)));
   else if (most_are_fine && share(queuing, work) > 10)
@@ -65,11 +65,15 @@ void write_grain(report_page& page) {
               fine_tasks, tasks));
   else if (share(fine_steals, work) > 20)
     page.line(
-        print("verdict: too fine. %.0f%% of the time is in stolen halves of less than 2 us: stop forking "
+        print("verdict: too fine. %.0f%% of their time is in stolen halves of less than 2 us: stop forking "
               "earlier",
               share(fine_steals, work)));
-  else
+  else if (share(work, page.busy) >= 50)
     page.line("verdict: coarse enough");
+  else
+    page.line(print("verdict: coarse enough, but that is %.0f%% of the busy time: what a thread ran itself, "
+                    "where it was forked or spawned, is a part of the task around it",
+                    share(work, page.busy)));
 }
 
 } // namespace rubato::detail

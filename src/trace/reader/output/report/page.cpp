@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
+#include <limits>
 
 namespace rubato::detail {
 
@@ -37,6 +38,10 @@ std::string shortened(std::string_view name) {
   if (name.empty()) return "(no name)";
   if (name.size() <= widest_name) return std::string(name);
   return std::string(name.substr(0, widest_name - 3)) + "...";
+}
+
+bool report_page::is_part() const noexcept {
+  return t.part.from > 0 || t.part.to < std::numeric_limits<std::int64_t>::max();
 }
 
 report_page::report_page(timeline const& of)

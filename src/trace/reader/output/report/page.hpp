@@ -27,6 +27,8 @@ struct report_page {
   std::int64_t busy = 0; ///< of all threads
 
   explicit report_page(timeline const& of);
+  /// Not all of the recording is looked at.
+  [[nodiscard]] bool is_part() const noexcept;
   [[nodiscard]] std::string name(std::uint32_t number) const { return shortened(t.names[number]); }
   void line(std::string const& text) { out += text + '\n'; }
   /// f(track, slice)
