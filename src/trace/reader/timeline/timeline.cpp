@@ -1,9 +1,9 @@
 #include "trace/reader/timeline/timeline.hpp"
 
-#include "trace/reader/file/symbols.hpp"
 #include "trace/reader/timeline/blocked.hpp"
 #include "trace/reader/timeline/event_order.hpp"
 #include "trace/reader/timeline/idle.hpp"
+#include "trace/reader/timeline/name_numbers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -59,10 +59,8 @@ struct suspension {
 
 class builder {
   recording const& from_;
-  symbols symbols_;
   timeline out_;
-  std::map<std::string, std::uint32_t, std::less<>> name_numbers_;
-  std::unordered_map<std::uint64_t, std::uint32_t> code_names_, wait_names_, literal_names_;
+  name_numbers names_;
   std::vector<thread_now> now_;
   std::unordered_map<std::uint64_t, moment> ready_, wakes_; // by task; by parker, the last one
   std::unordered_map<std::uint64_t, suspension> suspended_;
@@ -77,29 +75,6 @@ class builder {
 
   [[nodiscard]] interval cut(std::int64_t since, std::int64_t until) const noexcept {
     return {part_.cut(since), part_.cut(std::max(since, until))};
-  }
-  std::uint32_t number_of(std::string_view name) {
-    auto const at = name_numbers_.find(name);
-    if (at != name_numbers_.end()) return at->second;
-    auto const n = static_cast<std::uint32_t>(out_.names.size());
-    out_.names.emplace_back(name);
-    name_numbers_.emplace(name, n);
-    return n;
-  }
-  std::uint32_t code_name(std::uint64_t address) {
-    auto const [at, is_new] = code_names_.try_emplace(address);
-    if (is_new) at->second = address == 0 ? 0 : number_of(symbols_.name(address));
-    return at->second;
-  }
-  std::uint32_t wait_name_of(std::uint64_t type) {
-    auto const [at, is_new] = wait_names_.try_emplace(type);
-    if (is_new) at->second = number_of(symbols_.wait(type));
-    return at->second;
-  }
-  std::uint32_t literal_name(std::uint64_t address) {
-    auto const [at, is_new] = literal_names_.try_emplace(address);
-    if (is_new) at->second = number_of(symbols_.literal(address));
-    return at->second;
   }
   /// What the thread does at the moment: the innermost activity, or the thread.
   [[nodiscard]] std::uint32_t doing(std::uint32_t on) const noexcept {
@@ -194,9 +169,9 @@ class builder {
     if ((e.aux() & follows) != 0 && !t.stack.empty() && is_activity(t.stack.back().s.kind)) close(on, at);
     auto const what = std::min(static_cast<activity>(e.aux() & ~follows), activity::span);
     open_slice o{.s = {.begin = at, .id = e.id, .kind = static_cast<slice_kind>(what)}};
-    o.s.name = what == activity::span   ? literal_name(e.name())
-               : what == activity::node ? number_of(from_.text(e.name()))
-                                        : code_name(e.name());
+    o.s.name = what == activity::span   ? names_.of_literal(e.name())
+               : what == activity::node ? names_.of(from_.text(e.name()))
+                                        : names_.of_code(e.name());
     // A call that makes its thread a member: its name is that of the membership.
     if (what == activity::member && !t.stack.empty() && t.stack.back().s.kind == slice_kind::member &&
         t.stack.back().s.name == 0) {
@@ -263,7 +238,7 @@ class builder {
       t.woken_by = w->second.by;
       if (!t.stack.empty() || !k.is_worker) t.chain = std::max(t.chain, w->second.chain);
       open_slice o{.s = {.begin = woken, .id = t.parker, .kind = slice_kind::woken}};
-      o.s.name = number_of("woken, waits for a CPU");
+      o.s.name = names_.of("woken, waits for a CPU");
       open(on, o);
       close(on, at);
       if (part_.holds(woken))
@@ -311,7 +286,7 @@ class builder {
   }
   void resume(std::uint32_t on, std::int64_t at, trace_event const& e) {
     may_be_member(on, e.id);
-    std::uint32_t const name = code_name(e.name());
+    std::uint32_t const name = names_.of_code(e.name());
     open_slice* const o = running(on, e.id);
     auto const s = suspended_.find(e.id);
     bool const goes_on = s != suspended_.end() && o != nullptr && s->second.track == on &&
@@ -340,20 +315,20 @@ class builder {
   }
   /// From there the coroutine is suspended: the slice's name says from where to where it ran.
   void stands_at(std::uint32_t on, trace_event const& e) {
-    std::uint32_t const name = code_name(e.name());
+    std::uint32_t const name = names_.of_code(e.name());
     suspended_[e.id] = {.in = name, .track = on};
     open_slice* const o = running(on, e.id);
     if (o == nullptr) return;
     suspended_[e.id].slice_begin = o->s.begin;
     o->s.name = o->began_as == name || o->began_as == 0
                     ? name
-                    : number_of(out_.names[o->began_as] + " ... " + out_.names[name]);
+                    : names_.of(out_.names[o->began_as] + " ... " + out_.names[name]);
   }
   void suspend(std::uint32_t on, std::int64_t at, trace_event const& e) {
     suspension& s = suspended_[e.id];
     s.at = at;
     s.chain = now_[on].chain;
-    s.reason = e.name() == 0 ? number_of("another library's awaitable") : wait_name_of(e.name());
+    s.reason = e.name() == 0 ? names_.of("another library's awaitable") : names_.of_wait(e.name());
   }
 
   void count_got(trace_event const& e) noexcept {
@@ -403,7 +378,7 @@ class builder {
       return became(on, e);
     case event_kind::calls: // a plain function
       if (!now_[on].stack.empty() && is_work(now_[on].stack.back().s.kind))
-        now_[on].stack.back().s.name = code_name(e.name());
+        now_[on].stack.back().s.name = names_.of_code(e.name());
       return;
     case event_kind::resume:
       return resume(on, at, e);
@@ -414,7 +389,7 @@ class builder {
     case event_kind::ready:
       ready_[e.id] = here(on, at);
       if (static_cast<made_ready>(e.aux()) == made_ready::event)
-        ready_[e.id].by = number_of("a timer or an event of the kernel");
+        ready_[e.id].by = names_.of("a timer or an event of the kernel");
       return;
     case event_kind::got:
       return got(on, at, e);
@@ -430,7 +405,8 @@ class builder {
       return;
     case event_kind::wait:
       now_[on].woken_by = 0;
-      return open(on, {.s = {.begin = at, .id = e.id, .name = literal_name(e.id), .kind = slice_kind::wait}});
+      return open(
+          on, {.s = {.begin = at, .id = e.id, .name = names_.of_literal(e.id), .kind = slice_kind::wait}});
     case event_kind::wait_over:
       return wait_over(on, at, e.id);
     case event_kind::joined:
@@ -506,11 +482,10 @@ class builder {
 public:
   builder(recording const& from, window part, std::uint64_t coroutine)
       : from_(from)
-      , symbols_(from.modules)
+      , names_(from.modules, out_.names)
       , now_(from.rings.size())
       , part_(part)
       , wanted_(coroutine) {
-    static_cast<void>(number_of(""));
     out_.start_ns = from.start_ns;
     out_.part = part;
     out_.process = from.process;
@@ -541,7 +516,7 @@ public:
       now_[i].goes_on = t.last > part.to;
       t.first = part.cut(t.first);
       t.last = part.cut(t.last);
-      now_[i].name = number_of("thread " + (r.name.empty() ? std::to_string(r.thread) : r.name));
+      now_[i].name = names_.of("thread " + (r.name.empty() ? std::to_string(r.thread) : r.name));
       out_.tracks.push_back(std::move(t));
     }
   }
@@ -564,7 +539,7 @@ public:
     for (auto const& [name, r] : resumed_) out_.resumed.push_back(r);
     std::ranges::sort(out_.resumed, std::ranges::greater(),
                       [](resumed_total const& r) { return std::tuple(r.times, r.name); });
-    out_.changed = symbols_.changed();
+    out_.changed = names_.changed();
     return std::move(out_);
   }
 };
