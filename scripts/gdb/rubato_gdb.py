@@ -244,7 +244,7 @@ def parent_of(coroutine_task):
     """The address of the coroutine whose when_all(), when_any() or the like this line of execution belongs to. None: it does not,
     or that is unknown."""
     try:
-        group = coroutine_task["of_"]["group_"]
+        group = atomic(coroutine_task["of_"]["batch"]).cast(gdb.lookup_type("rubato::detail::group_base").pointer())
         # Its table of functions tells what it is.
         functions = symbol_at(int(group["f_"]["coroutine"])) or ""
         kind = "forked_group" if "detail::forked_group::" in functions else "queued_group"

@@ -12,6 +12,7 @@
 #include "sched/run/search.hpp"
 #include "work/hazard_guard.hpp"
 #include "work/owned_tasks.hpp"
+#include "work/pool_thread.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -255,7 +256,7 @@ void coroutine_task::requeue(std::coroutine_handle<> h, pool_core* to) {
 [[gnu::noinline]] bool coroutine_task::is_turn_over() noexcept {
   // Of the coroutine that looked last on this thread, which need not be this one: its turn ends a little
   // earlier or later then, but after 1,024 waits at the latest.
-  static constinit thread_local os::ticks turn_began = 0;
+  os::ticks& turn_began = thread_of(*current).turn_began;
   os::ticks const now = os::now();
   if (ready_waits_ == waits_between_looks) {
     turn_began = now;

@@ -50,6 +50,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   unsigned slot_runs = 0;     ///< how many in a row came from the LIFO slot
   os::ticks event_at = 0;     ///< when an event was last due
   unsigned early_tick = 0;    ///< the turn in which an event or a task of the injector was last due
+  os::ticks turn_began = 0;   ///< when a coroutine's turn began whose waits are all ready
   bool ran_event = false;     ///< it took an event last, and not a task of the injector
   os::ticks local_since = 0;  ///< when the time slice of the seat's own tasks began; zero: none is queued
 

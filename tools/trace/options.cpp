@@ -136,7 +136,7 @@ options parse(std::vector<std::string> const& arguments) {
   bool const beside = !file.ends_with(ending) && std::filesystem::exists(file + std::string(ending));
   asked.rings = beside ? file + std::string(ending) : file;
   bool const is_part = asked.how.from || asked.how.to || asked.how.last;
-  if (asked.wanted == command::convert && is_part && asked.to.empty())
+  if (asked.wanted == command::convert && is_part && !asked.how.json && asked.to.empty())
     throw wrong_usage("a part would take the place of the whole: say where to, by -o OUT");
   if (asked.to.empty()) asked.to = asked.how.json ? base + ".json" : base;
   if (asked.wanted == command::convert && asked.to == asked.rings)

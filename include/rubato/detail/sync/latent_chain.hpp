@@ -26,7 +26,6 @@
 #include "rubato/detail/base/policy.hpp"
 #include "rubato/detail/sync/latent_job.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -384,7 +383,7 @@ private:
   /// How many cells leave at once, from h on: one, or half of the batched jobs that lie there. A hint: their
   /// owner may pop them, or they are of several batches.
   [[nodiscard]] std::ptrdiff_t share_of(cell const* h) const noexcept {
-    cell const* const last = h + std::min(most_seen, end_ - h);
+    cell const* const last = end_ - h < most_seen ? end_ : h + most_seen;
     cell const* end = h;
     while (end != last && (end->load(std::memory_order_relaxed) & batch_tag) != 0) ++end;
     return end == h ? 1 : (end - h + 1) / 2;
