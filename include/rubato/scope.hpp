@@ -143,9 +143,8 @@ struct with_scope_fn : pool_forms<with_scope_fn> {
   /// not begin because of it, or ended with `cancelled`. A scope that was cut throws `cancelled` at its end,
   /// as a loop does. An exception of a task or of f goes before that. So with_deadline() of a task that has a
   /// scope is empty if the deadline cut the scope. A spawn costs one allocation from the thread's cache and
-  /// one or two short critical sections. The first one of a scope is a fork as by join() and, if the closure
-  /// is small, allocates nothing. Source: structured concurrency, as by spawn and sync in Cilk (Frigo et al.,
-  /// 1998).
+  /// one or two short critical sections. Source: structured concurrency, as by spawn and sync in Cilk (Frigo
+  /// et al., 1998).
   template<class F>
   static auto on(pool* p, F&& f) -> brought_if_fits_t<F&, scope&>;
 };

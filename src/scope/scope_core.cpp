@@ -4,7 +4,6 @@
 #include "rubato/detail/sched/wait/steal_service.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/run/claim.hpp"
-#include "sched/run/search.hpp"
 #include "sched/wait/park.hpp"
 #include "work/hazard_guard.hpp"
 
@@ -21,35 +20,20 @@ stop_scope* stop_in_force(thread_context& m, pool_core& core) noexcept {
   return m.core == &core ? scope_of_token(m.chain.token()) : nullptr;
 }
 
-stop_link link_to(stop_scope* around) noexcept {
-  return around != nullptr ? stop_link(*around) : stop_link(nullptr);
-}
-
 } // namespace
 
 scope_core::scope_core(pool_core& core, thread_context& opener, lifetime l)
     : child_source(opener.core == &core ? thread_of(opener) : core.external_scopes)
-    , forked_job(nullptr)
-    // In a pool without workers, other drivers find children alone. The jobs of a task_group could stay in
-    // the chain when the task that has forked them ends.
-    , forks_(l == lifetime::enclosed && opener.core == &core && core.size() != 0 && opener.chain.asymmetric()
-                 ? &opener
-                 : nullptr)
-    , mark_(opener.chain.mark())
-    , around_(l == lifetime::enclosed ? link_to(stop_in_force(opener, core)) : stop_link(nullptr))
+    , around_(l == lifetime::enclosed ? stop_in_force(opener, core) : nullptr)
     , core_(&core) {}
 
 scope_core::scope_core(pool_core& core, coroutine_task& opener) noexcept
     : child_source(core.external_scopes)
-    , forked_job(nullptr)
-    , forks_(nullptr)
-    , mark_(0)
     , around_(&opener.scope())
     , core_(&core)
     , opener_(&opener) {}
 
 scope_core::~scope_core() {
-  if (!used_.get()) return;
   leave_list();
   lock_guard const guard(
       mutex_); // the last child has released it, and so has a searcher that has just delisted this
@@ -63,7 +47,6 @@ bool scope_core::expects_cancelled() const noexcept {
 
 /// Under the lock. False: the scope is stopped.
 bool scope_core::add_locked(scope_child& c) noexcept {
-  used_.set(true);
   if (stopped_.get()) {
     note_cut();
     return false;
@@ -103,89 +86,26 @@ void scope_core::spawn(scope_child* c) noexcept {
   }
 }
 
-scope_core::ending scope_core::perform(scope_child& c, pool_thread& runner) noexcept {
-  ending e{nullptr, core_->life.is_discarding() || stop_.stop_requested()};
-  try {
-    c.exec(c, e.cut ? nullptr : &runner);
-  } catch (cancelled const&) {
-    e.cut = expects_cancelled();
-    if (!e.cut) e.error = std::current_exception();
-  } catch (...) {
-    e.error = std::current_exception();
-  }
-  return e;
-}
-
-void scope_core::note(ending e) noexcept {
-  if (e.error != nullptr) fail(std::move(e.error));
-  if (!e.cut) return;
-  lock_guard const guard(mutex_);
-  note_cut();
-}
-
 void scope_core::run(scope_child& c, pool_thread& runner) noexcept {
   token_frame frame{&stop_};
   runner.chain.enter(frame);
-  ending e = perform(c, runner);
-  runner.chain.leave();
-  note(std::move(e));
-  end_one();
-}
-
-// The forked child
-
-void scope_core::run_forked(latent_job& job, thread_context& runner) noexcept {
-  auto& self = static_cast<scope_core&>(job);
-  pool_thread& t = thread_of(runner);
-  t.bump(counted::executed);
-  token_frame frame{&self.stop_};
-  runner.chain.enter(frame);
-  // The opener does not change it until this child has ended.
-  ending e = self.perform(*self.forked_.get(), t);
-  runner.chain.leave();
-  self.note(std::move(e));
-  static_cast<void>(self.stolen_job.value.finish()); // what this thread forks now is not the child's
-  lock_guard const guard(self.mutex_);
-  self.used_.set(true);
-  self.forked_ended_ = true;
-  self.wake_waiters();
-}
-
-/// By the opener: runs it, unless a thief has got it, or jobs of frames within the scope's lie above it.
-void scope_core::run_own_fork(thread_context& me) noexcept {
-  scope_child* const c = forked_.own();
-  if (c == nullptr || forked_left_ || me.chain.mark() != mark_ + 1 || me.chain.token() != &stop_) return;
-  if (!me.chain.pop() && !me.chain.pop_slow()) {
-    forked_left_ = true;
-    return;
+  std::exception_ptr error;
+  bool cut = core_->life.is_discarding() || stop_.stop_requested();
+  try {
+    c.exec(c, cut ? nullptr : &runner);
+  } catch (cancelled const&) {
+    cut = expects_cancelled();
+    if (!cut) error = std::current_exception();
+  } catch (...) {
+    error = std::current_exception();
   }
-  pool_thread& t = thread_of(me);
-  t.bump(counted::executed);
-  note(perform(*c, t));
-  // The order is fixed: first the end, then a look for other waiters. The light barrier pairs with
-  // heavy_barrier() in sleep().
-  room_taken_ = false;
-  forked_.publish(nullptr);
-  std_policy::light_barrier();
-  if (!used_.get()) return;
-  lock_guard const guard(mutex_);
-  wake_waiters();
-}
-
-/// By a waiter: runs the child if it is the oldest job of the opener's chain; or, by the opener, a job that
-/// descends from it.
-bool scope_core::steal_forked(pool_thread& t) noexcept {
-  if (forks_ == nullptr || forked_.get() == nullptr) return false;
-  steal_result l;
-  if (&t != home_)
-    l = obtain(*core_, t, *home_,
-               {.picks = [](latent_job const& j, void const* of) noexcept { return &j == of; },
-                .of = static_cast<latent_job const*>(this)});
-  else if (forked_left_)
-    l = obtain(*core_, t, thread_of(*stolen_job.value.runner), {.descends_from = &stolen_job.value});
-  if (!l) return false;
-  run_latent(t, l);
-  return true;
+  runner.chain.leave();
+  if (error != nullptr) fail(std::move(error));
+  if (cut) {
+    lock_guard const guard(mutex_);
+    note_cut();
+  }
+  end_one();
 }
 
 /// A running child has ended. Afterwards the scope may be gone.
@@ -199,16 +119,7 @@ void scope_core::end_one() noexcept {
   if (last) opener->destroy();
 }
 
-/// The calling thread has run a child that it had taken. Returns the next one; null: no child may begin.
-scope_child* scope_core::take_after_one() noexcept {
-  lock_guard const guard(mutex_);
-  scope_child* const next = take_locked();
-  if (--running_ == 0) static_cast<void>(unpark_waiters()); // no coroutine has opened the scope
-  return next;
-}
-
 void scope_core::note_cut() noexcept {
-  used_.set(true);
   if (!stopped_from_here_) cut_ = true;
 }
 
@@ -216,13 +127,9 @@ void scope_core::count_child() noexcept {
   if (opener_ != nullptr && !std::exchange(counted_, true)) opener_->children_begun(1);
 }
 
-void scope_core::wake_waiters() noexcept {
-  for (waiter* w = waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
-}
-
 /// Under the lock, so that the scope is still there; threads and coroutine tasks outlive it.
 bool scope_core::unpark_waiters() noexcept {
-  wake_waiters();
+  for (waiter* w = waiters_; w != nullptr; w = w->next) w->thread->parker.unpark();
   if (first_ != nullptr) return false;
   for (scope_joiner* j = std::exchange(joiners_, nullptr); j != nullptr;) {
     scope_joiner* const next = j->next_;
@@ -248,7 +155,6 @@ void scope_core::admit_though_stopped(scope_member& m) noexcept {
 }
 
 void scope_core::add_member(scope_member& m) noexcept {
-  used_.set(true);
   count_child();
   ++running_;
   members_.push_front(m);
@@ -316,7 +222,6 @@ void scope_joiner::await_resume() {
 void scope_core::fail(std::exception_ptr e) noexcept {
   {
     lock_guard const guard(mutex_);
-    used_.set(true);
     if (error_ == nullptr) error_ = std::move(e);
   }
   request_stop();
@@ -340,7 +245,6 @@ void scope_core::request_stop() noexcept {
 }
 
 void scope_core::stop_from_outside() noexcept {
-  used_.set(true);
   stopped_.set(true); // read again under the lock
   leave_list();
   if (opener_ == nullptr) {
@@ -365,7 +269,6 @@ std::exception_ptr scope_core::take_error() noexcept {
 }
 
 void scope_core::rethrow() {
-  if (!used_.get()) return;
   std::exception_ptr first;
   bool cut = false;
   {
@@ -392,18 +295,14 @@ void scope_core::drop_children() noexcept {
   }
 }
 
-bool scope_core::idle_locked() const noexcept {
-  return running_ == 0 && first_ == nullptr && (forked_ended_ || forked_.get() == nullptr);
-}
-
 bool scope_core::idle() const noexcept {
   lock_guard const guard(mutex_);
-  return idle_locked();
+  return running_ == 0 && first_ == nullptr;
 }
 
 bool scope_core::must_poll() const noexcept {
   lock_guard const guard(mutex_);
-  return first_ != nullptr || idle_locked();
+  return running_ == 0 || first_ != nullptr;
 }
 
 bool scope_core::has_members() const noexcept {
@@ -411,16 +310,7 @@ bool scope_core::has_members() const noexcept {
   return !members_.empty();
 }
 
-void scope_core::finish(thread_context& me) {
-  if (forked_.own() != nullptr) run_own_fork(me);
-  if (!used_.get() && forked_.own() == nullptr) [[likely]]
-    return;
-  wait(me);
-  rethrow();
-}
-
 void scope_core::wait(thread_context& m) noexcept {
-  if (&m == forks_) run_own_fork(m);
   pool_thread& t = thread_of(m);
   os::ticks spin_until = 0;
   for (;;) {
@@ -429,7 +319,7 @@ void scope_core::wait(thread_context& m) noexcept {
       stopped_.set(true);
       drop_children();
     }
-    if (run_children(t) || (core_->size() != 0 && (run_member(t) || steal_forked(t)))) {
+    if (run_child(t) || (core_->size() != 0 && run_member(t))) {
       spin_until = 0;
       continue;
     }
@@ -453,19 +343,12 @@ bool scope_core::is_discarded() const noexcept {
   return core_->life.is_discarding() && stop_.requested_here() != stop_level::stopped;
 }
 
-/// Runs children that have not begun. False: there is none.
-bool scope_core::run_children(pool_thread& t) noexcept {
-  scope_child* c = take_child();
+/// Runs a child that has not begun. False: there is none.
+bool scope_core::run_child(pool_thread& t) noexcept {
+  scope_child* const c = take_child();
   if (c == nullptr) return false;
-  token_frame frame{&stop_};
-  do {
-    t.bump(counted::executed);
-    t.chain.enter(frame);
-    ending e = perform(*c, t);
-    t.chain.leave();
-    note(std::move(e));
-    c = take_after_one();
-  } while (c != nullptr);
+  t.bump(counted::executed);
+  run(*c, t);
   return true;
 }
 
@@ -474,12 +357,9 @@ void scope_core::sleep(pool_thread& t) noexcept {
   waiter self{&t, nullptr};
   {
     lock_guard const guard(mutex_);
-    used_.set(true);
     self.next = waiters_;
     waiters_ = &self;
   }
-  // Pairs with run_own_fork(): this thread sees that the forked child has ended, or the opener sees a waiter.
-  if (forks_ != nullptr && forks_ != &t) std_policy::heavy_barrier();
   using ended_by = waits::ended_by; // a coroutine may be resumed from outside
   counted_wait const counted(core_->waits, has_members() ? ended_by::outsiders : ended_by::the_pool);
   park_until(t, "scope", nullptr, [&] { return must_poll() || is_discarded(); });

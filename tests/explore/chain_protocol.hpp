@@ -18,7 +18,6 @@ namespace rubato_test {
 
 using latent_chain = rubato::detail::basic_latent_chain<policy>;
 using stolen_job = rubato::detail::basic_stolen_job<policy>;
-using token_frame = rubato::detail::basic_token_frame<policy>;
 using latent_job = rubato::detail::basic_latent_job<policy>;
 using forked_job = rubato::detail::basic_forked_job<policy>;
 using latent_loop = rubato::detail::basic_latent_loop<policy>;

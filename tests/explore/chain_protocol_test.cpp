@@ -122,8 +122,8 @@ void tokens(execution& e) {
   auto const p = std::make_shared<people>(true);
   e.thread([p] {
     join(p->a, 1, [p] {
-      frame<token_frame> const scope(p.get());
-      p->a.forks.enter(*scope);
+      rubato::detail::token_frame scope{p.get()};
+      p->a.forks.enter(scope);
       join(p->a, 2, {});
       p->a.forks.leave();
     });
@@ -133,26 +133,6 @@ void tokens(execution& e) {
     take(p->b, p->a);
   });
   e.finally([p] { p->check(2); });
-}
-
-/// While b takes 1, a enters and leaves tokens above it, whose frames end at once.
-template<bool Asymmetric>
-void tokens_above(execution& e) {
-  auto const p = std::make_shared<people>(Asymmetric);
-  e.thread([p] {
-    join(p->a, 1, [p] {
-      frame<token_frame> const outer(p.get());
-      p->a.forks.enter(*outer);
-      {
-        frame<token_frame> const inner(p.get());
-        p->a.forks.enter(*inner);
-        p->a.forks.leave();
-      }
-      p->a.forks.leave();
-    });
-  });
-  e.thread([p] { take(p->b, p->a); });
-  e.finally([p] { p->check(1); });
 }
 
 /// While a waits for 1, which b runs above its own 3, it helps with 2, which 1 has forked, but neither with 3
@@ -283,34 +263,6 @@ void job_above_loop(execution& e) {
     take(p->b, p->a);
   });
   e.finally([p] { p->check(1); });
-}
-
-/// A thief that has split a loop comes again, in vain, while the owner ends the loop.
-void loop_and_late_thief(execution& e) {
-  struct state : people {
-    policy::atomic<bool> is_split{false};
-    using people::people;
-  };
-  auto const p = std::make_shared<state>(false);
-  e.thread([p] {
-    frame<loop_root> const root(p->a);
-    {
-      frame<loop_share> const share(*root, 0U, 2U);
-      p->a.forks.push(share.get());
-      while (!p->is_split.load(std::memory_order_relaxed)) policy::pause();
-      pop(p->a);
-    }
-    finish(p->a, *root);
-  });
-  e.thread([p] {
-    steal_result l;
-    while (!l) l = p->a.forks.take(&p->a, &p->b, 0, {});
-    p->is_split.store(true, std::memory_order_relaxed);
-    if (p->a.forks.take(&p->a, &p->b, 0, {})) // a part of what is left
-      static_cast<loop_root*>(l.piece.root)->elsewhere.fetch_sub(1, std::memory_order_relaxed);
-    if (static_cast<loop_root*>(l.piece.root)->elsewhere.fetch_sub(1, std::memory_order_release) == 1)
-      p->a.parker.unpark();
-  });
 }
 
 // Batches
@@ -527,8 +479,6 @@ tests const all{
     {"two_ask", two_ask},
     {"request_is_kept", request_is_kept},
     {"tokens", tokens},
-    {"tokens_above", tokens_above<true>},
-    {"tokens_above, fenced", tokens_above<false>},
     {"descendants", descendants<true, false>},
     {"descendants, fenced", descendants<false, false>},
     {"descendants, three threads", descendants<true, true>},
@@ -537,7 +487,6 @@ tests const all{
     {"loop_asked", loop_asked},
     {"loop_split_again", loop_split_again},
     {"job_above_loop", job_above_loop},
-    {"loop_and_late_thief", loop_and_late_thief},
     {"batch", batch<true>},
     {"batch, fenced", batch<false>},
     {"batch_asked", batch_asked},

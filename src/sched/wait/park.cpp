@@ -139,8 +139,6 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
     t.waits_in.set(why);
     core.waits.begin();
   }
-  // Its owner cannot get back to it, and what it waits for may be the job's doing.
-  if (core.size() != 0 && t.chain.has_latent()) core.notify();
   while (!done()) {
     if (core.size() == 0) { // the waiter drives the pool, and does not count as waiting meanwhile
       t.waits_in.set(nullptr);

@@ -47,11 +47,6 @@ public:
     if (!try_lock()) lock_slow();
   }
 
-  /// A hint, unless the caller knows by a barrier of its own that a thread with the lock would be seen.
-  /// acquire: pairs with the exchange in unlock(), because the caller destroys what the former owner has
-  /// read.
-  [[nodiscard]] bool is_locked() const noexcept { return word_.load(std::memory_order_acquire) != unlocked; }
-
   /// Accesses the lock's memory with one exchange only: the next owner may destroy it right afterwards.
   void unlock() noexcept RUBATO_RELEASE() {
     // release: pairs with the acquires in lock() and try_lock(), because the next owner reads the guarded

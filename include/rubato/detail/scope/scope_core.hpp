@@ -2,33 +2,23 @@
 //
 // A child is latent work of the thread that opened the scope: a spawn from within the pool wakes no thread,
 // since searching threads and the monitor find the child there. A spawn from outside wakes a worker.
-//
-// The first child that the opener spawns is *forked*: a job of the opener's chain, as a join's. A scope
-// without other children needs no lock.
 // docs/design/scopes.md
 #pragma once
 
-#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/memory/slab.hpp"
-#include "rubato/detail/sched/wait/steal_service.hpp"
-#include "rubato/detail/sync/latent_job.hpp"
 #include "rubato/detail/work/callable.hpp"
 #include "rubato/detail/work/child_source.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
-#include "rubato/detail/work/thread_context.hpp"
 #include "rubato/task.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <new>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -79,7 +69,7 @@ public:
   void await_resume();
 };
 
-class scope_core final : public child_source, forked_job {
+class scope_core final : public child_source {
   friend class scope_joiner;
   template<class F, bool HasFuture>
   friend class member_job;
@@ -88,21 +78,7 @@ class scope_core final : public child_source, forked_job {
     waiter* next;
   };
 
-  // The forked child. Only the opener writes these.
-  thread_context* const forks_;    // whose thread may fork a child; null: none
-  std::size_t const mark_;         // where that thread's chain ended when the scope was opened
-  published<scope_child*> forked_; // null: there is none, or it has ended here
-  bool room_taken_ = false;        // the child is, or was, built in room_
-  bool forked_left_ = false;       // a thief has got it, as far as the opener knows
-  /// False: no other thread has used the scope, and nothing has to be looked for under the lock. Set under
-  /// it.
-  relaxed<bool> used_;
-
-  static constexpr std::size_t room_bytes = 64;
-  alignas(std::max_align_t) std::byte room_[room_bytes]; // for a small forked child
-
   // Guarded by the source's mutex, up to the next comment.
-  bool forked_ended_ = false; // on a thief
   intrusive_list<scope_member> members_;
   scope_joiner* joiners_ = nullptr;
   std::exception_ptr error_;
@@ -127,31 +103,8 @@ public:
   /// Requires that wait() has returned and that no thread spawns.
   ~scope_core();
 
-  /// Takes ownership of a child in the slab. A stopped scope only destroys it.
+  /// Takes ownership. A stopped scope only destroys the child.
   void spawn(scope_child* c) noexcept;
-  /// The opener's child has to be the newest job of the opener's chain when the scope ends, and until then
-  /// under the scope's token.
-  [[nodiscard]] bool may_fork(thread_context const& me) const noexcept {
-    latent_chain const& chain = me.chain;
-    return &me == forks_ && !room_taken_ && !used_.get() && chain.mark() == mark_ &&
-           chain.token() == &stop_ && !chain.full();
-  }
-  template<class Child>
-  static constexpr bool has_room_for =
-      sizeof(Child) <= room_bytes && alignof(Child) <= alignof(std::max_align_t);
-  /// After may_fork(): the place for the child.
-  [[nodiscard]] void* take_room() noexcept {
-    room_taken_ = true; // the child's constructor may spawn as well
-    return room_;
-  }
-  /// `elsewhere`: calls run_forked(), for a thief.
-  void fork(thread_context& me, scope_child& c, exec_type elsewhere) noexcept {
-    exec.set(elsewhere);
-    forked_.publish(&c);
-    me.chain.push(static_cast<forked_job*>(this));
-    if (me.chain.must_poll()) [[unlikely]]
-      poll_requests(me);
-  }
   /// The same for a job, and counts it. False: the scope is stopped.
   [[nodiscard]] bool admit(scope_member& m) noexcept;
   /// The same for a job that ends as cancelled if the scope is stopped.
@@ -161,8 +114,6 @@ public:
   [[nodiscard]] bool is_async() const noexcept { return opener_ != nullptr; }
   /// Runs children that have not begun, and waits for the others. `m`: the calling thread's record.
   void wait(thread_context& m) noexcept;
-  /// The same at the end of the scope, by the thread that has opened it; then throws as rethrow().
-  void finish(thread_context& me);
   /// No child runs, and none is left to begin.
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] std::exception_ptr take_error() noexcept;
@@ -179,15 +130,8 @@ public:
 
   /// Runs a child that a thread has taken.
   void run(scope_child& c, pool_thread& runner) noexcept override;
-  /// The same for the forked child.
-  static void run_forked(latent_job& job, thread_context& runner) noexcept;
 
 private:
-  /// How a child has ended.
-  struct ending {
-    std::exception_ptr error;
-    bool cut;
-  };
   /// True if a `cancelled` of a child or of the body is no failure.
   [[nodiscard]] bool expects_cancelled() const noexcept;
   void member_has_result(scope_member& m) noexcept;
@@ -201,16 +145,8 @@ private:
   /// No child runs any more: wakes the waiters. True: the caller destroys the opener, without the lock.
   [[nodiscard]] bool unpark_waiters() noexcept RUBATO_REQUIRES(mutex_);
   void end_one() noexcept;
-  [[nodiscard]] ending perform(scope_child& c, pool_thread& runner) noexcept;
-  void note(ending e) noexcept;
-  void run_own_fork(thread_context& me) noexcept;
-  [[nodiscard]] bool steal_forked(pool_thread& t) noexcept;
-  [[nodiscard]] scope_child* take_after_one() noexcept;
-  void wake_waiters() noexcept RUBATO_REQUIRES(mutex_);
-  /// No child is left that runs or may begin.
-  [[nodiscard]] bool idle_locked() const noexcept RUBATO_REQUIRES(mutex_);
   [[nodiscard]] bool is_discarded() const noexcept;
-  [[nodiscard]] bool run_children(pool_thread& t) noexcept;
+  [[nodiscard]] bool run_child(pool_thread& t) noexcept;
   [[nodiscard]] bool run_member(pool_thread& t) noexcept;
   void sleep(pool_thread& t) noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
@@ -303,12 +239,7 @@ class closure_child final : public scope_child {
     auto& self = static_cast<closure_child&>(base);
     struct cleanup {
       closure_child& c;
-      ~cleanup() {
-        if (c.source != nullptr)
-          free_in_slab(&c);
-        else // in the room of the scope
-          std::destroy_at(&c);
-      }
+      ~cleanup() { free_in_slab(&c); }
     } const guard{self};
     if (runner == nullptr) return;
     note_call(self.f_);
@@ -320,10 +251,6 @@ public:
   explicit closure_child(G&& g)
       : scope_child(&run)
       , f_(std::forward<G>(g)) {}
-  /// For each closure its own, so that a trace shows which one it is.
-  [[gnu::noinline, gnu::cold]] static void run_elsewhere(latent_job& job, thread_context& runner) {
-    scope_core::run_forked(job, runner);
-  }
 };
 
 /// The pool for the children of a scope that this coroutine opens: the one that was asked for, but its own if
@@ -335,26 +262,13 @@ void wait_in_scope(scope_core& s);
 void wait_until_ended(scope_core& s) noexcept;
 
 template<class F>
-void add_closure(scope_core& to, F&& f) {
-  using child = closure_child<std::decay_t<F>>;
-  if constexpr (scope_core::has_room_for<child>) {
-    thread_context& me = *current;
-    if (to.may_fork(me)) {
-      to.fork(me, *::new (to.take_room()) child(std::forward<F>(f)), &child::run_elsewhere);
-      return;
-    }
-  }
-  to.spawn(make_in_slab<child>(std::forward<F>(f)));
-}
-
-template<class F>
 void add_child(scope_core& to, F&& f) {
   if constexpr (!can_be_child<F>())
     return;
   else if constexpr (goes_on<F>)
     member_job<std::decay_t<F>>::start(to, future_state::any_seat, std::forward<F>(f));
   else
-    add_closure(to, std::forward<F>(f));
+    to.spawn(make_in_slab<closure_child<std::decay_t<F>>>(std::forward<F>(f)));
 }
 
 template<class F>

@@ -16,11 +16,10 @@ struct scope_access {
   static auto run(thread_context& me, F& f) -> brought_t<F&, scope&> {
     using result_type = brought_t<F&, scope&>;
     scope s(*me.core, me, scope_core::lifetime::enclosed);
-    // Until the forked child has left the chain.
-    token_in_force const token(me.chain, &s.core_.stop());
     auto guarded = [&]() -> decltype(auto) {
       std::exception_ptr error;
       try {
+        token_in_force const token(me.chain, &s.core_.stop());
         return call_and_wait(me, f, s);
       } catch (...) {
         error = std::current_exception();
@@ -32,7 +31,7 @@ struct scope_access {
       std::rethrow_exception(first != nullptr ? std::move(first) : std::move(error));
     };
     auto&& result = guarded();
-    s.core_.finish(me);
+    wait_in_scope(s.core_);
     return static_cast<result_type>(std::forward<decltype(result)>(result));
   }
 

@@ -6,19 +6,13 @@
 // an asymmetric barrier.
 //
 // Invariant: jobs leave in order of age: when a job has left, every older job of the chain has left too. So
-// head_ alone tells which jobs have left. head_ changes only under mutex_.
+// head_ alone tells which jobs have left. head_ and the token frames change only under mutex_.
 //
 // The race: pop() and take() want the same job, the last one. The owner clears the cell and then loads head_;
 // the thief advances head_ and then loads the cell. heavy_barrier() in take() stands in for the fence that
 // pop() saves (without it both sides use seq_cst accesses), so at least one of them sees the other's store.
 // An owner that sees head_ past its cell settles the matter under mutex_, in pop_slow(); a thief that sees
 // the cell empty moves head_ back. Hence exactly one of them gets the job.
-//
-// Token frames. The owner enters and leaves them without the lock. A thief walks through them from the newest
-// on, under mutex_, to the one in force at the job that it has got. The owner cannot pop that job meanwhile,
-// but it may leave newer frames. It unlinks the frame and then loads mutex_; the thief has locked mutex_
-// before the barrier in take(), and then loads tokens_. So the thief does not see the frame, or the owner
-// sees the lock, and waits for it.
 #pragma once
 
 #include "rubato/detail/base/assert.hpp"
@@ -34,13 +28,10 @@
 namespace rubato::detail {
 
 /// A stop token and the position of the chain from which on it is in force. In its owner's frame.
-template<class Policy>
-struct basic_token_frame {
-  typename Policy::template plain<void*> token;
-  typename Policy::template plain<std::size_t> mark;
-  typename Policy::template plain<basic_token_frame*> outer;
-  explicit basic_token_frame(void* t) noexcept
-      : token(t) {}
+struct token_frame {
+  void* token;
+  std::size_t mark = 0;
+  token_frame* outer = nullptr;
 };
 
 template<class Policy>
@@ -70,7 +61,6 @@ public:
   using steal_filter = basic_steal_filter<Policy>;
   using steal_request = basic_steal_request<Policy>;
   using stolen_job = basic_stolen_job<Policy>;
-  using token_frame = basic_token_frame<Policy>;
   /// A job's address; the two lowest bits say whether it is a loop or a batched job.
   using cell = typename Policy::template atomic<std::uintptr_t>;
 
@@ -90,16 +80,16 @@ private:
   alignas(64) atomic<cell*> limit_{nullptr}; // top_ >= limit_: the owner must poll. Null: a request
   atomic<cell*> head_{nullptr};              // the oldest job that has not left
   atomic<steal_request*> asker_{nullptr};
-  basic_mutex<Policy> mutex_;            // guards steals: head_ moves only under it
-  atomic<token_frame*> tokens_{nullptr}; // newest first; only the owner changes it
-  atomic<void*> base_token_{nullptr};    // in force below the first frame
+  basic_mutex<Policy> mutex_;     // guards steals: head_ moves only under it
+  token_frame* tokens_ = nullptr; // newest first; only the owner changes it, under mutex_
+  typename Policy::template atomic<void*> base_token_{nullptr}; // in force below the first frame
 
 public:
   constexpr basic_latent_chain() noexcept = default;
 
   /// `cells` holds `count + 2` null words: two more than jobs, so that head_ may stand past the newest.
   void attach(cell* cells, std::size_t number, bool asymmetric) noexcept {
-    RUBATO_ASSERT_STEP(top_ == base_ && tokens() == nullptr, "a chain in use was given other cells", mark());
+    RUBATO_ASSERT_STEP(top_ == base_ && tokens_ == nullptr, "a chain in use was given other cells", mark());
     base_ = top_ = cells;
     end_ = cells + number;
     asymmetric_ = asymmetric;
@@ -188,29 +178,23 @@ public:
 
   /// Puts the frame's token in force until leave().
   void enter(token_frame& frame) noexcept {
-    token_frame* const outer = tokens();
-    RUBATO_ASSERT_STEP(outer == nullptr || outer->mark.get() <= mark(), "tokens are not nested in each other",
-                       mark());
-    frame.mark.set(mark());
-    frame.outer.set(outer);
-    // release: pairs with token_at(), because a thief reads the frame.
-    tokens_.store(&frame, std::memory_order_release);
+    frame.mark = mark();
+    lock_guard const guard(mutex_);
+    RUBATO_ASSERT_STEP(tokens_ == nullptr || tokens_->mark <= frame.mark,
+                       "tokens are not nested in each other", frame.mark);
+    frame.outer = tokens_;
+    tokens_ = &frame;
   }
   void leave() noexcept {
-    token_frame const* const left = tokens();
-    RUBATO_ASSERT_STEP(left != nullptr && left->mark.get() == mark(),
+    lock_guard const guard(mutex_);
+    RUBATO_ASSERT_STEP(tokens_ != nullptr && tokens_->mark == mark(),
                        "jobs are left that were forked under the token that ends", mark());
-    // The order is fixed: first unlink the frame, then look for a thief; the light barrier pairs with
-    // heavy_barrier() in take(). release: pairs with token_at(), because a thief reads the outer frame.
-    tokens_.store(left->outer.get(), std::memory_order_release);
-    Policy::light_barrier();
-    if (!asymmetric_ || mutex_.is_locked()) [[unlikely]]
-      await_thief();
+    tokens_ = tokens_->outer;
   }
-  /// The same without a frame, for a task that runs on an empty stack. False: a token is in force or the
-  /// chain is not empty.
+  /// The same without a lock, for a task that runs on an empty stack. False: a token is in force or the chain
+  /// is not empty.
   [[nodiscard]] bool enter_base(void* token) noexcept {
-    if (top_ != base_ || tokens() != nullptr || base_token_.load(std::memory_order_relaxed) != nullptr)
+    if (top_ != base_ || tokens_ != nullptr || base_token_.load(std::memory_order_relaxed) != nullptr)
       return false;
     // relaxed: the jobs for which a thief reads the token are pushed later, with release, and leave before
     // the next task begins.
@@ -218,30 +202,25 @@ public:
     return true;
   }
   void leave_base() noexcept {
-    RUBATO_ASSERT_STEP(top_ == base_ && tokens() == nullptr, "a task has ended and left jobs in the chain",
+    RUBATO_ASSERT_STEP(top_ == base_ && tokens_ == nullptr, "a task has ended and left jobs in the chain",
                        mark());
     base_token_.store(nullptr, std::memory_order_relaxed);
   }
   /// Replaces the token in force, which must exist. Jobs pushed under the old token that are still latent get
   /// the new one when they leave.
   void change_token(void* token) noexcept {
-    token_frame* const newest = tokens();
-    if (newest == nullptr) {
+    if (tokens_ == nullptr) {
       base_token_.store(token, std::memory_order_relaxed); // relaxed: as in enter_base()
       return;
     }
     lock_guard const guard(mutex_);
-    newest->token.set(token);
+    tokens_->token = token;
   }
   /// For the owner: how many jobs were in the chain when the token in force was entered.
-  [[nodiscard]] std::size_t token_mark() const noexcept {
-    token_frame const* const newest = tokens();
-    return newest != nullptr ? newest->mark.get() : 0;
-  }
+  [[nodiscard]] std::size_t token_mark() const noexcept { return tokens_ != nullptr ? tokens_->mark : 0; }
   /// For the owner: the token in force; null: the pool's.
   [[nodiscard]] void* token() const noexcept {
-    token_frame const* const newest = tokens();
-    return newest != nullptr ? newest->token.get() : base_token_.load(std::memory_order_relaxed);
+    return tokens_ != nullptr ? tokens_->token : base_token_.load(std::memory_order_relaxed);
   }
 
   /// By the monitor: makes the owner's must_poll() true until it calls serve_request(). relaxed: see
@@ -365,11 +344,6 @@ private:
     return s;
   }
 
-  /// For the owner. relaxed: only it writes.
-  [[nodiscard]] token_frame* tokens() const noexcept { return tokens_.load(std::memory_order_relaxed); }
-  /// Until the thief that may read a frame has unlocked.
-  void await_thief() noexcept { lock_guard const guard(mutex_); }
-
   [[nodiscard]] bool accepts(cell* h, std::uintptr_t word, steal_filter const& w) const noexcept {
     if (w.descends_from != nullptr)
       // Checked after the job was seen in the chain: if the runner's job is not done, jobs above its mark are
@@ -438,10 +412,9 @@ private:
   /// stolen job runs other jobs above it: their frames have a higher mark than any job still latent below
   /// them.
   [[nodiscard]] void* token_at(cell* h) const noexcept {
-    // acquire: pairs with enter().
-    token_frame const* t = tokens_.load(std::memory_order_acquire);
-    while (t != nullptr && t->mark.get() > static_cast<std::size_t>(h - base_)) t = t->outer.get();
-    return t != nullptr ? t->token.get() : base_token_.load(std::memory_order_relaxed);
+    token_frame const* t = tokens_;
+    while (t != nullptr && t->mark > static_cast<std::size_t>(h - base_)) t = t->outer;
+    return t != nullptr ? t->token : base_token_.load(std::memory_order_relaxed);
   }
 
   static job* as_job(std::uintptr_t word) noexcept {
@@ -454,7 +427,6 @@ private:
 };
 
 using latent_chain = basic_latent_chain<std_policy>;
-using token_frame = basic_token_frame<std_policy>;
 using steal_request = basic_steal_request<std_policy>;
 
 } // namespace rubato::detail

@@ -89,7 +89,7 @@ class token_in_force {
 public:
   token_in_force(latent_chain& c, void* token) noexcept
       : chain_(c)
-      , frame_(token) {
+      , frame_{token} {
     if (token == nullptr) return;
     at_base_ = chain_.enter_base(token);
     if (!at_base_) chain_.enter(frame_);
@@ -98,7 +98,7 @@ public:
   ~token_in_force() {
     if (at_base_)
       chain_.leave_base();
-    else if (frame_.token.get() != nullptr)
+    else if (frame_.token != nullptr)
       chain_.leave();
   }
 };
