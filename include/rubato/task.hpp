@@ -49,8 +49,7 @@ namespace rubato {
 ///
 /// In a task, `co_await x` accepts
 ///   - a `task<U>`, as an lvalue or rvalue, once: yields its U. The task begins with the co_await, which
-///   takes
-///     its coroutine: valid() is false afterwards;
+///     takes its coroutine: valid() is false afterwards;
 ///   - a `future<U>`: yields its U. An lvalue is consumed too, as by get();
 ///   - a `shared_future<U>`: yields a `U const&` to the stored result;
 ///   - the results of Rubato's awaitable functions, in the expression that calls the function: yield(),
@@ -65,9 +64,10 @@ namespace rubato {
 /// a destructor: name the result, or the lambda, first. docs/gcc12-coroutines.md lists such forms and tells
 /// how a build finds them.
 ///
-/// A wait of Rubato's that is ready at once does not suspend the task. But one that has gone on with such
-/// waits for 20 us, or 1,024 of them, lets other ready tasks run first, as yield() does. A read, a select()
-/// or a when_any() may do so before it knows whether it is ready. To await a task is a call, and no wait.
+/// A wait of Rubato's that is ready at once does not suspend the task. But a task looks at the clock at every
+/// 64th such wait: 20 us after the first look, and after 1,024 waits at the latest, it lets other ready tasks
+/// run first, as yield() does. A read, a select() or a when_any() may do so before it knows whether it is
+/// ready. To await a task is a call, and no wait.
 ///
 /// If the task is asked to stop, its waits end early: with a value that says so if the result has one
 /// (optional, bool), otherwise by cancelled. A wait of another library ends only by itself.

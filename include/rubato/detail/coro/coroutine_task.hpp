@@ -198,7 +198,8 @@ public:
   }
 
   /// For the thread that runs it, which is about to go on with a wait that need not wait. True: others want
-  /// its worker, because it has gone on for 20 us, as seen at every 64th such wait, or for 1,024 of them.
+  /// its worker, because 20 us have passed since its first look, at the 64th such wait; it looks at every
+  /// 64th. Or 1,024 have passed.
   [[nodiscard]] bool has_used_its_turn() noexcept {
     return ++ready_waits_ % waits_between_looks == 0 && is_turn_over();
   }
