@@ -275,12 +275,14 @@ TEST(live, wakes_no_idle_pool) {
 TEST(live, changes_no_result_and_no_order) {
   std::vector<int> const without = order_of_one_worker();
   int const nowhere = ::open("/dev/null", O_WRONLY);
-  rubato::live_view const view({.output = nowhere, .frames_per_second = 60});
-  EXPECT_EQ(order_of_one_worker(), without);
-  rubato::pool pool(4);
-  for (unsigned round = scaled(50); round != 0; --round)
-    EXPECT_EQ(pool.run([] { return forked_sum(0, 20'000); }), sum_below(20'000));
-  ::close(nowhere);
+  {
+    rubato::live_view const view({.output = nowhere, .frames_per_second = 60});
+    EXPECT_EQ(order_of_one_worker(), without);
+    rubato::pool pool(4);
+    for (unsigned round = scaled(50); round != 0; --round)
+      EXPECT_EQ(pool.run([] { return forked_sum(0, 20'000); }), sum_below(20'000));
+  }
+  ::close(nowhere); // not before the view has ended
 }
 
 TEST(live, begins_and_ends_beside_work) {
