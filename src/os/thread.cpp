@@ -3,6 +3,7 @@
 #include "os/cpus/affinity.hpp"
 #include "os/die.hpp"
 #include "os/io/file.hpp"
+#include "os/io/process.hpp"
 #include "os/scheduling.hpp"
 
 #include <algorithm>
@@ -227,13 +228,7 @@ std::chrono::nanoseconds cpu_time(thread_id thread) noexcept {
 }
 
 std::chrono::nanoseconds time_without_cpu(thread_id thread) noexcept {
-  std::array<char, 48> path;
-  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/schedstat", static_cast<int>(thread));
-  std::array<char, 96> buffer;
-  auto text = read_start(path.data(), buffer); // ns on a CPU, ns ready without one, times
-  text.remove_prefix(std::min(text.find(' ') + 1, text.size()));
-  auto const ns = parse_number<std::int64_t>(text.substr(0, text.find(' ')));
-  return std::chrono::nanoseconds(ns.value_or(0));
+  return cpu_counts_of(::getpid(), static_cast<int>(thread)).ready;
 }
 
 std::uint64_t waits_in_kernel(thread_id thread) noexcept {

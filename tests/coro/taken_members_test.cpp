@@ -61,6 +61,14 @@ struct held_group {
 
 rubato::task<> nothing() { co_return; }
 
+/// member(i, a value) makes member i.
+template<class Member>
+rubato::task<> await_all(Member const& member) {
+  std::vector<rubato::task<counted>> tasks;
+  for (std::size_t i = 0; i != some; ++i) tasks.push_back(member(i, counted(1)));
+  co_await rubato::when_all(std::move(tasks));
+}
+
 void expect_all(std::vector<counted> const& results, std::size_t n) {
   ASSERT_EQ(results.size(), n);
   for (std::size_t i = 0; i != n; ++i) ASSERT_EQ(results[i].value, static_cast<int>(i));
@@ -138,12 +146,7 @@ TEST_P(taken_members, stop_the_others_of_their_share) {
       failed = true;
       throw failure(static_cast<int>(which));
     };
-    auto const body = [&]() -> rubato::task<> {
-      std::vector<rubato::task<counted>> tasks;
-      for (std::size_t i = 0; i != some; ++i) tasks.push_back(member(i, counted(1)));
-      co_await rubato::when_all(std::move(tasks));
-    };
-    EXPECT_EQ(failure_of([&] { pool.block_on(body()); }), static_cast<int>(which));
+    EXPECT_EQ(failure_of([&] { pool.block_on(await_all(member)); }), static_cast<int>(which));
     EXPECT_EQ(ended, begun);
   }
 }
@@ -162,12 +165,7 @@ TEST_P(taken_members, are_cancelled) {
       if (i % 2 == 0) co_await rubato::sleep_for(1000s);
       co_return c;
     };
-    auto const body = [&]() -> rubato::task<> {
-      std::vector<rubato::task<counted>> tasks;
-      for (std::size_t i = 0; i != some; ++i) tasks.push_back(member(i, counted(1)));
-      co_await rubato::when_all(std::move(tasks));
-    };
-    auto whole = pool.spawn(body());
+    auto whole = pool.spawn(await_all(member));
     EXPECT_TRUE(eventually([&] { return taken.load(); }));
     whole.cancel();
     over = true;
@@ -189,15 +187,10 @@ TEST_P(taken_members, end_with_their_pool) {
       if (i % 5 == 0) co_await rubato::sleep_for(1ms);
       co_return c;
     };
-    auto const body = [&]() -> rubato::task<> {
-      std::vector<rubato::task<counted>> tasks;
-      for (std::size_t i = 0; i != some; ++i) tasks.push_back(member(i, counted(1)));
-      co_await rubato::when_all(std::move(tasks));
-    };
     rubato::future<void> whole;
     {
       rubato::pool mortal(with_workers(GetParam()));
-      whole = mortal.spawn(body());
+      whole = mortal.spawn(await_all(member));
       EXPECT_TRUE(eventually([&] { return taken.load(); }));
       if (round % 3 == 0) mortal.shutdown(rubato::discard);
       if (round % 3 == 1) mortal.shutdown(rubato::drain);

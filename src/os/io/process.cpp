@@ -2,8 +2,10 @@
 
 #include "os/io/file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <pthread.h>
@@ -26,12 +28,19 @@ std::optional<int> try_reap(int pidfd) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-std::chrono::nanoseconds cpu_time(int process, int thread) noexcept {
+cpu_counts cpu_counts_of(int process, int thread) noexcept {
   std::array<char, 64> path;
   std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/schedstat", process, thread);
   std::array<char, 96> buffer;
-  auto const text = read_start(path.data(), buffer); // ns on a CPU, ns ready without one, times
-  return std::chrono::nanoseconds(parse_number<std::int64_t>(text.substr(0, text.find(' '))).value_or(0));
+  auto text = read_start(path.data(), buffer); // ns on a CPU, ns ready without one, times
+  auto const next = [&text] {
+    std::size_t const end = std::min(text.find(' '), text.size());
+    auto const ns = parse_number<std::int64_t>(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return std::chrono::nanoseconds(ns.value_or(0));
+  };
+  auto const ran = next();
+  return {.ran = ran, .ready = next()};
 }
 
 void register_fork_handlers(void (*prepare)(), void (*parent)(), void (*child)()) {

@@ -10,9 +10,13 @@ namespace rubato::os {
 /// ended it. Nothing: it has not ended. Throws std::system_error: the descriptor is no pidfd of a child.
 [[nodiscard]] std::optional<int> try_reap(int pidfd);
 
-/// The CPU time that a thread of any process has used. Zero if there is no such thread, or the kernel does
-/// not count it (no /proc/PID/schedstat).
-[[nodiscard]] std::chrono::nanoseconds cpu_time(int process, int thread) noexcept;
+struct cpu_counts {
+  std::chrono::nanoseconds ran{};   ///< on a CPU
+  std::chrono::nanoseconds ready{}; ///< and for so long it waited for one
+};
+/// Of a thread of any process. Zeros if there is no such thread, or the kernel does not count (no
+/// /proc/PID/schedstat).
+[[nodiscard]] cpu_counts cpu_counts_of(int process, int thread) noexcept;
 
 /// From now on every fork() calls `prepare` before, in the forking thread, then `parent` and, in the child,
 /// `child`. Several registrations: prepare runs in reverse order, the others in order. A null pointer is

@@ -191,7 +191,8 @@ live_thread live_model::picture_of(thread_activity const& t) {
 void live_model::measure(thread_activity& t) const noexcept {
   auto const process = static_cast<int>(source_.process);
   auto const thread = static_cast<os::thread_id>(t.thread);
-  auto const used = process == os::process_id() ? os::cpu_time(thread) : os::cpu_time(process, thread);
+  auto const used =
+      process == os::process_id() ? os::cpu_time(thread) : os::cpu_counts_of(process, thread).ran;
   t.cpu.measure(source_.now(), used.count());
 }
 
