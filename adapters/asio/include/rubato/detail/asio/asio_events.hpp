@@ -11,7 +11,7 @@ namespace rubato::detail {
 /// The thread ends before the services are shut down. One that Asio makes by itself, for a context that has
 /// none, is still in the reactor at that moment (1.22).
 class asio_events : public ::asio::io_context {
-  ::asio::executor_work_guard<executor_type> stays_{get_executor()};
+  ::asio::executor_work_guard<executor_type> keeps_running_{get_executor()};
   std::thread thread_{[this] { run(); }};
 
 public:
