@@ -31,12 +31,23 @@
 #include <utility>
 #include <vector>
 
+struct rb_thread; // of the C interface
+
 namespace rubato {
 
 namespace detail {
 class pool_core;
 class stall_watch;
 class thread_registry;
+
+/// For a host that makes the pool's threads itself: the C interface.
+struct thread_host {
+  /// Makes a thread that calls rb_thread_run(). Returns a negative errno if none can be made. Null: the pool
+  /// makes its threads.
+  int (*make_thread)(void* arg, rb_thread* thread) = nullptr;
+  void* arg = nullptr;
+};
+struct options_access;
 } // namespace detail
 
 /// The type of `no_workers`.
@@ -87,7 +98,9 @@ class pool_options {
   friend class detail::thread_registry;
   friend class detail::stall_watch;
   friend class pool;
+  friend struct detail::options_access;
   std::optional<unsigned> workers_; // 0: no_workers
+  detail::thread_host host_;
   std::string name_ = "rubato";
   placement place_ = placement::free;
   std::vector<int> cpus_;

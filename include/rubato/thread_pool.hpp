@@ -65,9 +65,10 @@ inline constexpr deterministic_t deterministic{};
 /// Not movable. The thread that made it must destroy it.
 class [[nodiscard("a membership ends with this object: give it a name")]] membership {
   friend class pool;
+  friend class detail::owned_pool;
   detail::thread_context* previous_;
   detail::thread_context* mine_;
-  explicit membership(pool& p);
+  explicit membership(pool& p, bool as_worker = false);
 
 public:
   membership(membership const&) = delete;

@@ -186,12 +186,12 @@ std::uint64_t pool::steal_count() const {
   return s.handed + s.taken + s.stolen;
 }
 
-membership::membership(pool& p)
+membership::membership(pool& p, bool as_worker)
     : previous_(detail::current)
     , mine_(previous_) {
   detail::pool_core& core = *detail::core_of(p);
   if (previous_->core == &core) return;
-  detail::pool_thread* const mine = core.threads.enter();
+  detail::pool_thread* const mine = core.threads.enter(as_worker);
   mine->outer = previous_;
   detail::current = mine_ = mine;
   detail::note<detail::event_kind::begin>(mine_, 0, static_cast<unsigned char>(detail::activity::member));

@@ -52,8 +52,7 @@ bool scope_core::add_locked(scope_child& c) noexcept {
     return false;
   }
   count_child();
-  (last_ != nullptr ? last_->next : first_) = &c;
-  last_ = &c;
+  add_last(c);
   if (waiters_ != nullptr) waiters_->thread->parker.unpark(); // it may run the child itself
   return true;
 }
@@ -262,6 +261,11 @@ void scope_core::stop_from_outside() noexcept {
 }
 
 std::stop_token scope_core::token() const { return stop_.token(core_->life.stop_token()); }
+
+bool scope_core::was_cut() const noexcept {
+  lock_guard const guard(mutex_);
+  return cut_;
+}
 
 std::exception_ptr scope_core::take_error() noexcept {
   lock_guard const guard(mutex_);

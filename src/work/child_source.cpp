@@ -33,18 +33,24 @@ void child_source::leave_list() noexcept {
   if (listed_.get() && (first_ == nullptr || stopped)) delist();
 }
 
-scope_child* child_source::take_locked() noexcept {
+scope_child* child_source::take_locked(bool newest) noexcept {
   if (first_ == nullptr || stopped_.get()) return nullptr;
-  scope_child* const c = first_;
-  first_ = c->next;
-  if (first_ == nullptr) last_ = nullptr;
+  scope_child* const c = newest ? last_ : first_;
+  (c->previous != nullptr ? c->previous->next : first_) = c->next;
+  (c->next != nullptr ? c->next->previous : last_) = c->previous;
   ++running_;
   return c;
 }
 
+void child_source::add_last(scope_child& c) noexcept {
+  c.previous = last_;
+  (last_ != nullptr ? last_->next : first_) = &c;
+  last_ = &c;
+}
+
 scope_child* child_source::take_child() noexcept {
   lock_guard const guard(mutex_);
-  return take_locked();
+  return take_locked(newest_first_);
 }
 
 bool child_source::find_child(pool_thread const& t) noexcept {

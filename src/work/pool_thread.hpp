@@ -73,6 +73,7 @@ struct pool_thread final : thread_context, idle_set_thread {
   int pinned_to = -1, refused_cpu = -1;
   bool resting = true;             ///< went idle and has not noticed a call since; its own note
   std::atomic<bool> worker{false}; ///< made by the pool; else a guest
+  bool counts_as_worker = false;   ///< a guest that takes the place of a worker
   flag exiting;                    ///< to end when idle
   flag relief;                     ///< sent for relief: runs ready tasks without a seat
   /// A task that it is to run without a seat. The sender puts it there before it wakes the thread or makes

@@ -21,7 +21,7 @@ RB_API int rb_join(rb_worker* worker, rb_half a, void* a_arg, rb_half b, void* b
 
 /* A latent job, in the frame of its owner: the parts of a join, for hosts that inline them. */
 typedef struct rb_job {
-  void* opaque[7];
+  void* opaque[6];
   void (*run)(struct rb_job* job, rb_worker* thief); /* called by a thief only */
 } rb_job;
 

@@ -93,10 +93,10 @@ typedef struct rb_stats {
 /* The pool's counters. rubato/stats.hpp says what they count. Sets stats->size to the number of bytes written. */
 RB_API int rb_pool_stats(rb_pool const* pool, rb_stats* stats) RB_NOEXCEPT;
 
-/* The number that the thread will have, its name (valid until rb_thread_run() returns) and the wanted stack size. */
+/* The number that the thread will have. */
 RB_API uint32_t rb_thread_number(rb_thread const* thread) RB_NOEXCEPT;
-RB_API char const* rb_thread_name(rb_thread const* thread) RB_NOEXCEPT;
-RB_API size_t rb_thread_stack_size(rb_thread const* thread) RB_NOEXCEPT;
+/* Writes the name that it is to have, with the final zero. */
+RB_API void rb_thread_name(rb_thread const* thread, char name[16]) RB_NOEXCEPT;
 /* The life of a thread of the pool: returns when the pool has no more use for it. Called exactly once. */
 RB_API void rb_thread_run(rb_thread* thread) RB_NOEXCEPT;
 

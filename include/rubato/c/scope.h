@@ -29,7 +29,7 @@ enum {
 /* Opens a scope in the given memory, on the worker's pool. */
 RB_API void rb_scope_begin(rb_worker* worker, rb_scope* scope, int order) RB_NOEXCEPT;
 /* The same on any thread, for a given pool. */
-RB_API void rb_scope_begin_on(rb_pool* pool, rb_scope* scope, int order) RB_NOEXCEPT;
+RB_API int rb_scope_begin_on(rb_pool* pool, rb_scope* scope, int order) RB_NOEXCEPT;
 /* Adds a child. From any thread, also from a child, until rb_scope_end() has returned. In a stopped scope the child is
  * only freed, by run(node, NULL). */
 RB_API void rb_scope_spawn(rb_scope* scope, rb_child* node) RB_NOEXCEPT;

@@ -49,7 +49,7 @@ RB_API int rb_spawn_broadcast(rb_pool* pool, rb_task* (*make)(void* arg, uint32_
 RB_API int rb_run_one(rb_worker* worker) RB_NOEXCEPT;
 
 /* 1: the task that the worker runs was asked to stop. */
-RB_API int rb_stop_requested(rb_worker const* worker) RB_NOEXCEPT;
+RB_API int rb_stop_requested(rb_worker* worker) RB_NOEXCEPT;
 
 RB_END
 

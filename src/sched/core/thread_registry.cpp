@@ -129,22 +129,40 @@ pool_thread* thread_registry::add_record() {
 /// Under the lock. May another thread be made? `for_seat`: a seat was reserved for it while no thread was
 /// idle. Since then a thread may have been made for another seat, and be idle now.
 bool thread_registry::may_make(bool for_seat) noexcept {
-  if (winding_up_ || made_.get() >= size_of(core_) + options_of(core_).spares_) return false;
-  return !for_seat || made_.get() < size_of(core_) || !idle_threads_of(core_).has_idle();
+  if (winding_up_ || has_all_workers()) return false;
+  return !for_seat || made_.get() + joined_ < size_of(core_) || !idle_threads_of(core_).has_idle();
 }
 
-/// A record for a thread that joins: a free one, or a new one. Null: no number is left, or none may join.
-pool_thread* thread_registry::take_record(bool guest, bool for_seat) {
+/// No other thread may be made, however many seats are vacant.
+bool thread_registry::has_all_workers() const noexcept {
+  return made_.get() + joined_ >= size_of(core_) + options_of(core_).spares_;
+}
+
+/// A record that is free, or a new one. In a pool without spares its own threads have the lowest numbers.
+/// Null: no number is left.
+pool_thread* thread_registry::take_free(bool own) {
+  if (options_of(core_).spares_ == 0) own_numbers_ = std::max(own_numbers_, size_of(core_));
+  if (!own)
+    while (records.known() < own_numbers_) free_.push_back(add_record());
+  auto const found =
+      own_numbers_ == 0
+          ? free_.end() - (free_.empty() ? 0 : 1)
+          : std::find_if(free_.begin(), free_.end(),
+                         [&](pool_thread const* t) { return own == (t->index < own_numbers_); });
+  if (found == free_.end()) return add_record();
+  pool_thread* const t = *found;
+  free_.erase(found);
+  return t;
+}
+
+/// A record for a thread that joins. Null: no number is left, or none may join.
+pool_thread* thread_registry::take_record(bool guest, bool for_seat, bool as_worker) {
   lock_guard const guard(mutex_);
   if (guest ? guests_ >= max_guests : !may_make(for_seat)) return nullptr;
-  pool_thread* t = nullptr;
-  if (free_.empty()) {
-    t = add_record();
-    if (t == nullptr) return nullptr;
-  } else {
-    t = free_.back();
-    free_.pop_back();
-  }
+  pool_thread* const t = take_free(!guest || as_worker);
+  if (t == nullptr) return nullptr;
+  t->counts_as_worker = as_worker;
+  if (as_worker) ++joined_;
   if (guest)
     ++guests_;
   else
@@ -181,6 +199,7 @@ void thread_registry::free_number(pool_thread& t) noexcept {
     made_.subtract(1);
   else
     --guests_;
+  if (t.counts_as_worker) --joined_;
   give_back(t);
 }
 
@@ -218,7 +237,11 @@ bool thread_registry::launch(idle_set::call const& c, relief_order const& order,
 
 bool thread_registry::create(pool_thread& t) noexcept {
   try {
-    auto const name = thread_name(options_of(core_).name_, t.index);
+    if (options_of(core_).host_.make_thread != nullptr) {
+      create_by_host(t);
+      return true;
+    }
+    auto const name = name_of(core_, t.index);
     // Under the lock. The new thread takes it at its end, before it is joined: so the handle is there.
     lock_guard const guard(mutex_);
     os::thread_options const wanted{
@@ -230,6 +253,36 @@ bool thread_registry::create(pool_thread& t) noexcept {
     refused_.set(reason_of(std::current_exception()));
     return false;
   }
+}
+
+void thread_registry::create_by_host(pool_thread& t) {
+  hosted_.add();
+  thread_host const& host = options_of(core_).host_;
+  int const error = host.make_thread(host.arg, reinterpret_cast<rb_thread*>(&t)); // NOLINT: opaque to the host
+  if (error == 0) {
+    refused_.set(0);
+    return;
+  }
+  static_cast<void>(hosted_.arrive());
+  throw std::system_error(-error, std::generic_category(), "rubato: the host has made no thread");
+}
+
+void thread_registry::start_all() {
+  while (idle_set::call const c = idle_threads_of(core_).claim())
+    if (!launch(c, {}, nullptr)) {
+      not_launched(c);
+      throw_refusal();
+    }
+}
+
+std::string thread_registry::name_of(pool_core const& core, unsigned number) {
+  return thread_name(options_of(core).name_, number);
+}
+
+void thread_registry::run_here(pool_thread& t) noexcept {
+  thread_registry& registry = threads_of(*t.core);
+  thread_main(&t);
+  static_cast<void>(registry.hosted_.arrive()); // the last touch: see join_all()
 }
 
 void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
@@ -334,7 +387,7 @@ pool_thread* thread_registry::take_exited() noexcept {
 void thread_registry::join_ended() noexcept {
   pool_thread* const t = take_exited();
   if (t == nullptr) return;
-  if (t->handle.try_join()) {
+  if (!t->handle.joinable() || t->handle.try_join()) { // a host joins its threads itself
     reclaim(*t);
   } else {
     lock_guard const guard(mutex_);
@@ -345,7 +398,7 @@ void thread_registry::join_ended() noexcept {
 bool thread_registry::join_all() noexcept {
   for (;;) {
     if (pool_thread* const t = take_exited()) {
-      t->handle.join();
+      if (t->handle.joinable()) t->handle.join();
       reclaim(*t);
       continue;
     }
@@ -354,13 +407,15 @@ bool thread_registry::join_all() noexcept {
       return unjoined_ == 0 || !winding_up_ || !exited_.empty();
     });
     lock_guard const guard(mutex_);
-    if (unjoined_ == 0) return true;
+    if (unjoined_ == 0) break;
     if (!winding_up_) return false;
   }
+  wait_briefly<std_policy>([this] { return hosted_.is_over(); });
+  return true;
 }
 
-pool_thread* thread_registry::enter() {
-  pool_thread* const t = take_record(true, false);
+pool_thread* thread_registry::enter(bool as_worker) {
+  pool_thread* const t = take_record(true, false, as_worker);
   if (t == nullptr)
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                             "rubato: more than 65,535 outside threads run in one pool at the same time");
@@ -382,7 +437,11 @@ void thread_registry::leave(pool_thread& t) noexcept {
 }
 
 bool thread_registry::no_thread_to_call() noexcept {
-  bool const none_made = made_.get() >= size_of(core_) + options_of(core_).spares_ || refused_.get() != 0;
+  bool none_made = refused_.get() != 0;
+  if (!none_made) {
+    lock_guard const guard(mutex_);
+    none_made = has_all_workers();
+  }
   return none_made && !idle_threads_of(core_).has_idle();
 }
 

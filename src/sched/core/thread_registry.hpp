@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace rubato::detail {
@@ -37,15 +38,21 @@ class thread_registry {
   unsigned guests_ RUBATO_GUARDED_BY(mutex_) = 0;     // guests that are in
   bool winding_up_ RUBATO_GUARDED_BY(mutex_) = false; // no thread is made any more
   relaxed<int> refused_;                              // why the last one was not made; 0: it was
+  unsigned own_numbers_ RUBATO_GUARDED_BY(mutex_) = 0; // numbers below are for the pool's own threads
+  unsigned joined_ RUBATO_GUARDED_BY(mutex_) = 0;      // guests that count as workers
   countdown<unsigned> inside_;                        // guests that still touch this object
+  countdown<unsigned> hosted_;                        // threads of a host that still touch it
 
   [[nodiscard]] bool may_make(bool for_seat) noexcept RUBATO_REQUIRES(mutex_);
-  [[nodiscard]] pool_thread* take_record(bool guest, bool for_seat);
+  [[nodiscard]] pool_thread* take_record(bool guest, bool for_seat, bool as_worker = false);
+  [[nodiscard]] pool_thread* take_free(bool own) RUBATO_REQUIRES(mutex_);
   [[nodiscard]] pool_thread* add_record() RUBATO_REQUIRES(mutex_);
+  [[nodiscard]] bool has_all_workers() const noexcept RUBATO_REQUIRES(mutex_);
   void give_back(pool_thread& t) noexcept RUBATO_REQUIRES(mutex_);
   void free_number(pool_thread& t) noexcept;
   [[nodiscard]] bool launch(idle_set::call const& c, relief_order const& order, task* aside) noexcept;
   [[nodiscard]] bool create(pool_thread& t) noexcept;
+  void create_by_host(pool_thread& t);
   void undo_launch(idle_set::call const& c, pool_thread& t) noexcept;
   void not_launched(idle_set::call const& c) noexcept;
   static void thread_main(void* arg);
@@ -69,14 +76,21 @@ public:
   [[nodiscard]] std::vector<os::cpu> const& places(os::placement_policy p);
   [[nodiscard]] unsigned made() const noexcept { return made_.get(); }
 
-  /// The calling thread joins for a while. Throws std::system_error if too many are in already.
-  [[nodiscard]] pool_thread* enter();
+  /// The calling thread joins for a while. `as_worker`: it counts as one of the pool's workers, and has the
+  /// number of one. Throws std::system_error if too many are in already.
+  [[nodiscard]] pool_thread* enter(bool as_worker = false);
   void leave(pool_thread& t) noexcept;
   /// Makes a record that is free: so a thread can drive the pool when memory is short.
   void keep_a_record();
   /// Waits until no guest touches the pool any more.
   void await_guests() const noexcept;
 
+  /// A thread for each seat that is vacant. Throws if one cannot be made.
+  void start_all();
+  /// The life of a thread that a host has made.
+  static void run_here(pool_thread& t) noexcept;
+  /// What the thread of that number is called: at most 15 characters.
+  [[nodiscard]] static std::string name_of(pool_core const& core, unsigned number);
   /// Makes a thread for a call. If none can be made, that is no error: the busy ones go on.
   void start(idle_set::call const& c) noexcept;
   /// Before the thread runs, or while it is idle and no other thread can call it.

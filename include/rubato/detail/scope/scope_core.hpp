@@ -103,6 +103,8 @@ public:
   /// Requires that wait() has returned and that no thread spawns.
   ~scope_core();
 
+  /// The waiting thread begins the newest child first. Before the first child.
+  void begin_newest_first() noexcept { newest_first_ = true; }
   /// Takes ownership. A stopped scope only destroys the child.
   void spawn(scope_child* c) noexcept;
   /// The same for a job, and counts it. False: the scope is stopped.
@@ -119,6 +121,8 @@ public:
   [[nodiscard]] std::exception_ptr take_error() noexcept;
   /// Throws the first exception, else cancelled if a stop from outside has cut the scope.
   void rethrow();
+  /// A stop from outside has cut the scope.
+  [[nodiscard]] bool was_cut() const noexcept;
   void fail(std::exception_ptr e) noexcept;
   /// The body has thrown this exception.
   void body_failed(std::exception_ptr const& e) noexcept;

@@ -21,6 +21,7 @@ struct scope_child {
   exec_type exec;
   child_source* source = nullptr;
   scope_child* next = nullptr;
+  scope_child* previous = nullptr;
 
   explicit scope_child(exec_type e) noexcept
       : exec(e) {}
@@ -35,7 +36,8 @@ protected:
   scope_child* last_ RUBATO_GUARDED_BY(mutex_) = nullptr;
   std::size_t running_ RUBATO_GUARDED_BY(mutex_) = 0;
 
-  relaxed<bool> stopped_; // no child begins any more
+  relaxed<bool> stopped_;     // no child begins any more
+  bool newest_first_ = false; // for the thread that waits; before the first child
   pool_thread* home_;     // the thread whose latent work the children are
 
   // The home's scopes_mutex guards the links. listed_ changes under both locks, so a thread may read it under
@@ -46,9 +48,11 @@ protected:
       : home_(&home) {}
   ~child_source() = default;
 
-  /// Takes the oldest child and counts it as running. Null: no child may begin. Under the lock.
-  [[nodiscard]] scope_child* take_locked() noexcept RUBATO_REQUIRES(mutex_);
-  /// The same, but takes the lock itself; for the waiting thread. The source stays in the list.
+  /// Takes the oldest child, or the newest, and counts it as running. Null: no child may begin. Under the
+  /// lock.
+  [[nodiscard]] scope_child* take_locked(bool newest = false) noexcept RUBATO_REQUIRES(mutex_);
+  void add_last(scope_child& c) noexcept RUBATO_REQUIRES(mutex_);
+  /// The next child for the waiting thread. The source stays in the list.
   [[nodiscard]] scope_child* take_child() noexcept;
   /// Under both locks.
   void enlist() noexcept RUBATO_REQUIRES(mutex_);

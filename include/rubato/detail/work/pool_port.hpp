@@ -24,6 +24,7 @@ struct std_policy;
 using idle_set = basic_idle_set<std_policy>;
 class life_state;
 class owned_task;
+class owned_pool;
 class owned_tasks;
 class pool_core;
 class quiescence;

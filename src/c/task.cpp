@@ -1,0 +1,102 @@
+#include "rubato/c/task.h"
+
+#include "c/access.hpp"
+#include "c/call_end.hpp"
+#include "rubato/detail/sched/run/queuing.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
+#include "rubato/detail/work/pool_port.hpp"
+#include "rubato/detail/work/task.hpp"
+#include "sched/run/search.hpp"
+#include "work/pool_thread.hpp"
+
+#include <cerrno>
+#include <new>
+#include <stop_token>
+
+using namespace rubato::detail; // NOLINT(google-build-using-namespace): the file defines C functions
+
+namespace {
+
+task& task_in(rb_task* node) noexcept {
+  return *::new (static_cast<void*>(node->opaque)) task([](task& base, thread_context* runner) noexcept {
+    auto* const self = node_of<rb_task>(base);
+    self->run(self, runner != nullptr ? to_c(runner) : nullptr);
+  });
+}
+
+/// A call that a thread outside waits for, in its frame.
+struct awaited_call {
+  rb_task node;
+  void (*f)(void* arg, rb_worker* worker);
+  void* arg;
+  call_end end;
+  bool was_called = false;
+
+  static void run(rb_task* n, rb_worker* worker) noexcept {
+    auto& self = *reinterpret_cast<awaited_call*>(n); // NOLINT: its first member
+    if (worker != nullptr) {
+      self.f(self.arg, worker);
+      self.was_called = true;
+    }
+    self.end.reach(); // the frame may be gone
+  }
+};
+
+} // namespace
+
+int rb_enqueue(rb_pool* pool, rb_task* node, int order) noexcept {
+  return without_exceptions([&] {
+    arrival in(*core_of(of_c(pool)));
+    task& t = task_in(node);
+    t.holds_capacity = in.give_capacity();
+    if (order == RB_QUEUE_LIFO && current->core == &in.core())
+      queue_task(in.core(), future_state::any_seat, rubato::priority::normal, t, made_ready_by::task);
+    else
+      queue(in.core(), &t);
+  });
+}
+
+int rb_enqueue_on(rb_pool* pool, uint32_t seat, rb_task* node) noexcept {
+  return without_exceptions([&] {
+    pool_core& core = *core_of(of_c(pool));
+    std::uint16_t const where = checked_seat(core, seat);
+    arrival in(core);
+    task& t = task_in(node);
+    t.holds_capacity = in.give_capacity();
+    queue_task(core, where, rubato::priority::normal, t, made_ready_by::call);
+  });
+}
+
+int rb_call(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) noexcept {
+  int error = without_exceptions([&] {
+    if (current->core == core_of(of_c(pool))) {
+      f(arg, to_c(current));
+      return;
+    }
+    awaited_call call{{{}, &awaited_call::run}, f, arg, call_end()};
+    arrival in(*core_of(of_c(pool)));
+    task& t = task_in(&call.node);
+    t.holds_capacity = in.give_capacity();
+    queue(in.core(), &t);
+    call.end.wait();
+    if (!call.was_called) throw rubato::cancelled();
+  });
+  return error;
+}
+
+int rb_run(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) noexcept {
+  return without_exceptions([&] { on_pool(&of_c(pool), [&](thread_context& me) { f(arg, to_c(&me)); }); });
+}
+
+int rb_run_one(rb_worker* worker) noexcept {
+  thread_context& me = of_c(worker);
+  token_frame none{nullptr}; // it does not stop with the task that the caller runs
+  me.chain.enter(none);
+  bool const ran = run_one(*me.core, thread_of(me));
+  me.chain.leave();
+  return ran ? 1 : 0;
+}
+
+int rb_stop_requested(rb_worker* worker) noexcept {
+  return current_token(of_c(worker)).stop_requested() ? 1 : 0;
+}
