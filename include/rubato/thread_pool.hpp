@@ -54,6 +54,12 @@ struct discard_t {
 struct deterministic_t {
   explicit constexpr deterministic_t() = default;
 };
+/// The type of `per_thread`.
+struct per_thread_t {
+  explicit constexpr per_thread_t() = default;
+};
+/// Tag: once on each thread. See pool::broadcast().
+inline constexpr per_thread_t per_thread{};
 /// Tag: a pool ends when its work has run. See pool::shutdown().
 inline constexpr drain_t drain{};
 /// Tag: a pool drops tasks that have not begun, and ends waits. See pool::shutdown().
@@ -251,6 +257,12 @@ public:
   /// a seat, the caller makes that seat's call.
   template<class F>
   auto broadcast(F&& f);
+  /// Runs f once on each of the pool's own threads, which are at least size() if the system has that many,
+  /// and waits. Returns a vector of the results in the order of the threads' numbers (current_worker()), or nothing if f returns void. A thread runs f between two tasks, or in a wait: so f must not
+  /// need a lock that a task may hold while it waits. A thread that blocks in the kernel delays the call. Throws the first exception after
+  /// all calls have ended, and cancelled if the pool is closed or discarded.
+  template<class F>
+  auto broadcast(per_thread_t /*where*/, F&& f);
 
   /// Runs f on the calling thread as a member of the pool, and returns f's result. If f returns a task or
   /// future, run() waits for it. If a seat is free or its worker sleeps, the caller occupies that seat, so

@@ -56,8 +56,8 @@ int rb_pool_global(rb_pool** pool) noexcept {
 int rb_pool_configure_global(rb_pool_options const* options) noexcept {
   return without_exceptions([&] {
     rb_pool_options const all = whole(options);
-    if ((all.flags & ~unsigned{RB_POOL_NO_WORKERS}) != 0 || all.make_thread != nullptr)
-      throw std::invalid_argument("rubato: the global pool starts its threads itself, when there is work");
+    if ((all.flags & ~unsigned{RB_POOL_NO_WORKERS}) != 0)
+      throw std::invalid_argument("rubato: the global pool starts its threads when there is work");
     rubato::pool::configure_global(options_of_c(all));
   });
 }

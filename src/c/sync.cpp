@@ -1,7 +1,7 @@
 #include "rubato/c/sync.h"
 
 #include "c/access.hpp"
-#include "c/call_end.hpp"
+#include "pool/call_end.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/sched/wait/blocking_region.hpp"
 

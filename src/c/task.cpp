@@ -1,17 +1,20 @@
 #include "rubato/c/task.h"
 
 #include "c/access.hpp"
-#include "c/call_end.hpp"
+#include "pool/call_end.hpp"
+#include "rubato/detail/pool/broadcast.hpp"
 #include "rubato/detail/sched/run/queuing.hpp"
 #include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
+#include "sched/run/own_calls.hpp"
 #include "sched/run/search.hpp"
 #include "work/pool_thread.hpp"
 
 #include <cerrno>
 #include <new>
 #include <stop_token>
+#include <vector>
 
 using namespace rubato::detail; // NOLINT(google-build-using-namespace): the file defines C functions
 
@@ -86,6 +89,32 @@ int rb_call(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) n
 
 int rb_run(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) noexcept {
   return without_exceptions([&] { on_pool(&of_c(pool), [&](thread_context& me) { f(arg, to_c(&me)); }); });
+}
+
+int rb_broadcast(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) noexcept {
+  struct call {
+    void (*f)(void*, rb_worker*);
+    void* arg;
+  } c{f, arg};
+  return without_exceptions([&] {
+    broadcast_to_threads(
+        *core_of(of_c(pool)), [](void*, std::size_t) {},
+        [](void* it, std::size_t, thread_context& me) {
+          static_cast<call*>(it)->f(static_cast<call*>(it)->arg, to_c(&me));
+        },
+        &c);
+  });
+}
+
+int rb_spawn_broadcast(rb_pool* pool, rb_task* (*make)(void* arg, uint32_t position, uint32_t threads),
+                       void* arg) noexcept {
+  return without_exceptions([&] {
+    arrival const in(*core_of(of_c(pool)));
+    std::vector<pool_thread*> const threads = threads_to_call(in.core());
+    auto const n = static_cast<uint32_t>(threads.size());
+    for (uint32_t i = 0; i != n; ++i)
+      if (rb_task* const node = make(arg, i, n)) call_on(in.core(), *threads[i], task_in(node));
+  });
 }
 
 int rb_run_one(rb_worker* worker) noexcept {

@@ -1,14 +1,19 @@
 #include "rubato/detail/pool/broadcast.hpp"
 
+#include "pool/call_end.hpp"
+#include "rubato/cancelled.hpp"
 #include "rubato/detail/base/atomics.hpp"
+#include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/future_state.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "sched/core/life_state.hpp"
 #include "sched/core/thread_registry.hpp"
+#include "sched/run/own_calls.hpp"
 #include "sched/wait/park.hpp"
 #include "work/task_queues.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -123,6 +128,60 @@ void broadcast(pool_core& core, void (*prepare)(void*, std::size_t),
 void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
                       void (*body)(void*, std::size_t seat, thread_context&), void* arg) {
   on_pool(&handle_of(c), [&](thread_context&) { broadcast(c, prepare, body, arg); });
+}
+
+namespace {
+
+struct thread_calls {
+  void (*body)(void*, std::size_t, thread_context&);
+  void* arg;
+  call_end end{};
+  countdown<std::size_t> left{0};
+  flag dropped{};
+};
+
+/// In the list of its thread.
+struct thread_call final : task {
+  thread_calls* all;
+  std::size_t position;
+
+  thread_call(thread_calls& a, std::size_t i) noexcept
+      : task(&run_or_drop)
+      , all(&a)
+      , position(i) {}
+
+  static void run_or_drop(task& base, thread_context* runner) noexcept {
+    auto& self = static_cast<thread_call&>(base);
+    thread_calls& all = *self.all;
+    if (runner != nullptr)
+      all.body(all.arg, self.position, *runner);
+    else
+      all.dropped.raise();
+    if (all.left.arrive()) all.end.reach(); // the last touch: the caller's frame may be gone
+  }
+};
+
+} // namespace
+
+void broadcast_to_threads(pool_core& c, void (*prepare)(void*, std::size_t),
+                          void (*body)(void*, std::size_t, thread_context&), void* arg) {
+  arrival const in(c, arriving::unlimited);
+  std::vector<pool_thread*> const threads = threads_to_call(c);
+  prepare(arg, threads.size());
+  if (threads.empty()) return;
+  thread_calls all{.body = body, .arg = arg};
+  std::deque<thread_call> calls; // they do not move
+  for (std::size_t i = 0; i != threads.size(); ++i) calls.emplace_back(all, i);
+  all.left.add(threads.size());
+  task* own = nullptr;
+  for (std::size_t i = 0; i != threads.size(); ++i)
+    if (threads[i] == current)
+      own = &calls[i];
+    else
+      call_on(c, *threads[i], calls[i]);
+  if (own != nullptr) own->exec(*own, current);
+  all.end.wait();
+  if (all.dropped.is_raised()) throw cancelled();
 }
 
 } // namespace rubato::detail

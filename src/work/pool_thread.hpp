@@ -13,6 +13,7 @@
 #include "rubato/detail/work/thread_context.hpp"
 #include "sync/blocking_mark.hpp"
 #include "sync/idle_set.hpp"
+#include "sync/injector.hpp"
 #include "work/counters.hpp"
 #include "work/relaxed_text.hpp"
 #include "work/seat.hpp"
@@ -79,6 +80,8 @@ struct pool_thread final : thread_context, idle_set_thread {
   /// A task that it is to run without a seat. The sender puts it there before it wakes the thread or makes
   /// it.
   single_slot<task> aside;
+  injector calls;                   ///< that this thread is to run: sched/run/own_calls.hpp
+  bool takes_calls = false;         ///< the registry's mutex guards it
   bool spins_first = false;         ///< it has run such a task: it waits awake for the next one, for a while
   relief_order relieves;            ///< what it was sent for
   unsigned boundaries_then = 0;     ///< of the blocked thread, or of all others, when it was sent

@@ -58,8 +58,8 @@ typedef struct rb_pool_options {
 RB_API int rb_pool_new(rb_pool_options const* options, rb_pool** made) RB_NOEXCEPT;
 /* The pool of the whole program, which C++ code uses too. Never freed. */
 RB_API int rb_pool_global(rb_pool** pool) RB_NOEXCEPT;
-/* The options with which the global pool starts at its first use. -EBUSY: it has been used. -EINVAL: `flags` and
- * make_thread are for rb_pool_new(). */
+/* The options with which the global pool starts at its first use. -EBUSY: it has been used. -EINVAL: of the
+ * flags only RB_POOL_NO_WORKERS is for it. `release` is not called. */
 RB_API int rb_pool_configure_global(rb_pool_options const* options) RB_NOEXCEPT;
 
 /* Waits until all queued work has run and all threads have ended, and frees the pool. -EDEADLK: the caller is a task of

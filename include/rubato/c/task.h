@@ -37,12 +37,13 @@ RB_API int rb_call(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void*
 /* Calls f on the calling thread as a member of the pool: rubato::pool::run(). -EAGAIN: too many members. */
 RB_API int rb_run(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) RB_NOEXCEPT;
 
-/* Calls f once on each thread of the pool, all at the same time as far as they are free, and waits: a thread that waits or
- * is in a task calls f at the end of that task. rubato::pool::broadcast_to_threads(). From a thread of the pool: that one
- * calls f first. `number` is the thread's number. */
+/* Calls f once on each thread of the pool, and waits: rubato::pool::broadcast(per_thread, f). A thread calls f between two
+ * tasks, or in a wait: so f must need no lock that a task may hold while it waits. -ECANCELED: the pool is closed, or was discarded. */
 RB_API int rb_broadcast(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) RB_NOEXCEPT;
-/* Queues a task for each thread, and does not wait: `make` is called for each thread (its number, of how many) on the calling thread and returns the node. */
-RB_API int rb_spawn_broadcast(rb_pool* pool, rb_task* (*make)(void* arg, uint32_t number, uint32_t threads), void* arg) RB_NOEXCEPT;
+/* The same with a task for each thread, and does not wait. `make` is called on the calling thread, with a position in the order of the
+ * threads' numbers and how many there are; it returns the node, or null if it has none. */
+RB_API int rb_spawn_broadcast(rb_pool* pool, rb_task* (*make)(void* arg, uint32_t position, uint32_t threads),
+                              void* arg) RB_NOEXCEPT;
 
 /* Runs one task, child or job that is ready in the worker's pool, whatever it is. 1: it ran one. 0: there was none. No wait of the
  * library does that: the caller must hold nothing that such a task may need. */

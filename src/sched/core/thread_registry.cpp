@@ -162,6 +162,7 @@ pool_thread* thread_registry::take_record(bool guest, bool for_seat, bool as_wor
   pool_thread* const t = take_free(!guest || as_worker);
   if (t == nullptr) return nullptr;
   t->counts_as_worker = as_worker;
+  t->takes_calls = !guest || as_worker;
   if (as_worker) ++joined_;
   if (guest)
     ++guests_;
@@ -200,6 +201,7 @@ void thread_registry::free_number(pool_thread& t) noexcept {
   else
     --guests_;
   if (t.counts_as_worker) --joined_;
+  t.takes_calls = false;
   give_back(t);
 }
 
@@ -273,6 +275,37 @@ void thread_registry::start_all() {
       not_launched(c);
       throw_refusal();
     }
+}
+
+void thread_registry::start_missing() noexcept {
+  for (;;) {
+    {
+      lock_guard const guard(mutex_);
+      if (winding_up_ || made_.get() + joined_ >= size_of(core_)) return;
+    }
+    idle_set::call const c = idle_threads_of(core_).claim();
+    if (!c) return; // guests sit there
+    if (launch(c, {}, nullptr)) continue;
+    not_launched(c);
+    return;
+  }
+}
+
+std::vector<pool_thread*> thread_registry::that_take_calls() {
+  std::vector<pool_thread*> all;
+  lock_guard const guard(mutex_);
+  all.reserve(storage_.size());
+  for (auto const& t : storage_)
+    if (t->takes_calls) all.push_back(t.get());
+  return all;
+}
+
+bool thread_registry::call(pool_thread& t, task& c) noexcept {
+  lock_guard const guard(mutex_); // ends_now() decides under it
+  if (!t.takes_calls) return false;
+  t.calls.push(&c);
+  t.parker.unpark();
+  return true;
 }
 
 std::string thread_registry::name_of(pool_core const& core, unsigned number) {
@@ -451,7 +484,7 @@ void thread_registry::end_surplus(unsigned workers) noexcept {
   unsigned surplus = 0;
   {
     lock_guard const guard(mutex_);
-    unsigned const made = made_.get();
+    unsigned const made = made_.get() + joined_;
     surplus = made - std::min(made, workers);
     surplus_.publish(surplus);
   }
@@ -463,13 +496,14 @@ void thread_registry::end_surplus(unsigned workers) noexcept {
 }
 
 /// The caller is in no list. False: resize() wants it after all, or another thread has ended in its stead.
-bool thread_registry::ends_now(pool_thread const& t) noexcept {
+bool thread_registry::ends_now(pool_thread& t) noexcept {
   lock_guard const guard(mutex_);
   unsigned const surplus = surplus_.own();
-  bool const is_surplus = surplus != 0 && made_.get() > size_of(core_);
+  bool const is_surplus = surplus != 0 && made_.get() + joined_ > size_of(core_);
   surplus_.publish(is_surplus ? surplus - 1 : 0);
   if (!is_surplus && !t.exiting.is_raised()) return false;
   made_.subtract(1); // now, so that another may be made in its place
+  t.takes_calls = false;
   return true;
 }
 

@@ -87,6 +87,12 @@ public:
 
   /// A thread for each seat that is vacant. Throws if one cannot be made.
   void start_all();
+  /// Makes threads until there are as many as workers, or no more can be made.
+  void start_missing() noexcept;
+  /// Those that are to live on.
+  [[nodiscard]] std::vector<pool_thread*> that_take_calls();
+  /// A call for that thread alone. False: it takes none any more.
+  [[nodiscard]] bool call(pool_thread& t, task& c) noexcept;
   /// The life of a thread that a host has made.
   static void run_here(pool_thread& t) noexcept;
   /// What the thread of that number is called: at most 15 characters.
@@ -112,7 +118,7 @@ public:
   /// All end, and none is made.
   void wind_up() noexcept;
   /// By a thread that was told to end and is in no list. False: it goes on.
-  [[nodiscard]] bool ends_now(pool_thread const& t) noexcept;
+  [[nodiscard]] bool ends_now(pool_thread& t) noexcept;
   [[nodiscard]] bool any_surplus() const noexcept { return surplus_.get() != 0; }
   /// Those that sleep look again; a running thread looks anew before it waits.
   void unpark_all() noexcept {

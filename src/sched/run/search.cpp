@@ -7,6 +7,7 @@
 #include "sched/core/pool_core.hpp"
 #include "sched/core/ready.hpp"
 #include "sched/run/next_task.hpp"
+#include "sched/run/own_calls.hpp"
 #include "timer/event_source.hpp"
 
 #include <algorithm>
@@ -131,6 +132,7 @@ void run_found(pool_core& core, pool_thread& t, found_work const& f) noexcept {
 }
 
 bool run_one(pool_core& core, pool_thread& t) noexcept {
+  if (!t.calls.empty() && run_own_calls(core, t)) return true;
   found_work f;
   if (core.queues.any_but_normal()) f.queued = take_before_normal(core, t);
   if (!f && ++t.schedule_tick % fair_every == 0) f.child = take_child(core, t);

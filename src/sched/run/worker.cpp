@@ -5,6 +5,7 @@
 #include "os/thread.hpp"
 #include "rubato/detail/trace/note.hpp"
 #include "sched/core/pool_core.hpp"
+#include "sched/run/own_calls.hpp"
 #include "sched/run/relief.hpp"
 #include "sched/run/search.hpp"
 #include "timer/event_source.hpp"
@@ -68,6 +69,12 @@ bool sleep(pool_core& core, pool_thread& t) noexcept {
   for (;;) {
     if (t.sits_on() != nullptr) return true;
     if (t.relief.is_raised() || !t.aside.is_empty()) return true;
+    if (!t.calls.empty()) {
+      if (core.idle_threads.withdraw(t) == idle_set::withdrawal::called) continue;
+      core.idle_threads.count_in(t);
+      t.resting = false;
+      return true;
+    }
     bool const exits = t.exiting.is_raised(); // by wind_up(), which unparks this thread afterwards
     if (exits || core.threads.any_surplus()) {
       auto const withdrawn = core.idle_threads.withdraw(t, !exits);
@@ -101,15 +108,25 @@ bool go_on_without_seat(pool_core& core, pool_thread& t) noexcept {
   return true;
 }
 
+/// The last calls, which came before the thread was told to end.
+void end_with_calls(pool_core& core, pool_thread& t) noexcept {
+  if (t.calls.empty()) return;
+  core.idle_threads.count_in(t);
+  static_cast<void>(run_own_calls(core, t));
+  give_up_seat(core, t, leaving::for_good);
+}
+
 } // namespace
 
 void worker_loop(pool_core& core, pool_thread& t) noexcept {
   bool searching = false;
   for (;;) {
+    if (!t.calls.empty() && !searching && !t.resting) static_cast<void>(run_own_calls(core, t));
     seat* const s = t.sits_on();
     if (s == nullptr) {
-      if (!go_on_without_seat(core, t)) return;
-      continue;
+      if (go_on_without_seat(core, t)) continue;
+      end_with_calls(core, t);
+      return;
     }
     if (t.resting) { // called, perhaps before it slept
       t.resting = false;

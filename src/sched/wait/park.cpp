@@ -5,6 +5,7 @@
 #include "rubato/detail/work/thread_context.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/core/ready.hpp"
+#include "sched/run/own_calls.hpp"
 #include "sched/run/search.hpp"
 #include "sched/watch/stall_watch.hpp"
 #include "timer/nudge_monitor.hpp"
@@ -106,6 +107,16 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
   }
 }
 
+/// Calls for this thread alone: what it waits for may wait for them. It does not count as waiting meanwhile.
+void run_calls_in_wait(pool_core& core, pool_thread& t, char const* why) noexcept {
+  t.waits_in.set(nullptr);
+  core.waits.end();
+  static_cast<void>(run_own_calls(core, t));
+  core.waits.begin();
+  t.waits_in.set(why);
+  core.waits.nudge_if_stuck();
+}
+
 } // namespace
 
 seat* leave_seats(pool_thread& t) noexcept {
@@ -150,6 +161,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
       continue;
     }
     t.parker.park_until(deadline);
+    if (!t.calls.empty()) run_calls_in_wait(core, t, why);
     // A thread that was woken and has not run yet still counts as waiting: that is no stall.
     if (core.waits.takes_report() && !done()) stall_watch(core).report();
   }

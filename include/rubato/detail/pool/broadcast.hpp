@@ -11,5 +11,9 @@ namespace rubato::detail {
 /// number of seats)`.
 void broadcast_erased(pool_core& c, void (*prepare)(void*, std::size_t seats),
                       void (*body)(void*, std::size_t seat, thread_context&), void* arg);
+/// The same once on each of the pool's threads, in the order of their numbers. Throws cancelled if the pool
+/// is closed, or drops a call.
+void broadcast_to_threads(pool_core& c, void (*prepare)(void*, std::size_t threads),
+                          void (*body)(void*, std::size_t position, thread_context&), void* arg);
 
 } // namespace rubato::detail

@@ -297,38 +297,57 @@ decltype(auto) pool::block_on(A&& awaitable) {
     return run_task_on(core(), detail::await_borrowed(std::forward<A>(awaitable)));
 }
 
+namespace detail {
+
+/// f on each seat or thread of a pool, by a function that does the rest.
+template<auto Broadcast, class F>
+auto broadcast_by(pool_core& core, F& f) {
+  using result = brought_t<F&>;
+  struct state {
+    F& f;
+    std::unique_ptr<result_slot<result>[]> slots;
+    std::size_t n = 0;
+  } s{f, nullptr, 0};
+  Broadcast(
+      core,
+      [](void* arg, std::size_t n) {
+        static_cast<state*>(arg)->slots = std::make_unique<result_slot<result>[]>(n);
+        static_cast<state*>(arg)->n = n;
+      },
+      [](void* arg, std::size_t i, thread_context& me) {
+        auto& st = *static_cast<state*>(arg);
+        st.slots[i].fill([&]() -> decltype(auto) { return call_and_wait(me, st.f); });
+      },
+      &s);
+  if constexpr (std::is_void_v<result>) {
+    for (std::size_t i = 0; i != s.n; ++i) static_cast<void>(s.slots[i].take());
+  } else {
+    std::vector<value_in_std<result>> all;
+    all.reserve(s.n);
+    for (std::size_t i = 0; i != s.n; ++i) all.push_back(in_std<result>(s.slots[i].take()));
+    return all;
+  }
+}
+
+} // namespace detail
+
 template<class F>
 auto pool::broadcast(F&& f) {
   static_assert(detail::fits<F&>, "rubato: broadcast(f): f must be callable as f(), any number of times");
-  if constexpr (!detail::fits<F&>) {
+  if constexpr (detail::fits<F&>)
+    return detail::broadcast_by<&detail::broadcast_erased>(core(), f);
+  else
     return std::vector<detail::refused>();
-  } else {
-    using result = detail::brought_t<F&>;
-    struct state {
-      std::remove_reference_t<F>& f;
-      std::unique_ptr<detail::result_slot<result>[]> slots;
-      std::size_t n = 0;
-    } s{f, nullptr, 0};
-    detail::broadcast_erased(
-        core(),
-        [](void* arg, std::size_t n) {
-          static_cast<state*>(arg)->slots = std::make_unique<detail::result_slot<result>[]>(n);
-          static_cast<state*>(arg)->n = n;
-        },
-        [](void* arg, std::size_t i, detail::thread_context& me) {
-          auto& st = *static_cast<state*>(arg);
-          st.slots[i].fill([&]() -> decltype(auto) { return detail::call_and_wait(me, st.f); });
-        },
-        &s);
-    if constexpr (std::is_void_v<result>) {
-      for (std::size_t i = 0; i != s.n; ++i) static_cast<void>(s.slots[i].take());
-    } else {
-      std::vector<detail::value_in_std<result>> all;
-      all.reserve(s.n);
-      for (std::size_t i = 0; i != s.n; ++i) all.push_back(detail::in_std<result>(s.slots[i].take()));
-      return all;
-    }
-  }
+}
+
+template<class F>
+auto pool::broadcast(per_thread_t /*where*/, F&& f) {
+  static_assert(detail::fits<F&>,
+                "rubato: broadcast(per_thread, f): f must be callable as f(), any number of times");
+  if constexpr (detail::fits<F&>)
+    return detail::broadcast_by<&detail::broadcast_to_threads>(core(), f);
+  else
+    return std::vector<detail::refused>();
 }
 
 template<class F>

@@ -1,4 +1,4 @@
-#include "c/call_end.hpp"
+#include "pool/call_end.hpp"
 
 #include "rubato/detail/future/continuation.hpp"
 #include "rubato/detail/sched/wait/await.hpp"
