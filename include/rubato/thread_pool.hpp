@@ -258,9 +258,10 @@ public:
   template<class F>
   auto broadcast(F&& f);
   /// Runs f once on each of the pool's own threads, which are at least size() if the system has that many,
-  /// and waits. Returns a vector of the results in the order of the threads' numbers (current_worker()), or nothing if f returns void. A thread runs f between two tasks, or in a wait: so f must not
-  /// need a lock that a task may hold while it waits. A thread that blocks in the kernel delays the call. Throws the first exception after
-  /// all calls have ended, and cancelled if the pool is closed or discarded.
+  /// and waits. Returns a vector of the results in the order of the threads' numbers (current_worker()), or
+  /// nothing if f returns void. A thread runs f between two tasks, or in a wait: so f must not need a lock
+  /// that a task may hold while it waits. A thread that blocks in the kernel delays the call. Throws the
+  /// first exception after all calls have ended, and cancelled if the pool is closed or discarded.
   template<class F>
   auto broadcast(per_thread_t /*where*/, F&& f);
 

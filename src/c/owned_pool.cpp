@@ -36,6 +36,8 @@ pool_options options_of_c(rb_pool_options const& c) {
     refuse(std::errc::invalid_argument, "rubato: unknown flags of rb_pool_options");
   if ((c.flags & RB_POOL_NO_WORKERS) != 0)
     all.workers(no_workers);
+  else if ((c.flags & RB_POOL_JOINS_CALLER) != 0)
+    all.workers(no_workers); // join_caller() has its turn before the first thread
   else if (c.workers != 0)
     all.workers(c.workers);
   all.spares(c.spares).stack_size(c.stack_size);
@@ -52,26 +54,40 @@ owned_pool::owned_pool(rb_pool_options const& options)
     : pool(options_of_c(options)) {}
 
 std::unique_ptr<owned_pool> owned_pool::make(rb_pool_options const& options) {
-  releasing at_failure{options.release, options.arg}; // ends after the pool
+  releasing at_failure{options.release, options.arg};        // ends after the pool
   std::unique_ptr<owned_pool> made(new owned_pool(options)); // the constructor is private
-  if ((options.flags & RB_POOL_JOINS_CALLER) != 0) made->joined_.reset(new membership(*made, true));
-  if ((options.flags & RB_POOL_START_ALL) != 0) core_of(*made)->threads.start_all();
+  if ((options.flags & RB_POOL_JOINS_CALLER) != 0) made->join_caller(options.workers);
+  if (thread_registry& threads = core_of(*made)->threads;
+      (options.flags & RB_POOL_START_ALL) != 0 && !threads.start_missing())
+    threads.throw_refusal();
   made->release_ = std::exchange(at_failure.release, nullptr);
   made->arg_ = options.arg;
   return made;
 }
 
+void owned_pool::join_caller(unsigned workers) {
+  joined_.reset(new membership(*this, true));
+  resize(workers != 0 ? workers : usable_cpus());
+  pool_core& core = *core_of(*this);
+  pool_thread& me = thread_of(*current);
+  left_seat left(core); // there were no seats when it came
+  left.vacate(me, leaving::to_wait);
+  static_cast<void>(core.idle_threads.sit(me, nullptr, true));
+}
+
 void owned_pool::end_membership() {
   if (joined_ == nullptr) return;
   if (joined_->mine_ != current)
-    refuse(std::errc::operation_not_permitted, "rubato: the thread that made the pool is its worker, and leaves it itself");
+    refuse(std::errc::operation_not_permitted,
+           "rubato: the thread that made the pool is its worker, and leaves it itself");
   joined_.reset();
 }
 
 void owned_pool::destroy(owned_pool& p) {
   p.end_membership();
   if (is_member(*core_of(p)))
-    refuse(std::errc::resource_deadlock_would_occur, "rubato: a task cannot free its own pool: rb_pool_release()");
+    refuse(std::errc::resource_deadlock_would_occur,
+           "rubato: a task cannot free its own pool: rb_pool_release()");
   releasing const at_end{p.release_, p.arg_};
   delete &p;
 }

@@ -17,11 +17,13 @@ class owned_pool final : public pool {
   std::unique_ptr<membership> joined_; // of the thread that made the pool
 
   explicit owned_pool(rb_pool_options const& options);
+  void join_caller(unsigned workers);
 
 public:
   /// Throws as the constructors of pool.
   [[nodiscard]] static std::unique_ptr<owned_pool> make(rb_pool_options const& options);
-  /// Throws std::system_error if the calling thread is a member of the pool, or is not the one whose membership has to end.
+  /// Throws std::system_error if the calling thread is a member of the pool, or is not the one whose
+  /// membership has to end.
   static void destroy(owned_pool& p);
   static void destroy_in_background(owned_pool& p);
   void end_membership();

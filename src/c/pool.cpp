@@ -89,8 +89,8 @@ int rb_pool_resize(rb_pool* pool, uint32_t workers) noexcept {
 int rb_pool_wait_idle(rb_pool* pool, int64_t timeout_ns) noexcept {
   bool idle = true;
   int const error = without_exceptions([&] {
-    idle = timeout_ns < 0 ? of_c(pool).wait_idle()
-                          : of_c(pool).wait_idle(std::chrono::nanoseconds(timeout_ns));
+    idle =
+        timeout_ns < 0 ? of_c(pool).wait_idle() : of_c(pool).wait_idle(std::chrono::nanoseconds(timeout_ns));
   });
   return error != 0 ? error : idle ? 0 : -ETIMEDOUT;
 }
@@ -102,7 +102,7 @@ uint32_t rb_pool_slots(rb_pool const* pool) noexcept { return of_c(pool).slots()
 int rb_pool_stats(rb_pool const* pool, rb_stats* stats) noexcept {
   return without_exceptions([&] {
     rubato::pool_stats const s = of_c(pool).stats();
-    rb_stats const all{sizeof(rb_stats), s.executed, s.spawned, s.handed,   s.taken,  s.stolen,    s.parked,
+    rb_stats const all{sizeof(rb_stats), s.executed, s.spawned,  s.handed, s.taken,     s.stolen, s.parked,
                        s.woken,          s.vacated,  s.relieved, s.timers, s.io_events, s.queued, s.spares};
     size_t const known = std::min(stats->size, sizeof all);
     std::memcpy(stats, &all, known);
@@ -114,7 +114,8 @@ uint32_t rb_thread_number(rb_thread const* thread) noexcept { return thread_of_c
 
 void rb_thread_name(rb_thread const* thread, char name[16]) noexcept {
   pool_thread const& t = thread_of_c(thread);
-  std::string const wanted = thread_registry::name_of(*t.core, t.index); // at most 15 characters, which need no memory
+  std::string const wanted =
+      thread_registry::name_of(*t.core, t.index); // at most 15 characters, which need no memory
   name[wanted.copy(name, 15)] = '\0';
 }
 

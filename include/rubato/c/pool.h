@@ -21,8 +21,8 @@ typedef struct rb_thread rb_thread;
 enum {
   /* No workers until rb_pool_resize(). `workers` is ignored. */
   RB_POOL_NO_WORKERS = 1,
-  /* All threads are made by rb_pool_new(), in the order of their numbers, on the calling thread. Otherwise each is made
-   * when there is work for it. */
+  /* rb_pool_new() fails if it cannot make all the threads. Otherwise one is enough. It makes them in the order of their
+   * numbers. */
   RB_POOL_START_ALL = 2,
   /* The calling thread is worker 0 until rb_pool_leave() or rb_pool_free(), which it must call itself: it counts as one of `workers`,
    * and runs tasks when it waits or calls rb_run_one(). */

@@ -144,11 +144,10 @@ pool_thread* thread_registry::take_free(bool own) {
   if (options_of(core_).spares_ == 0) own_numbers_ = std::max(own_numbers_, size_of(core_));
   if (!own)
     while (records.known() < own_numbers_) free_.push_back(add_record());
-  auto const found =
-      own_numbers_ == 0
-          ? free_.end() - (free_.empty() ? 0 : 1)
-          : std::find_if(free_.begin(), free_.end(),
-                         [&](pool_thread const* t) { return own == (t->index < own_numbers_); });
+  auto const found = own_numbers_ == 0 ? free_.end() - (free_.empty() ? 0 : 1)
+                                       : std::find_if(free_.begin(), free_.end(), [&](pool_thread const* t) {
+                                           return own == (t->index < own_numbers_);
+                                         });
   if (found == free_.end()) return add_record();
   pool_thread* const t = *found;
   free_.erase(found);
@@ -260,7 +259,8 @@ bool thread_registry::create(pool_thread& t) noexcept {
 void thread_registry::create_by_host(pool_thread& t) {
   hosted_.add();
   thread_host const& host = options_of(core_).host_;
-  int const error = host.make_thread(host.arg, reinterpret_cast<rb_thread*>(&t)); // NOLINT: opaque to the host
+  int const error =
+      host.make_thread(host.arg, reinterpret_cast<rb_thread*>(&t)); // NOLINT: opaque to the host
   if (error == 0) {
     refused_.set(0);
     return;
@@ -269,25 +269,17 @@ void thread_registry::create_by_host(pool_thread& t) {
   throw std::system_error(-error, std::generic_category(), "rubato: the host has made no thread");
 }
 
-void thread_registry::start_all() {
-  while (idle_set::call const c = idle_threads_of(core_).claim())
-    if (!launch(c, {}, nullptr)) {
-      not_launched(c);
-      throw_refusal();
-    }
-}
-
-void thread_registry::start_missing() noexcept {
+bool thread_registry::start_missing() noexcept {
   for (;;) {
     {
       lock_guard const guard(mutex_);
-      if (winding_up_ || made_.get() + joined_ >= size_of(core_)) return;
+      if (winding_up_ || made_.get() + joined_ >= size_of(core_)) return true;
     }
     idle_set::call const c = idle_threads_of(core_).claim();
-    if (!c) return; // guests sit there
+    if (!c) return true; // an event has called a thread for the seat, or a guest that has not left sits there
     if (launch(c, {}, nullptr)) continue;
-    not_launched(c);
-    return;
+    not_launched(c); // fewer than wanted: seats stay vacant
+    return false;
   }
 }
 

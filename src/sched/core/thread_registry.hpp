@@ -32,16 +32,16 @@ class thread_registry {
   std::vector<std::unique_ptr<pool_thread>> storage_ RUBATO_GUARDED_BY(mutex_);
   std::vector<pool_thread*> free_ RUBATO_GUARDED_BY(mutex_);
   std::vector<pool_thread*> exited_ RUBATO_GUARDED_BY(mutex_); // to be joined
-  relaxed<unsigned> made_;                            // the pool's own threads, without those that end
-  published<unsigned> surplus_;                       // how many of them resize() has told to end
-  unsigned unjoined_ RUBATO_GUARDED_BY(mutex_) = 0;   // the pool's own threads, with those that end
-  unsigned guests_ RUBATO_GUARDED_BY(mutex_) = 0;     // guests that are in
-  bool winding_up_ RUBATO_GUARDED_BY(mutex_) = false; // no thread is made any more
-  relaxed<int> refused_;                              // why the last one was not made; 0: it was
+  relaxed<unsigned> made_;                             // the pool's own threads, without those that end
+  published<unsigned> surplus_;                        // how many of them resize() has told to end
+  unsigned unjoined_ RUBATO_GUARDED_BY(mutex_) = 0;    // the pool's own threads, with those that end
+  unsigned guests_ RUBATO_GUARDED_BY(mutex_) = 0;      // guests that are in
+  bool winding_up_ RUBATO_GUARDED_BY(mutex_) = false;  // no thread is made any more
+  relaxed<int> refused_;                               // why the last one was not made; 0: it was
   unsigned own_numbers_ RUBATO_GUARDED_BY(mutex_) = 0; // numbers below are for the pool's own threads
   unsigned joined_ RUBATO_GUARDED_BY(mutex_) = 0;      // guests that count as workers
-  countdown<unsigned> inside_;                        // guests that still touch this object
-  countdown<unsigned> hosted_;                        // threads of a host that still touch it
+  countdown<unsigned> inside_;                         // guests that still touch this object
+  countdown<unsigned> hosted_;                         // threads of a host that still touch it
 
   [[nodiscard]] bool may_make(bool for_seat) noexcept RUBATO_REQUIRES(mutex_);
   [[nodiscard]] pool_thread* take_record(bool guest, bool for_seat, bool as_worker = false);
@@ -85,10 +85,8 @@ public:
   /// Waits until no guest touches the pool any more.
   void await_guests() const noexcept;
 
-  /// A thread for each seat that is vacant. Throws if one cannot be made.
-  void start_all();
-  /// Makes threads until there are as many as workers, or no more can be made.
-  void start_missing() noexcept;
+  /// Makes threads until there are as many as workers. False: one cannot be made.
+  [[nodiscard]] bool start_missing() noexcept;
   /// Those that are to live on.
   [[nodiscard]] std::vector<pool_thread*> that_take_calls();
   /// A call for that thread alone. False: it takes none any more.

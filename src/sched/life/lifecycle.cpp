@@ -87,16 +87,7 @@ void lifecycle::open_seats(unsigned n) {
   for (unsigned i = before; i < n; ++i) core_.idle_threads.open(&core_.queues.seat_at(i));
   core_.unpark_for_inboxes(); // of tasks that came in between
   // Each thread begins on a seat, and goes idle there if there is nothing to do.
-  bool tried = false;
-  while (core_.threads.made() < n) {
-    unsigned const made = core_.threads.made();
-    idle_set::call const c = core_.idle_threads.claim();
-    if (!c) break; // an event has called a thread for the seat, or a guest that has not left sits there
-    tried = true;
-    core_.threads.start(c);
-    if (core_.threads.made() <= made) break; // fewer than wanted: seats stay vacant
-  }
-  if (before != 0 || !tried || core_.threads.made() != 0) return;
+  if (core_.threads.start_missing() || before != 0 || core_.threads.made() != 0) return;
   // The waiters go on driving: no other thread would run the queued tasks.
   close_seats(0, set_target(0));
   core_.threads.unpark_all(); // those that came in between drive again

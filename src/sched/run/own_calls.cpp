@@ -8,7 +8,7 @@
 namespace rubato::detail {
 
 std::vector<pool_thread*> threads_to_call(pool_core& core) {
-  core.threads.start_missing();
+  static_cast<void>(core.threads.start_missing()); // those that cannot be made get no call
   std::vector<pool_thread*> all = core.threads.that_take_calls();
   std::sort(all.begin(), all.end(),
             [](pool_thread const* a, pool_thread const* b) { return a->index < b->index; });

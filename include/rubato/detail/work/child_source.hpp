@@ -38,7 +38,7 @@ protected:
 
   relaxed<bool> stopped_;     // no child begins any more
   bool newest_first_ = false; // for the thread that waits; before the first child
-  pool_thread* home_;     // the thread whose latent work the children are
+  pool_thread* home_;         // the thread whose latent work the children are
 
   // The home's scopes_mutex guards the links. listed_ changes under both locks, so a thread may read it under
   // either; without a lock it is a hint.
