@@ -19,6 +19,7 @@
 
 #include "rubato/detail/base/deadline.hpp"
 #include "rubato/detail/base/set_function.hpp"
+#include "rubato/detail/base/thread_host.hpp"
 #include "rubato/detail/base/worker_count.hpp"
 
 #include <chrono>
@@ -31,22 +32,12 @@
 #include <utility>
 #include <vector>
 
-struct rb_thread; // of the C interface
-
 namespace rubato {
 
 namespace detail {
 class pool_core;
 class stall_watch;
 class thread_registry;
-
-/// For a host that makes the pool's threads itself: the C interface.
-struct thread_host {
-  /// Makes a thread that calls rb_thread_run(). Returns a negative errno if none can be made. Null: the pool
-  /// makes its threads.
-  int (*make_thread)(void* arg, rb_thread* thread) = nullptr;
-  void* arg = nullptr;
-};
 struct options_access;
 } // namespace detail
 

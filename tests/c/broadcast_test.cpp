@@ -19,13 +19,13 @@
 namespace rubato_test {
 namespace {
 
-struct per_thread_broadcast : testing::TestWithParam<unsigned> {
+struct thread_broadcast : testing::TestWithParam<unsigned> {
   hang_guard guard;
   rubato::pool pool{with_workers(GetParam()).spares(0)};
 };
-RUBATO_TEST_WITH_WORKERS(per_thread_broadcast, counts_with_workers);
+RUBATO_TEST_WITH_WORKERS(thread_broadcast, counts_with_workers);
 
-TEST_P(per_thread_broadcast, runs_once_on_each_thread_in_the_order_of_numbers) {
+TEST_P(thread_broadcast, runs_once_on_each_thread_in_order) {
   for (int round = 0; round != 20; ++round) {
     std::mutex m;
     std::set<std::thread::id> threads;
@@ -41,7 +41,7 @@ TEST_P(per_thread_broadcast, runs_once_on_each_thread_in_the_order_of_numbers) {
   }
 }
 
-TEST_P(per_thread_broadcast, runs_beside_work_and_in_tasks) {
+TEST_P(thread_broadcast, runs_beside_work_and_in_tasks) {
   std::atomic<bool> end{false};
   std::atomic<int> calls{0};
   std::function<void()> const busy = [&] { // task by task
@@ -61,7 +61,7 @@ TEST_P(per_thread_broadcast, runs_beside_work_and_in_tasks) {
   EXPECT_EQ(calls, 40 * static_cast<int>(GetParam()));
 }
 
-TEST_P(per_thread_broadcast, reaches_threads_that_wait_for_the_broadcast) {
+TEST_P(thread_broadcast, reaches_threads_that_wait_for_it) {
   for (int round = 0; round != 50; ++round)
     pool.spawn([&] {
           std::atomic<int> calls{0};
@@ -76,7 +76,7 @@ TEST_P(per_thread_broadcast, reaches_threads_that_wait_for_the_broadcast) {
         .get();
 }
 
-TEST_P(per_thread_broadcast, throws_the_first_exception_after_all_calls) {
+TEST_P(thread_broadcast, throws_after_all_calls) {
   std::atomic<unsigned> calls{0};
   EXPECT_THROW(pool.broadcast(rubato::per_thread,
                               [&] {
@@ -87,7 +87,7 @@ TEST_P(per_thread_broadcast, throws_the_first_exception_after_all_calls) {
   EXPECT_EQ(calls, GetParam());
 }
 
-TEST_P(per_thread_broadcast, keeps_the_pool_busy_until_it_has_ended) {
+TEST_P(thread_broadcast, keeps_the_pool_busy_until_it_has_ended) {
   for (int round = 0; round != 20; ++round) {
     std::atomic<unsigned> calls{0};
     std::thread caller([&] { pool.broadcast(rubato::per_thread, [&] { ++calls; }); });
@@ -97,7 +97,7 @@ TEST_P(per_thread_broadcast, keeps_the_pool_busy_until_it_has_ended) {
   }
 }
 
-TEST_P(per_thread_broadcast, beside_resizes_and_shutdowns_loses_no_call) {
+TEST_P(thread_broadcast, loses_no_call_beside_resizes_and_shutdowns) {
   for (int round = 0; round != 20; ++round) {
     std::atomic<int> begun{0}, refused{0};
     std::thread caller([&] {

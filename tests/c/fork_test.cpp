@@ -155,7 +155,7 @@ TEST_P(c_forks, scopes_are_opened_and_ended_outside) {
   EXPECT_EQ(ran, 101);
 }
 
-TEST_P(c_forks, scopes_free_children_that_a_stop_keeps_from_beginning) {
+TEST_P(c_forks, scopes_free_children_that_do_not_begin) {
   on_worker(pool, [&](rb_worker* w) {
     std::atomic<int> freed{0};
     rb_scope scope;

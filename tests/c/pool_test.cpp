@@ -195,7 +195,7 @@ TEST_F(c_pools, is_driven_by_its_maker_if_that_is_its_only_worker) {
   EXPECT_EQ(rb_run_one(rb_current()), 0);
 }
 
-TEST_F(c_pools, keeps_the_lowest_numbers_for_its_threads_without_spares) {
+TEST_F(c_pools, keeps_the_lowest_numbers_for_its_own_threads) {
   rb_pool_options options = c_pool::options_for(3);
   options.spares = 0;
   c_pool const pool(options);

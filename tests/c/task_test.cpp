@@ -110,7 +110,7 @@ TEST_P(c_tasks, are_run_one_by_one_by_a_task_that_asks) {
   });
 }
 
-TEST_P(c_tasks, regression_run_one_by_one_do_not_stop_with_the_task_around) {
+TEST_P(c_tasks, regression_run_one_outlives_the_stop_around) {
   on_worker(pool, [&](rb_worker* w) {
     rb_scope scope;
     rb_scope_begin(w, &scope, RB_SCOPE_FIFO);
