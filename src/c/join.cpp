@@ -2,6 +2,7 @@
 #include "rubato/c/join.h"
 
 #include "c/access.hpp"
+#include "c/job.hpp"
 #include "rubato/detail/fork/index_loop.hpp"
 #include "rubato/detail/sched/wait/steal_service.hpp"
 #include "rubato/detail/sync/latent_job.hpp"
@@ -18,7 +19,6 @@ namespace {
 struct second_half : forked_job {
   rb_half const f;
   void* const arg;
-  int result = 0;
 
   second_half(rb_half call, void* a) noexcept
       : forked_job(&run_elsewhere)
@@ -28,55 +28,52 @@ struct second_half : forked_job {
   static void run_elsewhere(latent_job& base, thread_context& runner) {
     run_stolen(base, runner, [](latent_job& job, thread_context& me) {
       auto& self = static_cast<second_half&>(job);
-      self.result = self.f(self.arg, to_c(&me), 1);
+      static_cast<void>(self.f(self.arg, to_c(&me), 1));
     });
   }
 };
 
-/// Without a free cell: one half after the other.
-int call_both(rb_worker* worker, rb_half a, void* a_arg, rb_half b, void* b_arg) noexcept {
-  if (a(a_arg, worker, 0) != 0) return RB_JOIN_SKIPPED;
-  static_cast<void>(b(b_arg, worker, 0));
+/// The owner has the second half.
+[[gnu::always_inline]] inline int call_second(rb_worker* worker, second_half const& job,
+                                              int failed) noexcept {
+  if (failed != 0) return RB_JOIN_SKIPPED;
+  static_cast<void>(job.f(job.arg, worker, 0));
   return 0;
 }
 
-void run_job_elsewhere(latent_job& base, thread_context& runner) {
-  run_stolen(base, runner, [](latent_job& job, thread_context& me) {
-    auto* const node = node_of<rb_job>(job);
-    node->run(node, to_c(&me));
-  });
+/// After pop() was false.
+[[gnu::noinline, gnu::cold]] int settle(rb_worker* worker, second_half& job, int failed) noexcept {
+  thread_context& me = of_c(worker);
+  if (me.chain.pop_slow()) return call_second(worker, job, failed);
+  wait_for(me, job.stolen_job.value);
+  return 0;
 }
 
-[[nodiscard]] bool take_back(thread_context& me, stolen_job& stolen) noexcept {
-  if (me.chain.pop_settled()) return true;
-  wait_for(me, stolen);
-  return false;
+/// Another thread requests work, the chain is full, or there is no asymmetric barrier.
+[[gnu::noinline, gnu::cold]] int join_slow(rb_worker* worker, rb_half a, void* a_arg, rb_half b,
+                                           void* b_arg) noexcept {
+  thread_context& me = of_c(worker);
+  second_half job(b, b_arg);
+  if (me.chain.full()) return call_second(worker, job, a(a_arg, worker, 0));
+  me.chain.push(&job);
+  poll_requests(me);
+  int const failed = a(a_arg, worker, 0);
+  if (me.chain.asymmetric() ? me.chain.pop() : me.chain.pop_fenced()) return call_second(worker, job, failed);
+  return settle(worker, job, failed);
 }
 
 } // namespace
 
 int rb_join(rb_worker* worker, rb_half a, void* a_arg, rb_half b, void* b_arg) noexcept {
-  thread_context& me = of_c(worker);
-  bool const polls = me.chain.must_poll();
-  if (polls && me.chain.full()) [[unlikely]]
-    return call_both(worker, a, a_arg, b, b_arg);
+  latent_chain& chain = of_c(worker).chain;
+  if (chain.must_poll()) [[unlikely]]
+    return join_slow(worker, a, a_arg, b, b_arg);
   second_half job(b, b_arg);
-  auto* const place = me.chain.push(&job);
-  if (polls) [[unlikely]]
-    poll_requests(me);
-  bool const failed = a(a_arg, worker, 0) != 0;
-  if (me.chain.asymmetric() ? me.chain.pop(place) : me.chain.pop_fenced()) [[likely]] {
-    if (failed) return RB_JOIN_SKIPPED;
-    static_cast<void>(job.f(job.arg, worker, 0));
-    return 0;
-  }
-  if (me.chain.pop_slow()) {
-    if (failed) return RB_JOIN_SKIPPED;
-    static_cast<void>(job.f(job.arg, worker, 0));
-  } else {
-    wait_for(me, job.stolen_job.value);
-  }
-  return 0;
+  auto* const place = chain.push(&job);
+  int const failed = a(a_arg, worker, 0);
+  if (chain.pop(place)) [[likely]]
+    return call_second(worker, job, failed);
+  return settle(worker, job, failed);
 }
 
 int rb_push(rb_worker* worker, rb_job* job) noexcept {
@@ -90,7 +87,10 @@ int rb_push(rb_worker* worker, rb_job* job) noexcept {
 }
 
 int rb_pop(rb_worker* worker, rb_job* job) noexcept {
-  return take_back(of_c(worker), kept_in<forked_job>(job).stolen_job.value) ? 1 : 0;
+  thread_context& me = of_c(worker);
+  if (me.chain.pop_settled()) return 1;
+  wait_for(me, kept_in<forked_job>(job).stolen_job.value);
+  return 0;
 }
 
 int rb_for_range(rb_pool* pool, uint64_t n, uint64_t min_chunk,

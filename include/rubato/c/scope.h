@@ -23,15 +23,16 @@ typedef struct rb_child {
 
 enum {
   RB_SCOPE_FIFO = 0, /* the oldest child first */
-  RB_SCOPE_LIFO = 1  /* the thread that waits runs the newest first, thieves the oldest: a recursion needs less memory */
+  RB_SCOPE_LIFO =
+      1 /* the thread that waits runs the newest first, thieves the oldest: a recursion needs less memory */
 };
 
 /* Opens a scope in the given memory, on the worker's pool. */
 RB_API void rb_scope_begin(rb_worker* worker, rb_scope* scope, int order) RB_NOEXCEPT;
 /* The same on any thread, for a given pool. */
 RB_API int rb_scope_begin_on(rb_pool* pool, rb_scope* scope, int order) RB_NOEXCEPT;
-/* Adds a child. From any thread, also from a child, until rb_scope_end() has returned. In a stopped scope the child is
- * only freed, by run(node, NULL). */
+/* Adds a child. From any thread, also from a child, until rb_scope_end() has returned. In a stopped scope the
+ * child is only freed, by run(node, NULL). */
 RB_API void rb_scope_spawn(rb_scope* scope, rb_child* node) RB_NOEXCEPT;
 /* Runs children and waits for the others; runs no other work. */
 RB_API void rb_scope_wait(rb_scope* scope) RB_NOEXCEPT;

@@ -20,7 +20,8 @@ RB_API void rb_latch_wait(rb_latch* latch) RB_NOEXCEPT;
 /* When it is open. */
 RB_API void rb_latch_destroy(rb_latch* latch) RB_NOEXCEPT;
 
-/* Around a call that may block in the kernel: another thread may run the worker's tasks. Returns what rb_blocking_end() takes. Not nested in itself. */
+/* Around a call that may block in the kernel: another thread may run the worker's tasks. Returns what
+ * rb_blocking_end() takes. Not nested in itself. */
 RB_API void* rb_blocking_begin(rb_worker* worker) RB_NOEXCEPT;
 RB_API void rb_blocking_end(rb_worker* worker, void* seat) RB_NOEXCEPT;
 

@@ -52,6 +52,8 @@ class basic_steal_request {
 
 template<class Policy>
 class basic_latent_chain {
+  friend struct chain_layout; // that of the C interface
+
 public:
   using job = basic_latent_job<Policy>;
   using forked_job = basic_forked_job<Policy>;
