@@ -85,6 +85,10 @@ public:
   void spawn_on(unsigned seat, F&& f) {
     add_child_on_seat(core_, seat, std::forward<F>(f));
   }
+  /// From now on the thread that waits for the scope begins the newest task first, and not the oldest. Other
+  /// threads still take the oldest. A recursion that spawns into one scope then keeps few tasks at a time.
+  /// Before the first spawn.
+  void begin_newest_first() noexcept { core_.begin_newest_first(); }
   /// Runs tasks that have not begun and waits until all tasks spawned so far have ended, then throws the
   /// first exception. If there is none, and the scope was cut (see with_scope()), it throws `cancelled`, each
   /// time. More tasks can be spawned afterwards, unless the scope was stopped. A task of this scope must not

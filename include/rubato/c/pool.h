@@ -44,8 +44,9 @@ typedef struct rb_pool_options {
   void (*on_start)(void* arg, uint32_t number); /* on each new thread before its first task; may be null */
   void (*on_exit)(void* arg, uint32_t number);  /* after its last one; may be null */
   /* Makes a thread that calls rb_thread_run(thread), and returns 0, or a negative errno if none can be made.
-   * Called on any thread, one call at a time. Null: the library makes its threads. The pool is not over
-   * before rb_thread_run() has returned everywhere. The host sees to affinity and stack sizes. */
+   * Any thread may call it, and several at once; it must not wait for the new thread. Null: the library makes
+   * its threads. The pool is not over before rb_thread_run() has returned everywhere. The host sees to
+   * affinity and stack sizes, and joins its threads. */
   int (*make_thread)(void* arg, rb_thread* thread);
   /* Called once, when the pool is over and needs `arg` no more; also if rb_pool_new() fails. May be null. */
   void (*release)(void* arg);

@@ -3,7 +3,7 @@
  *   rb_scope scope;
  *   rb_scope_begin(worker, &scope, RB_SCOPE_LIFO);
  *   rb_scope_spawn(&scope, &child->node);
- *   rb_scope_end(worker, &scope);
+ *   rb_scope_end(&scope);
  */
 #ifndef RUBATO_C_SCOPE_H
 #define RUBATO_C_SCOPE_H
@@ -23,8 +23,8 @@ typedef struct rb_child {
 
 enum {
   RB_SCOPE_FIFO = 0, /* the oldest child first */
-  RB_SCOPE_LIFO =
-      1 /* the thread that waits runs the newest first, thieves the oldest: a recursion needs less memory */
+  /* The thread that waits runs the newest first, thieves the oldest: a recursion needs less memory. */
+  RB_SCOPE_LIFO = 1
 };
 
 /* Opens a scope in the given memory, on the worker's pool. */
@@ -36,7 +36,7 @@ RB_API int rb_scope_begin_on(rb_pool* pool, rb_scope* scope, int order) RB_NOEXC
 RB_API void rb_scope_spawn(rb_scope* scope, rb_child* node) RB_NOEXCEPT;
 /* Runs children and waits for the others; runs no other work. */
 RB_API void rb_scope_wait(rb_scope* scope) RB_NOEXCEPT;
-/* Waits and ends the scope. 1: children were freed that had not begun, because of a stop. */
+/* Waits and ends the scope. 1: a stop from outside kept children from beginning, which were freed. */
 RB_API int rb_scope_end(rb_scope* scope) RB_NOEXCEPT;
 /* Children that have not begun are freed; rb_stop_requested() is 1 in the others. */
 RB_API void rb_scope_stop(rb_scope* scope) RB_NOEXCEPT;
