@@ -64,7 +64,9 @@ std::optional<measurement> perform_passes(R& r, std::string_view what, pace how,
   if constexpr (requires { r.partition(std::span<std::int32_t>(), is_odd()); })
     if (what == "partition") return partition_half(r, how, n);
   if constexpr (requires(double* out) { r.inclusive_scan(doubles(), out); })
-    if (what == "scan") return running_sums(r, how, n);
+    if (what == "scan") return running_sums<double>(r, how, n, whole_double);
+  if constexpr (requires(std::int32_t* out) { r.inclusive_scan(ints(), out); })
+    if (what == "scan-int") return running_sums<std::int32_t>(r, how, n, one_of_ten);
   if constexpr (requires(double* out) { r.transform(doubles(), out, plus_one()); })
     if (what == "transform") return map_all(r, how, n);
   if constexpr (requires { r.map(doubles(), plus_one()); })

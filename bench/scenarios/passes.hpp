@@ -55,12 +55,12 @@ measurement partition_half(R& r, pace how, std::uint64_t n) {
   m.checksum = mixed(checksum_of_set(all.first(first)), checksum_of_set(all.subspan(first)));
   return m;
 }
-template<class R>
-measurement running_sums(R& r, pace how, std::uint64_t n) {
-  const auto in = made_by<double>(n, whole_double);
-  std::vector<double> out(n);
+template<class T, class R, class Make>
+measurement running_sums(R& r, pace how, std::uint64_t n, Make make) {
+  const auto in = made_by<T>(n, make);
+  std::vector<T> out(n);
   auto m = repeat(r, how, repeats_for(n), [&] { r.inclusive_scan(std::span(in), out.data()); });
-  m.checksum = checksum_of_some(std::span<const double>(out));
+  m.checksum = checksum_of_some(std::span<const T>(out));
   return m;
 }
 template<class R>

@@ -1,5 +1,5 @@
 # Builds and runs the consumer in each way in which a program can take the library in.
-# Wants: build_dir (of Rubato), source_dir (of Rubato), work_dir, generator, compiler, build_type.
+# Wants: build_dir (of Rubato), source_dir (of Rubato), work_dir, generator, compiler, build_type, with_pstl.
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -80,7 +80,10 @@ run(${CMAKE_COMMAND} --install ${build_dir} --prefix ${work_dir}/as_built)
 file(RENAME ${work_dir}/as_built ${work_dir}/prefix)
 check_pages(${work_dir}/prefix)
 check_scripts(${work_dir}/prefix)
-check(installed -DCMAKE_PREFIX_PATH=${work_dir}/prefix)
+check(installed -DCMAKE_PREFIX_PATH=${work_dir}/prefix -DWITH_PSTL=${with_pstl})
+if(with_pstl)
+  run(${work_dir}/installed/standard)
+endif()
 check_pkgconfig(by_pkgconfig ${work_dir}/prefix --define-prefix)
 
 # Taken in as sources, it installs nothing unless it is asked to. A shared library, without a build type, as in a first trial.

@@ -1,32 +1,56 @@
-// std::execution::par: the standard library's algorithms on oneTBB, in an arena that the caller enters.
+// std::execution::par: the standard library's algorithms on oneTBB, in an arena that the caller enters, or
+// with the target rubato::pstl on Rubato, in a pool that the caller enters.
 #include "../../harness/algorithms.hpp"
-
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
 
 #include <execution>
 #include <numeric>
+
+#if defined(BENCH_ON_RUBATO)
+#include <rubato/pool.hpp>
+#else
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#endif
 
 namespace {
 
 constexpr auto& par = std::execution::par;
 
-class std_par {
+#if defined(BENCH_ON_RUBATO)
+class place {
+  rubato::pool pool_;
+
+public:
+  static constexpr const char* name = "std-par-rubato";
+  explicit place(unsigned workers)
+      : pool_(workers) {}
+  template<class F>
+  void run(F f) {
+    pool_.run(f);
+  }
+};
+#else
+class place {
   tbb::global_control threads_;
   tbb::task_arena arena_;
 
 public:
   static constexpr const char* name = "std-par";
-  static std::string version() { return __VERSION__; }
-
-  explicit std_par(unsigned workers)
+  explicit place(unsigned workers)
       : threads_(tbb::global_control::max_allowed_parallelism, workers)
       , arena_(static_cast<int>(workers)) {}
-
   template<class F>
   void run(F f) {
     arena_.execute(f);
   }
+};
+#endif
+
+class std_par : public place {
+public:
+  using place::place;
+  static std::string version() { return __VERSION__; }
+
   template<class T, class... Less>
   static void sort(T* first, T* last, Less... less) {
     std::sort(par, first, last, less...);
