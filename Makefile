@@ -21,7 +21,7 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% qu
 export ONLY WORKERS ROUNDS QUICK OUT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples savegame quick test test-deep coverage explore models bench scaling bench-bundle docs check format tidy install clean configure
+.PHONY: help demo build examples savegame quick test test-deep test-python coverage explore models bench scaling bench-bundle docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -57,6 +57,11 @@ test-deep: coverage ## the tests with every number of workers, in every build of
 	@for preset in $(DEEP); do $(MAKE) --no-print-directory test PRESET=$$preset SELECT= || exit; done
 	RUBATO_TEST_SCALE=4 $(MAKE) --no-print-directory test SELECT=
 	RUBATO_TEST_EVENTS=1 $(MAKE) --no-print-directory test SELECT=
+	$(MAKE) --no-print-directory test-python
+
+test-python: ## install missing packages, build the package for Python in build/python, run CPython's tests of executors on it and its own
+	@scripts/setup library python
+	scripts/test-python
 
 coverage: ## which share of the library's branches the tests take
 	@scripts/setup build
