@@ -286,12 +286,16 @@ void scan_blocks(Kernel const& kernel, std::uint64_t n, T init) {
       took = tick_count() - begin;
     }
     if (done == n) return;
+    // The caller may have lost its processor meanwhile, and then the terms seem to be slow: so there are
+    // never more blocks than can be shared out evenly.
+    std::uint64_t const left = n - done, workers = std::max(1U, size_of(*me.core));
+    std::uint64_t const shortest = std::clamp(left / (64 * workers), std::uint64_t{1}, longest);
     std::uint64_t const brief =
         done * static_cast<std::uint64_t>(block_us * us) / static_cast<std::uint64_t>(took);
     using rest = rest_of_scan<T, Kernel>;
-    rest const left{kernel, done};
-    scan_in_blocks<T, rest>(left, n - done, std::clamp(brief, std::uint64_t{1}, longest),
-                            Kernel::scans_at_once, std::move(before))(me);
+    rest const others{kernel, done};
+    scan_in_blocks<T, rest>(others, left, std::clamp(brief, shortest, longest), Kernel::scans_at_once,
+                            std::move(before))(me);
   });
 }
 
