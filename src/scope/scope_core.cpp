@@ -4,6 +4,7 @@
 #include "rubato/detail/sched/wait/steal_service.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/run/claim.hpp"
+#include "sched/run/polite_spin.hpp"
 #include "sched/wait/park.hpp"
 #include "work/hazard_guard.hpp"
 
@@ -317,6 +318,7 @@ bool scope_core::has_members() const noexcept {
 void scope_core::wait(thread_context& m) noexcept {
   pool_thread& t = thread_of(m);
   os::ticks spin_until = 0;
+  polite_spin awake(os::now());
   for (;;) {
     if (is_discarded()) stop_from_outside();
     if (stopped_.get() || stop_.stop_requested()) {
@@ -331,6 +333,7 @@ void scope_core::wait(thread_context& m) noexcept {
     os::ticks const now = os::now();
     if (spin_until == 0) spin_until = now + core_->search_ticks();
     if (now < spin_until) {
+      awake.yield_if_due(now);
       for (unsigned i = 0; i != 16; ++i) std_policy::pause();
       continue;
     }

@@ -8,6 +8,7 @@
 #include "sched/core/ready.hpp"
 #include "sched/run/next_task.hpp"
 #include "sched/run/own_calls.hpp"
+#include "sched/run/polite_spin.hpp"
 #include "timer/event_source.hpp"
 
 #include <algorithm>
@@ -277,7 +278,9 @@ public:
 } // namespace
 
 bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept {
-  os::ticks const deadline = os::now() + core.search_ticks();
+  os::ticks const begin = os::now();
+  os::ticks const deadline = begin + core.search_ticks();
+  polite_spin awake(begin);
   os::ticks const patience = std::min(hot_us * ticks_per_us(), core.search_ticks());
   searcher me(core, t, searching);
   watched_slot slot;
@@ -294,13 +297,15 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
     }
     if (!searching) searching = begin_search(core);
     if (!searching || s.closed.load(std::memory_order_relaxed)) return false; // enough other threads search
-    if (os::ticks const now = os::now(); now >= next_look) {
+    os::ticks const now = os::now();
+    if (now >= next_look) {
       look_for_events();
       next_look = now + event_us * ticks_per_us();
       // This thread has run an event, and sleeps where the next one arrives: so it need not stay awake for
       // that. No other thread has work that it could take.
       if (t.ran_event && core.idle_threads.active() == 1 && !any_ready(core, s)) return false;
     }
+    awake.yield_if_due(now);
     for (unsigned i = 0; i != 16 && core.queues.injector_empty() && core.queues.events_empty() &&
                          !core.queues.any_but_normal();
          ++i)
@@ -313,12 +318,14 @@ bool search_for_work(pool_core& core, pool_thread& t, bool& searching) noexcept 
 void steal_until(pool_thread& t, function_ref<bool()> done, function_ref<steal_result()> steal,
                  function_ref<void()> sleep) noexcept {
   os::ticks const patience = t.core->search_ticks();
-  os::ticks spin_until = os::now() + patience;
+  os::ticks now = os::now(), spin_until = now + patience;
+  polite_spin awake(now);
   while (!done()) {
     if (steal_result const l = steal()) {
       run_latent(t, l);
       spin_until = os::now() + patience;
-    } else if (os::now() < spin_until) {
+    } else if (now = os::now(); now < spin_until) {
+      awake.yield_if_due(now);
       for (unsigned i = 0; i != 16; ++i) std_policy::pause();
     } else {
       sleep();

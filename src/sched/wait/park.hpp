@@ -4,6 +4,7 @@
 #include "base/function_ref.hpp"
 #include "os/clock.hpp"
 #include "rubato/detail/base/policy.hpp"
+#include "sched/run/polite_spin.hpp"
 #include "work/pool_thread.hpp"
 
 #include <chrono>
@@ -30,9 +31,13 @@ public:
 /// Waits awake until `done`, for that long at most.
 template<class Done>
 void spin(os::ticks how_long, Done done) noexcept {
-  os::ticks const until = os::now() + how_long;
-  while (!done() && os::now() < until)
+  os::ticks now = os::now();
+  os::ticks const until = now + how_long;
+  polite_spin awake(now);
+  for (; !done() && now < until; now = os::now()) {
+    awake.yield_if_due(now);
     for (unsigned i = 0; i != 16 && !done(); ++i) std_policy::pause();
+  }
 }
 
 /// Leaves the seat, sleeps until `done`, comes back; drives the pool if it has no workers. The thread that
