@@ -3,6 +3,7 @@
 #include "rubato/cancelled.hpp"
 
 #include <cerrno>
+#include <future>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -13,6 +14,8 @@ int error_of_exception() noexcept {
   try {
     throw;
   } catch (cancelled const&) {
+    return -ECANCELED;
+  } catch (std::future_error const&) { // a broken promise: the pool ended
     return -ECANCELED;
   } catch (std::bad_alloc const&) {
     return -ENOMEM;

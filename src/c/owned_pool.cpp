@@ -2,6 +2,7 @@
 
 #include "os/thread.hpp"
 #include "sched/core/pool_core.hpp"
+#include "sched/core/pool_registry.hpp"
 
 #include <chrono>
 #include <system_error>
@@ -77,6 +78,10 @@ void owned_pool::join_caller(unsigned workers) {
 
 void owned_pool::end_membership() {
   if (joined_ == nullptr) return;
+  if (was_left_behind(joined_->mine_->core)) { // in the child after fork(): there is no pool to leave
+    static_cast<void>(joined_.release());      // its record is the parent's
+    return;
+  }
   if (joined_->mine_ != current)
     refuse(std::errc::operation_not_permitted,
            "rubato: the thread that made the pool is its worker, and leaves it itself");

@@ -7,6 +7,7 @@
 #include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
+#include "sched/run/next_task.hpp"
 #include "sched/run/own_calls.hpp"
 #include "sched/run/search.hpp"
 #include "work/pool_thread.hpp"
@@ -76,8 +77,8 @@ int rb_call(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) n
       f(arg, to_c(current));
       return;
     }
-    awaited_call call{{{}, &awaited_call::run}, f, arg, call_end()};
     arrival in(*core_of(of_c(pool)));
+    awaited_call call{{{}, &awaited_call::run}, f, arg, call_end(&in.core())};
     task& t = task_in(&call.node);
     t.holds_capacity = in.give_capacity();
     queue(in.core(), &t);
@@ -121,7 +122,11 @@ int rb_run_one(rb_worker* worker) noexcept {
   thread_context& me = of_c(worker);
   token_frame none{nullptr}; // it does not stop with the task that the caller runs
   me.chain.enter(none);
-  bool const ran = run_one(*me.core, thread_of(me));
+  pool_thread& t = thread_of(me);
+  seat* const s = t.sits_on();
+  task* const bound = s != nullptr ? s->inbox.pop() : nullptr; // only this thread can run it
+  if (bound != nullptr) run_task(*me.core, t, *bound);
+  bool const ran = bound != nullptr || run_one(*me.core, t);
   me.chain.leave();
   return ran ? 1 : 0;
 }

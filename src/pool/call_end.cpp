@@ -7,8 +7,10 @@
 
 namespace rubato::detail {
 
-call_end::call_end()
-    : state_(make_in_slab<promise_state<void>>()) {}
+call_end::call_end(pool_core* driven)
+    : state_(make_in_slab<promise_state<void>>()) {
+  if (driven != nullptr) state_.get()->set_home(driven);
+}
 
 void call_end::reach() noexcept {
   // The waiter may destroy this as soon as the state is complete. complete() releases the second reference.

@@ -11,8 +11,8 @@ class call_end {
   state_ref state_;
 
 public:
-  /// Throws std::bad_alloc.
-  call_end();
+  /// Throws std::bad_alloc. `driven`: while that pool has no workers, a thread that waits drives it.
+  explicit call_end(pool_core* driven = nullptr);
   call_end(call_end&&) = default;
   /// By one thread. Wakes the threads that wait.
   void reach() noexcept;

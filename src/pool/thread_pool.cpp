@@ -7,6 +7,7 @@
 #include "rubato/detail/trace/note.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/life/lifecycle.hpp"
+#include "sched/run/own_calls.hpp"
 #include "sched/wait/await_quiescence.hpp"
 
 #include <algorithm>
@@ -202,6 +203,10 @@ membership::~membership() {
   if (detail::current == &detail::outside) return; // in the child after fork(): there is no pool to leave
   if (detail::current != mine_)
     os::die("a membership ended on another thread, or before one that began later");
+  if (detail::pool_thread& me = detail::thread_of(*mine_); me.counts_as_worker) {
+    me.core->threads.end_calls(me);
+    static_cast<void>(detail::run_own_calls(*me.core, me)); // a thread may wait for them
+  }
   detail::current = previous_;
   detail::note<detail::event_kind::end>(mine_, 0, static_cast<unsigned char>(detail::activity::member));
   mine_->core->threads.leave(detail::thread_of(*mine_));

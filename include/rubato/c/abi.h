@@ -45,8 +45,9 @@ RB_API uint32_t rb_abi_version(void) RB_NOEXCEPT;
 
 /* The calling thread's record in the pool whose code it runs; null outside any pool. */
 RB_API rb_worker* rb_current(void) RB_NOEXCEPT;
-/* Its number: unique in its pool, constant within a task, below rb_pool_slots(). In a pool without spares a
- * thread of the pool has a number below rb_pool_size(). */
+/* Its number: unique in its pool, constant within a task, below rb_pool_slots(). In a pool without spares
+ * that is never resized, shut down or left by its maker, a thread of the pool has a number below
+ * rb_pool_size(). */
 RB_API uint32_t rb_worker_number(rb_worker const* worker) RB_NOEXCEPT;
 /* Its pool. Not to be freed. Equal handles are one pool. */
 RB_API rb_pool* rb_worker_pool(rb_worker const* worker) RB_NOEXCEPT;

@@ -17,8 +17,8 @@ typedef struct rb_future rb_future;
 
 /* Queues f(arg), and makes the future of its result. */
 RB_API int rb_spawn(rb_pool* pool, void* (*f)(void* arg), void* arg, rb_future** made) RB_NOEXCEPT;
-/* Queues f(arg, result) when the future is ready, and makes the future of that. The first future is taken:
- * not to be freed. If that has failed, f is not called, and the new one fails too. */
+/* Queues f(arg, result) when the future is ready, and makes the future of that. The first one stays the
+ * caller's, and is to be freed. If it has failed, f is not called, and the new one fails too. */
 RB_API int rb_future_then(rb_future* future, void* (*f)(void* arg, void* result), void* arg,
                           rb_future** made) RB_NOEXCEPT;
 /* Waits; several threads may. -ECANCELED: it was cancelled, or its pool ended. result may be null. */

@@ -25,7 +25,10 @@ enum {
    * order of their numbers. */
   RB_POOL_START_ALL = 2,
   /* The calling thread is worker 0 until rb_pool_leave() or rb_pool_free(), which it must call itself: it
-   * counts as one of `workers`, and runs tasks when it waits or calls rb_run_one(). */
+   * counts as one of `workers`, and runs tasks when it calls rb_run_one(), or waits for them. It counts as
+   * in a task: until it leaves, the pool is not idle, and a shutdown by another thread waits. A broadcast
+   * waits until it waits, calls rb_run_one() or leaves. It may not leave, free or release the pool in a task
+   * that it runs. */
   RB_POOL_JOINS_CALLER = 4
 };
 
@@ -44,11 +47,13 @@ typedef struct rb_pool_options {
   void (*on_start)(void* arg, uint32_t number); /* on each new thread before its first task; may be null */
   void (*on_exit)(void* arg, uint32_t number);  /* after its last one; may be null */
   /* Makes a thread that calls rb_thread_run(thread), and returns 0, or a negative errno if none can be made.
-   * Any thread may call it, and several at once; it must not wait for the new thread. Null: the library makes
-   * its threads. The pool is not over before rb_thread_run() has returned everywhere. The host sees to
-   * affinity and stack sizes, and joins its threads. */
+   * Any thread may call it, and several at once; it must not wait for the new thread, nor resize or end the
+   * pool. The new thread is in no pool. Null: the library makes its threads. The pool is not over before
+   * rb_thread_run() has returned everywhere. The host sees to affinity and stack sizes, and joins its
+   * threads. */
   int (*make_thread)(void* arg, rb_thread* thread);
-  /* Called once, when the pool is over and needs `arg` no more; also if rb_pool_new() fails. May be null. */
+  /* Called once, when the pool is over and needs `arg` no more; also if rb_pool_new() fails, unless `size` is
+   * wrong. May be null. */
   void (*release)(void* arg);
 } rb_pool_options;
 
@@ -67,10 +72,10 @@ RB_API int rb_pool_configure_global(rb_pool_options const* options) RB_NOEXCEPT;
  * a task of this pool. */
 RB_API int rb_pool_free(rb_pool* pool) RB_NOEXCEPT;
 /* The same in the background, on a thread of its own: does not wait. Also from a task of the pool. The handle
- * is no longer valid. */
+ * is no longer valid. -EPERM: as rb_pool_leave(). */
 RB_API int rb_pool_release(rb_pool* pool) RB_NOEXCEPT;
-/* Ends the membership that RB_POOL_JOINS_CALLER began. On the thread that made the pool. -EPERM: on another
- * one. */
+/* Ends the membership that RB_POOL_JOINS_CALLER began, if it did. On the thread that made the pool. -EPERM:
+ * on another one, or beneath a membership of another pool that began later. Not for the global pool. */
 RB_API int rb_pool_leave(rb_pool* pool) RB_NOEXCEPT;
 
 enum { RB_DRAIN = 0, RB_DISCARD = 1 };

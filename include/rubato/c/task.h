@@ -33,8 +33,9 @@ RB_API int rb_enqueue(rb_pool* pool, rb_task* node, int order) RB_NOEXCEPT;
 /* The same for one seat: rubato::pool::spawn_on(). -ERANGE: there is no such seat. */
 RB_API int rb_enqueue_on(rb_pool* pool, uint32_t seat, rb_task* node) RB_NOEXCEPT;
 
-/* Calls f on a thread of the pool, and waits. A thread of the pool calls it itself, at once. A member of
- * another pool waits as rb_latch_wait() does. -ECANCELED: the pool is closed, and f was not called. */
+/* Calls f on a thread of the pool, and waits; in a pool without workers the caller runs what is queued
+ * there. A thread of the pool calls it itself, at once. A member of another pool waits as rb_latch_wait()
+ * does. -ECANCELED: the pool is closed, and f was not called. */
 RB_API int rb_call(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) RB_NOEXCEPT;
 /* Calls f on the calling thread as a member of the pool: rubato::pool::run(). -EAGAIN: too many members. */
 RB_API int rb_run(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) RB_NOEXCEPT;
@@ -45,7 +46,7 @@ RB_API int rb_run(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* 
 RB_API int rb_broadcast(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) RB_NOEXCEPT;
 /* The same with a task for each thread, and does not wait. `make` is called on the calling thread, with a
  * position in the order of the threads' numbers and how many there are; it returns the node, or null if it
- * has none. */
+ * has none. A thread that has ended meanwhile has its task run by another one. */
 RB_API int rb_spawn_broadcast(rb_pool* pool, rb_task* (*make)(void* arg, uint32_t position, uint32_t threads),
                               void* arg) RB_NOEXCEPT;
 

@@ -259,8 +259,9 @@ bool thread_registry::create(pool_thread& t) noexcept {
 void thread_registry::create_by_host(pool_thread& t) {
   hosted_.add();
   thread_host const& host = options_of(core_).host_;
-  int const error =
-      host.make_thread(host.arg, reinterpret_cast<rb_thread*>(&t)); // NOLINT: opaque to the host
+  int const error = [&]() noexcept { // an exception would leave hosted_ counted for ever
+    return host.make_thread(host.arg, reinterpret_cast<rb_thread*>(&t)); // NOLINT: opaque to the host
+  }();
   if (error == 0) {
     refused_.set(0);
     return;
@@ -310,6 +311,20 @@ void thread_registry::run_here(pool_thread& t) noexcept {
   static_cast<void>(registry.hosted_.arrive()); // the last touch: see join_all()
 }
 
+/// To any thread: a broadcast has seen a thread that was not made after all. It takes no calls any more.
+void thread_registry::pass_on_calls(pool_thread& t) noexcept {
+  for (;;) {
+    task* call = nullptr;
+    {
+      lock_guard const guard(t.calls);
+      call = static_cast<task*>(t.calls.pop());
+    }
+    if (call == nullptr) return;
+    queue(core_, call);
+    count_disarmed(core_);
+  }
+}
+
 void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexcept {
   t.relief.lower();
   if (c)
@@ -320,7 +335,9 @@ void thread_registry::undo_launch(idle_set::call const& c, pool_thread& t) noexc
   {
     lock_guard const guard(mutex_);
     --unjoined_;
+    t.takes_calls = false;
   }
+  pass_on_calls(t);
   free_number(t);
 }
 
@@ -453,11 +470,22 @@ pool_thread* thread_registry::enter(bool as_worker) {
   return t;
 }
 
+void thread_registry::end_calls(pool_thread& t) noexcept {
+  lock_guard const guard(mutex_); // as in ends_now()
+  t.takes_calls = false;
+}
+
 void thread_registry::leave(pool_thread& t) noexcept {
+  bool const was_worker = t.counts_as_worker;
   note<event_kind::left>(&core_, t.index);
   t.pass_boundary();
   give_up_seat(core_, t, leaving::for_good);
   free_number(t);
+  // Only now may another thread be made in its place: for what was queued before.
+  if (was_worker) {
+    unpark_for_inboxes(core_);
+    if (queues_of(core_).any_shared()) notify(core_);
+  }
   static_cast<void>(inside_.arrive()); // the last touch: see await_guests()
 }
 

@@ -53,6 +53,7 @@ class thread_registry {
   [[nodiscard]] bool launch(idle_set::call const& c, relief_order const& order, task* aside) noexcept;
   [[nodiscard]] bool create(pool_thread& t) noexcept;
   void create_by_host(pool_thread& t);
+  void pass_on_calls(pool_thread& t) noexcept;
   void undo_launch(idle_set::call const& c, pool_thread& t) noexcept;
   void not_launched(idle_set::call const& c) noexcept;
   static void thread_main(void* arg);
@@ -91,6 +92,8 @@ public:
   [[nodiscard]] std::vector<pool_thread*> that_take_calls();
   /// A call for that thread alone. False: it takes none any more.
   [[nodiscard]] bool call(pool_thread& t, task& c) noexcept;
+  /// By a guest that counts as a worker and is about to leave: no call comes any more.
+  void end_calls(pool_thread& t) noexcept;
   /// The life of a thread that a host has made.
   static void run_here(pool_thread& t) noexcept;
   /// What the thread of that number is called: at most 15 characters.

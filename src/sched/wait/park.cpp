@@ -98,7 +98,8 @@ void drive_until(pool_core& core, pool_thread& t, char const* why, function_ref<
     t.waits_in.set(why);
     core.waits.begin(); // asleep, it counts as waiting
     core.waits.nudge_if_stuck();
-    while (t.sits_on() == nullptr && !done() && core.size() == 0) t.parker.park_until(deadline);
+    while (t.sits_on() == nullptr && !done() && core.size() == 0 && t.calls.empty())
+      t.parker.park_until(deadline); // run_one() looks at the calls
     core.waits.end();
     t.waits_in.set(nullptr);
     core.idle_threads.stop_driving(t);
@@ -160,7 +161,7 @@ void park_until(pool_thread& t, char const* why, thread_context const* waits_for
       core.waits.nudge_if_stuck();
       continue;
     }
-    t.parker.park_until(deadline);
+    if (t.calls.empty()) t.parker.park_until(deadline); // a driver may have used up the wake for a call
     if (!t.calls.empty()) run_calls_in_wait(core, t, why);
     // A thread that was woken and has not run yet still counts as waiting: that is no stall.
     if (core.waits.takes_report() && !done()) stall_watch(core).report();
