@@ -85,6 +85,10 @@ void owned_pool::end_membership() {
   if (joined_->mine_ != current)
     refuse(std::errc::operation_not_permitted,
            "rubato: the thread that made the pool is its worker, and leaves it itself");
+  if (pool_thread const& me = thread_of(*joined_->mine_);
+      !me.chain.is_at_base() || me.waits_since.get() != 0) // it would go on in a pool that may be gone
+    refuse(std::errc::resource_deadlock_would_occur,
+           "rubato: the thread that made the pool leaves it after the task that it runs, not in it");
   joined_.reset();
 }
 

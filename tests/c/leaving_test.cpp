@@ -144,6 +144,28 @@ TEST_F(c_leaving, regression_a_future_says_that_its_pool_ended) {
   rb_future_free(f);
 }
 
+TEST_F(c_leaving, regression_does_not_leave_in_a_task_that_it_runs) {
+  for (bool const waits : {false, true}) {
+    c_pool const pool(joined(1));
+    rb_scope scope;
+    rb_scope_begin(rb_current(), &scope, RB_SCOPE_FIFO);
+    auto const tries = [&](rb_worker*) {
+      EXPECT_EQ(rb_pool_leave(pool), -EDEADLK);
+      EXPECT_EQ(rb_pool_release(pool), -EDEADLK);
+      EXPECT_EQ(rb_pool_free(pool), -EDEADLK);
+      ++calls;
+    };
+    if (waits) {
+      rb_scope_spawn(&scope, c_child::make(tries));
+    } else {
+      EXPECT_EQ(rb_enqueue(pool, c_task::make(tries), RB_QUEUE_FIFO), 0);
+      EXPECT_EQ(rb_run_one(rb_current()), 1);
+    }
+    EXPECT_EQ(rb_scope_end(&scope), 0);
+  }
+  EXPECT_EQ(calls, 2U);
+}
+
 TEST_F(c_leaving, regression_is_freed_in_the_child_of_a_fork) {
   if (under_tsan) GTEST_SKIP() << "ThreadSanitizer does not follow a fork";
   c_pool const pool(joined(1));

@@ -27,8 +27,7 @@ enum {
   /* The calling thread is worker 0 until rb_pool_leave() or rb_pool_free(), which it must call itself: it
    * counts as one of `workers`, and runs tasks when it calls rb_run_one(), or waits for them. It counts as
    * in a task: until it leaves, the pool is not idle, and a shutdown by another thread waits. A broadcast
-   * waits until it waits, calls rb_run_one() or leaves. It may not leave, free or release the pool in a task
-   * that it runs. */
+   * waits until it waits, calls rb_run_one() or leaves. */
   RB_POOL_JOINS_CALLER = 4
 };
 
@@ -69,13 +68,14 @@ RB_API int rb_pool_global(rb_pool** pool) RB_NOEXCEPT;
 RB_API int rb_pool_configure_global(rb_pool_options const* options) RB_NOEXCEPT;
 
 /* Waits until all queued work has run and all threads have ended, and frees the pool. -EDEADLK: the caller is
- * a task of this pool. */
+ * a task of this pool. -EPERM: as rb_pool_leave(). */
 RB_API int rb_pool_free(rb_pool* pool) RB_NOEXCEPT;
 /* The same in the background, on a thread of its own: does not wait. Also from a task of the pool. The handle
- * is no longer valid. -EPERM: as rb_pool_leave(). */
+ * is no longer valid. -EPERM, -EDEADLK: as rb_pool_leave(). */
 RB_API int rb_pool_release(rb_pool* pool) RB_NOEXCEPT;
 /* Ends the membership that RB_POOL_JOINS_CALLER began, if it did. On the thread that made the pool. -EPERM:
- * on another one, or beneath a membership of another pool that began later. Not for the global pool. */
+ * on another one, or beneath a membership of another pool that began later. -EDEADLK: in a task that this
+ * thread runs. Not for the global pool. */
 RB_API int rb_pool_leave(rb_pool* pool) RB_NOEXCEPT;
 
 enum { RB_DRAIN = 0, RB_DISCARD = 1 };

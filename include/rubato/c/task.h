@@ -41,7 +41,9 @@ RB_API int rb_call(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void*
 RB_API int rb_run(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) RB_NOEXCEPT;
 
 /* Calls f once on each thread of the pool, and waits: rubato::pool::broadcast(per_thread, f). A thread calls
- * f between two tasks, or in a wait: so f must need no lock that a task may hold while it waits. -ECANCELED:
+ * f between two tasks, or in a wait: so f must need no lock that a task may hold while it waits. A
+ * thread that waits as a member of another pool, until another pool is idle or has ended, or in a blocking
+ * region, calls f afterwards. -ECANCELED:
  * the pool is closed, or was discarded. */
 RB_API int rb_broadcast(rb_pool* pool, void (*f)(void* arg, rb_worker* worker), void* arg) RB_NOEXCEPT;
 /* The same with a task for each thread, and does not wait. `make` is called on the calling thread, with a

@@ -4,6 +4,7 @@
 #include "rubato/detail/trace/note.hpp"
 #include "sched/core/pool_core.hpp"
 #include "sched/run/next_task.hpp"
+#include "sched/run/own_calls.hpp"
 #include "sched/run/search.hpp"
 
 #include <chrono>
@@ -85,6 +86,7 @@ void relieve(pool_core& core, pool_thread& t) noexcept {
   note<event_kind::relief>(&core, t.relieves.blocked != nullptr ? t.relieves.blocked->index + 1U : 0U);
   relief_test last;
   for (unsigned turn = 0; is_relief_wanted(t, last); ++turn) {
+    if (!t.calls.empty()) static_cast<void>(run_own_calls(core, t));
     found_work const f = find_for_relief(core, t, turn);
     if (!f) break;
     t.counts.bump(counted::relieved);

@@ -208,6 +208,10 @@ public:
                        mark());
     base_token_.store(nullptr, std::memory_order_relaxed);
   }
+  /// For the owner: no job is in the chain, and no token is in force.
+  [[nodiscard]] bool is_at_base() const noexcept {
+    return top_ == base_ && tokens_ == nullptr && base_token_.load(std::memory_order_relaxed) == nullptr;
+  }
   /// Replaces the token in force, which must exist. Jobs pushed under the old token that are still latent get
   /// the new one when they leave.
   void change_token(void* token) noexcept {
