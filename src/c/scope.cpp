@@ -17,7 +17,7 @@ void open(rb_scope* scope, pool_core& core, int order) noexcept {
   if (order == RB_SCOPE_LIFO) made->begin_newest_first();
 }
 
-void run_child(scope_child& base, thread_context* runner) {
+void run_child(scope_child& base, thread_context* runner) noexcept { // else the scope would keep an exception
   auto* const node = node_of<rb_child>(base);
   node->run(node, runner != nullptr ? to_c(runner) : nullptr);
 }

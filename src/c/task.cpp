@@ -22,6 +22,7 @@ using namespace rubato::detail; // NOLINT(google-build-using-namespace): the fil
 namespace {
 
 task& task_in(rb_task* node) noexcept {
+  static_assert(sizeof(task) <= sizeof node->opaque);
   return *::new (static_cast<void*>(node->opaque)) task([](task& base, thread_context* runner) noexcept {
     auto* const self = node_of<rb_task>(base);
     self->run(self, runner != nullptr ? to_c(runner) : nullptr);

@@ -34,7 +34,7 @@ enum {
 #define RB_SPARES_DEFAULT 1024U
 
 typedef struct rb_pool_options {
-  size_t size;       /* sizeof(rb_pool_options): fields that a caller does not know keep their defaults */
+  size_t size;       /* sizeof(rb_pool_options) of the caller: later fields keep their defaults */
   uint32_t workers;  /* 0: as many as CPUs may be used */
   uint32_t spares;   /* threads beyond `workers`, in place of those that wait */
   uint32_t flags;    /* RB_POOL_... */
@@ -68,7 +68,7 @@ RB_API int rb_pool_global(rb_pool** pool) RB_NOEXCEPT;
 RB_API int rb_pool_configure_global(rb_pool_options const* options) RB_NOEXCEPT;
 
 /* Waits until all queued work has run and all threads have ended, and frees the pool. -EDEADLK: the caller is
- * a task of this pool. -EPERM: as rb_pool_leave(). */
+ * a task of this pool. -EPERM: as rb_pool_leave(). Only for pools of rb_pool_new(), as the next two. */
 RB_API int rb_pool_free(rb_pool* pool) RB_NOEXCEPT;
 /* The same in the background, on a thread of its own: does not wait. Also from a task of the pool. The handle
  * is no longer valid. -EPERM, -EDEADLK: as rb_pool_leave(). */
@@ -95,7 +95,7 @@ RB_API uint32_t rb_pool_size(rb_pool const* pool) RB_NOEXCEPT;  /* the number of
 RB_API uint32_t rb_pool_slots(rb_pool const* pool) RB_NOEXCEPT; /* every rb_worker_number() is below it */
 
 typedef struct rb_stats {
-  size_t size; /* sizeof(rb_stats), set by the caller */
+  size_t size; /* sizeof(rb_stats) of the caller */
   uint64_t executed, spawned, handed, taken, stolen, parked, woken, vacated, relieved, timers, io_events;
   uint64_t queued, spares;
 } rb_stats;
