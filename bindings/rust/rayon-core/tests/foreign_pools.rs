@@ -1,0 +1,60 @@
+//! Pools that C or C++ code has made: the global one, and others.
+
+use rayon_core::{current_num_threads, current_thread_index, ThreadPoolBuilder};
+use rubato_sys as sys;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
+
+unsafe extern "C" fn use_rayon(arg: *mut c_void, worker: *mut sys::rb_worker) {
+    // SAFETY: the test waits; the record is this thread's.
+    let (calls, number) = unsafe { (&*arg.cast::<AtomicUsize>(), sys::rb_worker_number(worker)) };
+    assert_eq!(current_thread_index(), Some(number as usize));
+    let (a, b) = rayon_core::join(current_num_threads, current_num_threads);
+    assert_eq!((a, b), (3, 3));
+    rayon_core::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|_| {
+                calls.fetch_add(1, SeqCst);
+            });
+        }
+    });
+    let (sender, receiver) = mpsc::channel();
+    rayon_core::spawn(move || sender.send(current_num_threads()).unwrap());
+    rayon_core::broadcast(|context| assert_eq!(context.num_threads(), 3));
+    while receiver.try_recv() != Ok(3) {
+        rayon_core::yield_now();
+    }
+}
+
+#[test]
+fn closures_use_the_pool_whose_task_they_are() {
+    let options = sys::rb_pool_options { workers: 3, spares: 0, ..Default::default() };
+    let mut pool = ptr::null_mut();
+    let mut calls = AtomicUsize::new(0);
+    // SAFETY: each call is within its contract.
+    unsafe {
+        assert_eq!(sys::rb_pool_new(&options, &mut pool), 0);
+        assert_eq!(sys::rb_call(pool, use_rayon, ptr::from_mut(&mut calls).cast()), 0);
+        assert_eq!(sys::rb_pool_free(pool), 0);
+    }
+    assert_eq!(calls.into_inner(), 10);
+}
+
+#[test]
+fn global_pool_is_taken_as_it_is() {
+    let options = sys::rb_pool_options { workers: 3, ..Default::default() };
+    let mut pool = ptr::null_mut();
+    // SAFETY: each call is within its contract.
+    unsafe {
+        assert_eq!(sys::rb_pool_configure_global(&options), 0);
+        assert_eq!(sys::rb_pool_global(&mut pool), 0);
+    }
+    assert_eq!(current_num_threads(), 3);
+    assert!(ThreadPoolBuilder::new().num_threads(2).build_global().is_err());
+    // SAFETY: the record is the calling thread's.
+    let (a, b) = rayon_core::join(|| unsafe { sys::rb_worker_pool(sys::rb_current()) } as usize, || 1);
+    assert_eq!((a, b), (pool as usize, 1));
+    assert_eq!(rayon_core::broadcast(|context| context.index()), [0, 1, 2]);
+}
