@@ -18,10 +18,10 @@ DEEP ?= gcc-release gcc-debug clang-debug clang-release asan-ubsan tsan
 build := build/$(PRESET)
 # What the preset needs, as scripts/setup calls it.
 groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% quick asan-ubsan tsan tidy,$(PRESET)),clang)
-export ONLY WORKERS ROUNDS QUICK OUT
+export ONLY WORKERS ROUNDS QUICK OUT LIMIT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples savegame quick test test-deep test-python coverage explore models bench scaling bench-bundle docs check format tidy install clean configure
+.PHONY: help demo build examples savegame quick test test-deep test-python coverage explore models test-rayon bench scaling bench-bundle docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -62,6 +62,10 @@ test-deep: coverage ## the tests with every number of workers, in every build of
 test-python: ## install missing packages, build the package for Python in build/python, run CPython's tests of executors on it and its own
 	@scripts/setup library python
 	scripts/test-python
+
+test-rayon: ## run the test suites of rayon and rayon-core on Rubato's workers (needs cargo 1.80); LIMIT seconds per program
+	@scripts/setup library rust
+	scripts/test-rayon
 
 coverage: ## which share of the library's branches the tests take
 	@scripts/setup build
