@@ -13,6 +13,7 @@ struct chain_layout {
 #pragma GCC diagnostic ignored "-Winvalid-offsetof" // both compilers support it
     constexpr std::size_t chain = offsetof(thread_context, chain);
     static_assert(chain + offsetof(latent_chain, top_) == RB_INLINE_TOP);
+    static_assert(chain + offsetof(latent_chain, base_) == RB_INLINE_BASE);
     static_assert(chain + offsetof(latent_chain, limit_) == RB_INLINE_LIMIT);
     static_assert(chain + offsetof(latent_chain, head_) == RB_INLINE_HEAD);
 #pragma GCC diagnostic pop

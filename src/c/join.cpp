@@ -93,6 +93,8 @@ int rb_pop(rb_worker* worker, rb_job* job) noexcept {
   return 0;
 }
 
+void rb_notify(rb_worker* worker) noexcept { notify_of_latent(of_c(worker)); }
+
 int rb_for_range(rb_pool* pool, uint64_t n, uint64_t min_chunk,
                  void (*f)(void* arg, rb_worker* worker, uint64_t lo, uint64_t hi), void* arg) noexcept {
   return without_exceptions([&] {

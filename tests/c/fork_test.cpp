@@ -75,6 +75,21 @@ TEST_P(c_forks, push_and_pop_compute_fibonacci) {
   });
 }
 
+TEST_P(c_forks, a_pushed_job_is_run_by_a_thread_that_is_notified) {
+  if (GetParam() == 1) GTEST_SKIP() << "no other thread";
+  on_worker(pool, [&](rb_worker* w) {
+    struct flagged {
+      rb_job job{};
+      std::atomic<bool> ran{false};
+    } f;
+    f.job.run = [](rb_job* j, rb_worker*) { reinterpret_cast<flagged*>(j)->ran = true; }; // NOLINT
+    ASSERT_EQ(rb_push(w, &f.job), 0);
+    rb_notify(w);
+    while (!f.ran) std::this_thread::yield();
+    EXPECT_EQ(rb_pop(w, &f.job), 0);
+  });
+}
+
 TEST_P(c_forks, join_skips_the_second_half_if_the_first_fails) {
   on_worker(pool, [](rb_worker* w) {
     for (int i = 0; i != 100; ++i) {

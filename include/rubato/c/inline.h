@@ -28,6 +28,7 @@ RB_API int rb_pop_settle(rb_worker* worker, rb_job* job) RB_NOEXCEPT;
 
 enum {
   RB_INLINE_TOP = 64,    /* the cell behind the newest job: an address, for the owner alone */
+  RB_INLINE_BASE = 72,   /* the first cell */
   RB_INLINE_LIMIT = 128, /* the owner calls the library if `top` has reached it */
   RB_INLINE_HEAD = 136   /* the oldest job that has not left */
 };

@@ -34,6 +34,11 @@ RB_API int rb_push(rb_worker* worker, rb_job* job) RB_NOEXCEPT;
  * descend from it meanwhile. */
 RB_API int rb_pop(rb_worker* worker, rb_job* job) RB_NOEXCEPT;
 
+/* Wakes a thread for the jobs that this thread has pushed, if one sleeps and none looks for work. A push
+ * alone wakes none: threads that are awake find the job, and others within about a millisecond. So it is for
+ * jobs that are worth a wake, of some 10 us. */
+RB_API void rb_notify(rb_worker* worker) RB_NOEXCEPT;
+
 /* Calls f(arg, worker, lo, hi) for parts of [0, n), at the same time as far as threads are free. Each but the
  * last has at least min_chunk items; 0 or 1: as it comes. pool null: the caller's own, else the global one.
  * -ECANCELED: a stop of the task around kept a part from beginning. */
