@@ -144,10 +144,13 @@ pool_thread* thread_registry::take_free(bool own) {
   if (options_of(core_).spares_ == 0) own_numbers_ = std::max(own_numbers_, size_of(core_));
   if (!own)
     while (records.known() < own_numbers_) free_.push_back(add_record());
-  auto const found = own_numbers_ == 0 ? free_.end() - (free_.empty() ? 0 : 1)
-                                       : std::find_if(free_.begin(), free_.end(), [&](pool_thread const* t) {
-                                           return own == (t->index < own_numbers_);
-                                         });
+  auto found = free_.end();
+  if (own_numbers_ == 0)
+    found -= free_.empty() ? 0 : 1;
+  else
+    found = std::find_if(free_.begin(), free_.end(), [own, below = own_numbers_](pool_thread const* t) {
+      return own == (t->index < below);
+    });
   if (found == free_.end()) return add_record();
   pool_thread* const t = *found;
   free_.erase(found);
