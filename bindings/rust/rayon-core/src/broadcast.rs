@@ -1,3 +1,4 @@
+use crate::frame::Outside;
 use crate::latch::CountLatch;
 use crate::registry;
 use crate::spawn::Known;
@@ -143,6 +144,7 @@ where
             let node = task.cast::<CallNode<'_, OP, R>>();
             let calls = (*node).calls;
             if !worker.is_null() {
+                let _outside = Outside::enter();
                 run_spawned();
                 let op = (*calls).op;
                 let context = BroadcastContext::new((*node).index, (*node).threads);
@@ -200,6 +202,7 @@ where
         // SAFETY: it comes from Box::into_raw above, once.
         let node = *unsafe { Box::from_raw(task.cast::<SpawnedNode<OP>>()) };
         if !worker.is_null() {
+            let _outside = Outside::enter();
             run_spawned();
             (node.op)(BroadcastContext::new(node.index, node.threads));
         }

@@ -1,7 +1,9 @@
 use crate::context::FnContext;
+use crate::frame::Outside;
+use crate::pace::Pace;
 use crate::registry;
 use crate::unwind;
-use rubato_sys::{rb_job, rb_pop_inline, rb_push_inline, rb_worker, RB_NOT_PUSHED};
+use rubato_sys::{rb_is_empty_inline, rb_job, rb_pop_inline, rb_push_inline, rb_worker, RB_NOT_PUSHED};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -100,6 +102,7 @@ where
     unsafe extern "C" fn run(job: *mut rb_job, _thief: *mut rb_worker) {
         // SAFETY: the raw job is the first field of the latent one, and the owner waits until this has returned.
         unsafe {
+            let _outside = Outside::enter();
             let latent = &*job.cast::<Self>();
             let body = latent.take_body();
             let result = unwind::halt_unwinding(|| body(FnContext::new(true)));
@@ -160,10 +163,14 @@ where
     A: FnOnce(FnContext) -> RA,
     B: FnOnce(FnContext) -> RB,
 {
+    // SAFETY: by this function's contract.
+    let is_outermost = unsafe { rb_is_empty_inline(worker) };
     let latent = Latent::new(oper_b);
     // SAFETY: the job stays in this frame until it was taken back or a thief has run it.
     let how = unsafe { rb_push_inline(worker, latent.job()) };
     let unjoined = Unjoined { latent: &latent, worker, how, injected };
+    // SAFETY: by this function's contract.
+    let pace = is_outermost.then(|| unsafe { Pace::begin(worker) });
     let result_a = oper_a(FnContext::new(injected));
     // SAFETY: as above; each branch takes what it may take, once.
     let result_b = unsafe {
@@ -175,5 +182,8 @@ where
             unwind::unwrap_or_resume(latent.take_result())
         }
     };
+    if let Some(pace) = pace {
+        pace.end();
+    }
     (result_a, result_b)
 }

@@ -2,6 +2,7 @@
 
 use crate::builder::{Handlers, Making, ThreadPoolBuilder, ThreadSpawn};
 use crate::error::{ErrorKind, ThreadPoolBuildError};
+use crate::frame::Outside;
 use crate::job::Home;
 use crate::latch::CountLatch;
 use crate::unwind;
@@ -45,10 +46,6 @@ thread_local! {
 static GLOBAL: OnceLock<Arc<Registry>> = OnceLock::new();
 /// Held while the global pool is configured.
 static CONFIGURING: Mutex<()> = Mutex::new(());
-
-/// How long a thread without work looks for some before it sleeps. Rayon's callers often sleep in an install while the pool works, so
-/// a thread that goes on looking keeps the woken caller from its core.
-const SEARCH_NS: i64 = 2_000;
 
 const EBUSY: c_int = 16;
 const EAGAIN: c_int = 11;
@@ -119,7 +116,7 @@ impl Registry {
         rb_pool_options {
             workers: registry.num_threads() as u32,
             spares: 0,
-            search_ns: SEARCH_NS,
+            search_ns: -1,
             stack_size: registry.stack_size.unwrap_or(0),
             arg: Arc::into_raw(Arc::clone(registry)).cast_mut().cast(),
             on_start: Some(on_start),
@@ -348,6 +345,7 @@ where
 
     fn run(&mut self, worker: *mut rb_worker) {
         if let (false, Some(op)) = (worker.is_null(), self.op.take()) {
+            let _outside = Outside::enter();
             self.result = Some(unwind::halt_unwinding(|| op(worker, true)));
         }
     }

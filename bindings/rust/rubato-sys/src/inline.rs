@@ -18,6 +18,7 @@ extern "C" {
 type Cell = *mut AtomicUsize;
 
 const TOP: usize = 64;
+const BASE: usize = 72;
 const LIMIT: usize = 128;
 const HEAD: usize = 136;
 
@@ -30,6 +31,28 @@ pub const RB_PUSHED_BY_LIBRARY: c_int = 2;
 unsafe fn top_of(worker: *mut rb_worker) -> *mut Cell {
     // SAFETY: a field of the worker's record.
     unsafe { worker.cast::<u8>().add(TOP).cast() }
+}
+
+/// The end of the chain of the calling thread: it moves with each push and pop.
+///
+/// # Safety
+///
+/// `worker` is the calling thread's record.
+#[inline(always)]
+pub unsafe fn rb_top_inline(worker: *mut rb_worker) -> *mut c_void {
+    // SAFETY: by this function's contract.
+    unsafe { (*top_of(worker)).cast() }
+}
+
+/// Whether the calling thread's chain is empty.
+///
+/// # Safety
+///
+/// As [`rb_top_inline`].
+#[inline(always)]
+pub unsafe fn rb_is_empty_inline(worker: *mut rb_worker) -> bool {
+    // SAFETY: by this function's contract; both are the owner's fields.
+    unsafe { *top_of(worker) == worker.cast::<u8>().add(BASE).cast::<Cell>().read() }
 }
 
 #[inline(always)]

@@ -138,6 +138,7 @@ extern "C" {
     pub fn rb_join(worker: *mut rb_worker, a: rb_half, a_arg: *mut c_void, b: rb_half, b_arg: *mut c_void) -> c_int;
     pub fn rb_push(worker: *mut rb_worker, job: *mut rb_job) -> c_int;
     pub fn rb_pop(worker: *mut rb_worker, job: *mut rb_job) -> c_int;
+    pub fn rb_notify(worker: *mut rb_worker);
     pub fn rb_for_range(pool: *mut rb_pool, n: u64, min_chunk: u64, f: rb_range_function, arg: *mut c_void) -> c_int;
 
     pub fn rb_pool_new(options: *const rb_pool_options, made: *mut *mut rb_pool) -> c_int;
