@@ -1,4 +1,3 @@
-use crate::frame::Outside;
 use crate::latch::CountLatch;
 use crate::registry;
 use crate::spawn::Known;
@@ -144,7 +143,6 @@ where
             let node = task.cast::<CallNode<'_, OP, R>>();
             let calls = (*node).calls;
             if !worker.is_null() {
-                let _outside = Outside::enter();
                 run_spawned();
                 let op = (*calls).op;
                 let context = BroadcastContext::new((*node).index, (*node).threads);
@@ -202,7 +200,6 @@ where
         // SAFETY: it comes from Box::into_raw above, once.
         let node = *unsafe { Box::from_raw(task.cast::<SpawnedNode<OP>>()) };
         if !worker.is_null() {
-            let _outside = Outside::enter();
             run_spawned();
             (node.op)(BroadcastContext::new(node.index, node.threads));
         }

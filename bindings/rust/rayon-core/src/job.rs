@@ -4,7 +4,6 @@
 //! spawned job is two things: an entry in the *home* of the thread that spawned it, and a queued task, which says only that
 //! the home has one more entry. A thread that runs such a task of its own home takes the newest entry, and a thief the oldest.
 
-use crate::frame::Outside;
 use crate::registry;
 use rubato_sys::{rb_enqueue, rb_pool, rb_task, rb_worker, RB_QUEUE_FIFO};
 use std::collections::VecDeque;
@@ -45,7 +44,6 @@ impl Job {
             // SAFETY: `job` is the first field of a JobWith<F>, whose body is taken once, by the one that has the entry.
             let body = unsafe { ManuallyDrop::take(&mut (*job.cast::<JobWith<F>>()).body) };
             if how == Finish::Call {
-                let _outside = Outside::enter();
                 body();
             }
         }

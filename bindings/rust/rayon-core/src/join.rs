@@ -1,5 +1,4 @@
 use crate::context::FnContext;
-use crate::frame::Outside;
 use crate::pace::Pace;
 use crate::registry;
 use crate::unwind;
@@ -102,7 +101,6 @@ where
     unsafe extern "C" fn run(job: *mut rb_job, _thief: *mut rb_worker) {
         // SAFETY: the raw job is the first field of the latent one, and the owner waits until this has returned.
         unsafe {
-            let _outside = Outside::enter();
             let latent = &*job.cast::<Self>();
             let body = latent.take_body();
             let result = unwind::halt_unwinding(|| body(FnContext::new(true)));

@@ -30,7 +30,6 @@ mod broadcast;
 mod builder;
 mod context;
 mod error;
-mod frame;
 mod job;
 mod join;
 mod latch;

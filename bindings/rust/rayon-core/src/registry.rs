@@ -2,7 +2,6 @@
 
 use crate::builder::{Handlers, Making, ThreadPoolBuilder, ThreadSpawn};
 use crate::error::{ErrorKind, ThreadPoolBuildError};
-use crate::frame::Outside;
 use crate::job::Home;
 use crate::latch::CountLatch;
 use crate::unwind;
@@ -345,7 +344,6 @@ where
 
     fn run(&mut self, worker: *mut rb_worker) {
         if let (false, Some(op)) = (worker.is_null(), self.op.take()) {
-            let _outside = Outside::enter();
             self.result = Some(unwind::halt_unwinding(|| op(worker, true)));
         }
     }

@@ -1,16 +1,14 @@
 use crate::broadcast::{spawn_broadcast_on, BroadcastContext};
-use crate::frame::{Fork, Frame};
 use crate::job::{self, Order};
 use crate::latch::CountLatch;
 use crate::registry;
 use crate::unwind;
 use rubato_sys as sys;
-use rubato_sys::{rb_child, rb_job, rb_pool, rb_scope, rb_worker};
+use rubato_sys::{rb_child, rb_pool, rb_scope, rb_worker};
 use std::any::Any;
 use std::cell::UnsafeCell;
-use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fmt, ptr};
@@ -150,12 +148,9 @@ impl<'scope> ScopeFifo<'scope> {
 
 /// What both kinds of scope are.
 pub(crate) struct ScopeBase<'scope> {
-    /// The library's scope, for children that no thread keeps, if a worker of the pool has opened this one. It begins with the
-    /// first of them.
+    /// The library's scope, if a worker of the pool has opened this one.
     raw: UnsafeCell<MaybeUninit<rb_scope>>,
-    has_raw: AtomicBool,
     is_raw: bool,
-    order: Order,
     pool: *mut rb_pool,
     /// Otherwise its children are queued tasks, and counted here, with 1 for the scope itself.
     children: CountLatch,
@@ -217,9 +212,7 @@ where
     let is_raw = unsafe { !worker.is_null() && sys::rb_worker_pool(worker) == pool };
     let base = ScopeBase {
         raw: UnsafeCell::new(MaybeUninit::uninit()),
-        has_raw: AtomicBool::new(false),
         is_raw,
-        order,
         pool,
         children: CountLatch::new(1),
         has_broadcasts: AtomicBool::new(false),
@@ -229,8 +222,11 @@ where
     };
     // SAFETY: the scope stays where it is until all children have ended.
     unsafe {
-        let call = || unwind::halt_unwinding(|| op(&base));
-        let result = if is_raw && order == Order::Lifo { Frame::run(base.id(), worker, call) } else { call() };
+        if is_raw {
+            let order = if order == Order::Lifo { sys::RB_SCOPE_LIFO } else { sys::RB_SCOPE_FIFO };
+            sys::rb_scope_begin(worker, base.raw(), order);
+        }
+        let result = unwind::halt_unwinding(|| op(&base));
         base.wait(worker);
         match result {
             Ok(value) => {
@@ -247,35 +243,9 @@ where
 }
 
 impl<'scope> ScopeBase<'scope> {
-    /// The library's scope, if it has begun.
     #[inline]
-    fn raw(&self) -> Option<*mut rb_scope> {
-        // Acquire: pairs with the store in begun_raw().
-        self.has_raw.load(Ordering::Acquire).then(|| self.raw.get().cast())
-    }
-
-    #[inline]
-    fn begun_raw(&self) -> *mut rb_scope {
-        self.raw().unwrap_or_else(|| self.begin_raw())
-    }
-
-    #[cold]
-    fn begin_raw(&self) -> *mut rb_scope {
-        let _one_thread = self.broadcasts.lock().unwrap();
-        let raw = self.raw.get().cast();
-        if !self.has_raw.load(Ordering::Relaxed) {
-            let order = if self.order == Order::Lifo { sys::RB_SCOPE_LIFO } else { sys::RB_SCOPE_FIFO };
-            // SAFETY: the memory is this scope's, and the pool has been used.
-            unsafe { sys::rb_scope_begin_on(self.pool, raw, order) };
-            // Release: pairs with the load in raw(), which the owner makes after all that can spawn has ended.
-            self.has_raw.store(true, Ordering::Release);
-        }
-        raw
-    }
-
-    #[inline]
-    fn id(&self) -> *const c_void {
-        ptr::from_ref(self).cast()
+    fn raw(&self) -> *mut rb_scope {
+        self.raw.get().cast()
     }
 
     fn spawn<F>(&self, order: Order, body: F)
@@ -291,7 +261,7 @@ impl<'scope> ScopeBase<'scope> {
                 let Child { scope, body, .. } = *Box::from_raw(node.cast::<Child<'scope, F>>());
                 // Null: the pool's work was dropped.
                 if !worker.is_null() {
-                    scope.get().call_in_frame(worker, body);
+                    scope.get().call(body);
                 }
             }
         }
@@ -311,19 +281,10 @@ impl<'scope> ScopeBase<'scope> {
         }
         let scope = ScopeRef(self);
         if self.is_raw {
-            let body = if order == Order::Lifo {
-                // SAFETY: the scope waits for its children.
-                match unsafe { self.keep(body) } {
-                    Ok(()) => return,
-                    Err(body) => body,
-                }
-            } else {
-                body
-            };
             let node = rb_child { opaque: [ptr::null_mut(); 4], run: Some(run::<F>) };
             let child = Box::into_raw(Box::new(Child { node, scope, body }));
             // SAFETY: the scope is open while it can be reached, and the child frees itself.
-            unsafe { sys::rb_scope_spawn(self.begun_raw(), child.cast()) };
+            unsafe { sys::rb_scope_spawn(self.raw(), child.cast()) };
             return;
         }
         self.children.increment();
@@ -364,68 +325,6 @@ impl<'scope> ScopeBase<'scope> {
         let shared = Shared { body, ended: Ended { scope, own } };
         // SAFETY: the scope waits until all copies of the closure are dropped.
         unsafe { spawn_broadcast_on(self.pool, move |context| shared.call(context)) };
-    }
-
-    /// Makes the body a child that this thread keeps. `Err`: it cannot.
-    ///
-    /// # Safety
-    ///
-    /// The scope waits for the child.
-    unsafe fn keep<F>(&self, body: F) -> Result<(), F>
-    where
-        F: FnOnce(&ScopeBase<'scope>) + Send + 'scope,
-    {
-        #[repr(C)]
-        struct Kept<'scope, F> {
-            fork: Fork,
-            scope: ScopeRef<'scope>,
-            body: ManuallyDrop<F>,
-        }
-        unsafe extern "C" fn run_elsewhere<'scope, F>(job: *mut rb_job, thief: *mut rb_worker)
-        where
-            F: FnOnce(&ScopeBase<'scope>) + Send + 'scope,
-        {
-            // SAFETY: the job is the first field of a kept child, whose owner waits until this has returned.
-            unsafe {
-                let kept = job.cast::<Kept<'scope, F>>();
-                let body = ManuallyDrop::take(&mut (*kept).body);
-                (*kept).scope.get().call_in_frame(thief, body);
-            }
-        }
-        unsafe fn finish<'scope, F>(fork: *mut Fork, calls: bool)
-        where
-            F: FnOnce(&ScopeBase<'scope>) + Send + 'scope,
-        {
-            // SAFETY: the fork is the first field of a kept child, which comes from Box::into_raw.
-            unsafe {
-                let mut kept = Box::from_raw(fork.cast::<Kept<'scope, F>>());
-                if calls {
-                    let body = ManuallyDrop::take(&mut kept.body);
-                    let scope = kept.scope.0;
-                    drop(kept);
-                    (*scope).call(body);
-                }
-            }
-        }
-        let fork = Fork::new(run_elsewhere::<F>, finish::<F>);
-        let kept = Box::into_raw(Box::new(Kept { fork, scope: ScopeRef(self), body: ManuallyDrop::new(body) }));
-        // SAFETY: it is new; if it is not taken, it is still this function's.
-        unsafe {
-            if Frame::keep(self.id(), kept.cast()) {
-                return Ok(());
-            }
-            Err(ManuallyDrop::into_inner(Box::from_raw(kept).body))
-        }
-    }
-
-    /// Calls a child's body on a thread that has taken it.
-    ///
-    /// # Safety
-    ///
-    /// `worker` is the calling thread's record.
-    unsafe fn call_in_frame(&self, worker: *mut rb_worker, body: impl FnOnce(&ScopeBase<'scope>)) {
-        // SAFETY: by this function's contract, and the scope waits.
-        unsafe { Frame::run(self.id(), worker, || self.call(body)) }
     }
 
     /// Calls a child's body, and keeps its panic.
@@ -469,19 +368,24 @@ impl<'scope> ScopeBase<'scope> {
             }
             // After each wait for a broadcast there may be new children, and after each wait for children new broadcasts.
             // A broadcast stays in the list until it was waited for, so an empty one says that none runs.
+            let mut wait_again = self.has_broadcasts.load(Ordering::Acquire);
             loop {
-                if let Some(raw) = self.raw() {
-                    sys::rb_scope_wait(raw);
+                if wait_again {
+                    sys::rb_scope_wait(self.raw());
+                    let latch = self.broadcasts.lock().unwrap().pop();
+                    if let Some(latch) = latch {
+                        latch.wait(worker);
+                        continue;
+                    }
+                    break;
                 }
+                sys::rb_scope_wait(self.raw());
                 if !self.has_broadcasts.load(Ordering::Acquire) {
                     break;
                 }
-                let Some(latch) = self.broadcasts.lock().unwrap().pop() else { break };
-                latch.wait(worker);
+                wait_again = true;
             }
-            if let Some(raw) = self.raw() {
-                sys::rb_scope_end(raw);
-            }
+            sys::rb_scope_end(self.raw());
         }
     }
 }

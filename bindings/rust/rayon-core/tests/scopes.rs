@@ -1,4 +1,4 @@
-//! Children that a thread keeps, and those that it cannot keep.
+//! Scopes: children from all kinds of places.
 
 use rayon_core::{join, scope, scope_fifo, spawn, yield_now, Scope, ThreadPoolBuilder};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -96,7 +96,7 @@ fn a_long_line_of_children_needs_no_stack() {
 }
 
 #[test]
-fn more_children_than_a_chain_holds() {
+fn many_children() {
     on_pools(|| {
         let count = AtomicUsize::new(0);
         scope(|scope| {
@@ -111,7 +111,7 @@ fn more_children_than_a_chain_holds() {
 }
 
 #[test]
-fn a_panic_of_a_kept_child_waits_for_the_others() {
+fn a_panic_of_a_child_waits_for_the_others() {
     on_pools(|| {
         let count = AtomicUsize::new(0);
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -135,7 +135,7 @@ fn a_panic_of_a_kept_child_waits_for_the_others() {
 }
 
 #[test]
-fn other_tasks_that_a_body_runs_do_not_spawn_into_its_frame() {
+fn a_body_runs_other_tasks() {
     on_pools(|| {
         let children = AtomicUsize::new(0);
         let tasks = std::sync::Arc::new(AtomicUsize::new(0));
@@ -191,4 +191,35 @@ fn a_thief_takes_the_child_of_a_body_that_goes_on() {
             });
         });
     }
+}
+
+/// A child of an inner scope begins the outer one's children, and ends before they do.
+#[test]
+fn regression_a_child_of_an_inner_scope_spawns_first_into_the_outer_one() {
+    on_pools(|| {
+        let count = AtomicUsize::new(0);
+        scope(|outer| {
+            scope_fifo(|inner| {
+                inner.spawn_fifo(|_| {
+                    outer.spawn(|_| {
+                        count.fetch_add(1, SeqCst);
+                    });
+                });
+            });
+        });
+        assert_eq!(count.into_inner(), 1);
+    });
+}
+
+#[test]
+fn regression_a_yield_runs_the_children_of_an_open_scope() {
+    on_pools(|| {
+        let ran = AtomicBool::new(false);
+        scope(|scope| {
+            scope.spawn(|_| ran.store(true, SeqCst));
+            while !ran.load(SeqCst) {
+                yield_now();
+            }
+        });
+    });
 }

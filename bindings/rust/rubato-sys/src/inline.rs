@@ -33,22 +33,11 @@ unsafe fn top_of(worker: *mut rb_worker) -> *mut Cell {
     unsafe { worker.cast::<u8>().add(TOP).cast() }
 }
 
-/// The end of the chain of the calling thread: it moves with each push and pop.
-///
-/// # Safety
-///
-/// `worker` is the calling thread's record.
-#[inline(always)]
-pub unsafe fn rb_top_inline(worker: *mut rb_worker) -> *mut c_void {
-    // SAFETY: by this function's contract.
-    unsafe { (*top_of(worker)).cast() }
-}
-
 /// Whether the calling thread's chain is empty.
 ///
 /// # Safety
 ///
-/// As [`rb_top_inline`].
+/// `worker` is the calling thread's record.
 #[inline(always)]
 pub unsafe fn rb_is_empty_inline(worker: *mut rb_worker) -> bool {
     // SAFETY: by this function's contract; both are the owner's fields.
