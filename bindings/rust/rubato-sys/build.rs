@@ -51,12 +51,17 @@ fn main() {
     let (library, include) = if let Some(library) = lib_dir {
         (library, root.join("include"))
     } else if let Some(prefix) = dir {
-        let library = ["lib", "lib64"].iter().map(|name| prefix.join(name)).find(|folder| has_library(folder));
+        let debian = format!("lib/{}-linux-gnu", env::var("CARGO_CFG_TARGET_ARCH").unwrap());
+        let library = ["lib", "lib64", &debian].iter().map(|name| prefix.join(name)).find(|folder| has_library(folder));
         (library.unwrap_or_else(|| prefix.join("lib")), prefix.join("include"))
     } else {
         (build_checkout(&root), root.join("include"))
     };
-    assert!(has_library(&library), "there is no librubato in {}", library.display());
+    assert!(
+        has_library(&library),
+        "there is no librubato.a or .so in {}; RUBATO_DIR and RUBATO_LIB_DIR are absolute paths",
+        library.display()
+    );
 
     for name in ["librubato.a", "librubato.so"] {
         if library.join(name).exists() {
