@@ -23,9 +23,8 @@ void thread_wait::end(race& r, bool /*by_event*/) noexcept {
 
 bool thread_wait::wait(char const* why) noexcept {
   has_waited_ = true;
-  constexpr std::int64_t spin_us = 20; // less than a sleep and a wake cost
-  if (current->core == nullptr)        // a task's wait spins by itself
-    spin(spin_us * ticks_per_us(), [this] { return ended_->done(); });
+  if (current->core == nullptr) // a task's wait spins by itself
+    spin(outside_spin_us * ticks_per_us(), [this] { return ended_->done(); });
   if (await(*ended_.get(), why)) return true;
   if (claim(stopped)) {
     ended_->release(); // the giver's hold: no giver comes

@@ -9,10 +9,6 @@ uint32_t rb_abi_version() noexcept { return RB_ABI_VERSION; }
 
 rb_worker* rb_current() noexcept { return current->core != nullptr ? to_c(current) : nullptr; }
 
-uint32_t rb_worker_number(rb_worker const* worker) noexcept {
-  return reinterpret_cast<thread_context const*>(worker)->index; // NOLINT: as of_c()
-}
+uint32_t rb_worker_number(rb_worker const* worker) noexcept { return of_c(worker).index; }
 
-rb_pool* rb_worker_pool(rb_worker const* worker) noexcept {
-  return to_c(&handle_of(*reinterpret_cast<thread_context const*>(worker)->core)); // NOLINT: as of_c()
-}
+rb_pool* rb_worker_pool(rb_worker const* worker) noexcept { return to_c(&handle_of(*of_c(worker).core)); }

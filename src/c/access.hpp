@@ -5,7 +5,7 @@
 #include "rubato/detail/work/thread_context.hpp"
 #include "rubato/thread_pool.hpp"
 
-#include <exception>
+#include <new>
 
 namespace rubato::detail {
 
@@ -14,6 +14,9 @@ namespace rubato::detail {
 }
 [[nodiscard]] inline thread_context& of_c(rb_worker* w) noexcept {
   return *reinterpret_cast<thread_context*>(w); // NOLINT: it came from to_c()
+}
+[[nodiscard]] inline thread_context const& of_c(rb_worker const* w) noexcept {
+  return *reinterpret_cast<thread_context const*>(w); // NOLINT: as above
 }
 [[nodiscard]] inline rb_pool* to_c(pool* p) noexcept {
   return reinterpret_cast<rb_pool*>(p); // NOLINT: opaque to C

@@ -35,9 +35,7 @@ pool_options options_of_c(rb_pool_options const& c) {
   pool_options all;
   if ((c.flags & ~unsigned{RB_POOL_NO_WORKERS | RB_POOL_START_ALL | RB_POOL_JOINS_CALLER}) != 0)
     refuse(std::errc::invalid_argument, "rubato: unknown flags of rb_pool_options");
-  if ((c.flags & RB_POOL_NO_WORKERS) != 0)
-    all.workers(no_workers);
-  else if ((c.flags & RB_POOL_JOINS_CALLER) != 0)
+  if ((c.flags & (RB_POOL_NO_WORKERS | RB_POOL_JOINS_CALLER)) != 0)
     all.workers(no_workers); // join_caller() has its turn before the first thread
   else if (c.workers != 0)
     all.workers(c.workers);

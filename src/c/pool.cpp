@@ -5,11 +5,13 @@
 #include "rubato/pool_options.hpp"
 #include "sched/core/pool_core.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
 using namespace rubato::detail; // NOLINT(google-build-using-namespace): the file defines C functions
 

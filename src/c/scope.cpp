@@ -1,7 +1,6 @@
 #include "rubato/c/scope.h"
 
 #include "c/access.hpp"
-#include "rubato/cancelled.hpp"
 #include "rubato/detail/scope/scope_core.hpp"
 
 #include <memory>

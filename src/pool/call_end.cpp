@@ -20,9 +20,8 @@ void call_end::reach() noexcept {
 }
 
 void call_end::wait() noexcept {
-  constexpr std::int64_t spin_us = 20; // less than a sleep and a wake cost
-  if (current->core == nullptr)        // a member's wait spins by itself
-    spin(spin_us * ticks_per_us(), [this] { return is_reached(); });
+  if (current->core == nullptr) // a member's wait spins by itself
+    spin(outside_spin_us * ticks_per_us(), [this] { return is_reached(); });
   await_end(*state_.get(), "call");
 }
 

@@ -229,9 +229,8 @@ bool await_as_guest(future_state& s, wait_terms const& terms) noexcept {
 // NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): its destructor takes the waiter out of the list
 /// Waits on a thread that belongs to no pool, until the wait is over, or there may be something to drive.
 void await_outside(future_state& s, wait_terms const& terms) noexcept {
-  constexpr std::int64_t spin_us = 20; // less than a wake costs
   if (terms.driven == nullptr && s.home() != nullptr)
-    spin(spin_us * ticks_per_us(), [&] { return s.done(); });
+    spin(outside_spin_us * ticks_per_us(), [&] { return s.done(); });
   outside_waiter self;
   listed_outside const listed(terms.driven, self.bell());
   if (!s.waiters.add(self)) return;

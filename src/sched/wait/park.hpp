@@ -8,6 +8,7 @@
 #include "work/pool_thread.hpp"
 
 #include <chrono>
+#include <cstdint>
 
 namespace rubato::detail {
 
@@ -27,6 +28,9 @@ public:
     if (me_.core != nullptr) return_to_seats(thread_of(me_), seat_);
   }
 };
+
+/// How long a thread outside the pools waits awake before it sleeps: less than a sleep and a wake cost.
+inline constexpr std::int64_t outside_spin_us = 20;
 
 /// Waits awake until `done`, for that long at most.
 template<class Done>

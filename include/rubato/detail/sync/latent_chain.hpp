@@ -209,7 +209,7 @@ public:
     base_token_.store(nullptr, std::memory_order_relaxed);
   }
   /// For the owner: no job is in the chain, and no token is in force.
-  [[nodiscard]] bool is_at_base() const noexcept {
+  [[nodiscard]] bool is_at_base() const noexcept { // relaxed: only the owner stores the base token
     return top_ == base_ && tokens_ == nullptr && base_token_.load(std::memory_order_relaxed) == nullptr;
   }
   /// Replaces the token in force, which must exist. Jobs pushed under the old token that are still latent get
