@@ -90,7 +90,7 @@ bench-bundle: ## build the benchmarks into build/bench/bundle, to be carried to 
 	@scripts/setup build bench
 	python3 -B bench/bundle.py
 
-docs: ## make the reference of the public headers: build/docs/html/index.html
+docs: ## make the site of the documentation: build/docs/site/index.html
 	@scripts/setup docs
 	scripts/docs
 

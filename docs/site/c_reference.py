@@ -1,0 +1,72 @@
+"""The headers of the C interface as Markdown: one page each, with an entry for each declaration and its comment.
+
+Doxygen would want a comment of its own for every field. The layout of the headers is fixed by scripts/format.
+"""
+
+import re
+
+from reference import escape, fence, join, table
+
+OWN = re.compile(r"^#if defined\(__(?:GNUC__|cplusplus)\).*?^#endif\n|^#(?:include|ifndef|endif)[^\n]*\n"
+                 r"|^#define RUBATO_C_\w+_H\n|^RB_(?:BEGIN|END)\n", re.M | re.S)
+ITEM = re.compile(r"""
+    (?P<comment> /\*.*?\*/ )
+  | (?P<function> static\ inline [^{]* ) \{ .*? ^\}
+  | (?P<declaration> \#define (?:[^\\\n]|\\\n)* | [a-zA-Z] (?: [^;{]* \{ [^}]* \} )? [^;{]* ; [^\n]* )
+  """, re.M | re.S | re.X)
+
+
+def text_of(comment):
+    """Paragraphs, and what is indented as code."""
+    lines = [re.sub(r"^ ?\* ?", "", line) for line in comment.removeprefix("/*").removesuffix("*/").strip().split("\n")]
+    blocks = []
+    for part in re.split(r"\n{2,}", "\n".join(lines).strip()):
+        if part.startswith("  "):
+            code = re.sub(r"^  ", "", part, flags=re.M)
+            if blocks and blocks[-1].startswith("```"):
+                blocks[-1] = blocks[-1].removesuffix("\n```") + "\n\n" + code + "\n```"
+            else:
+                blocks.append(fence(code, "c"))
+        else:
+            # Code in backquotes stays as it is.
+            pieces = re.split(r"(`[^`]*`)", " ".join(part.split()))
+            blocks.append("".join(p if p.startswith("`") else escape(p) for p in pieces))
+    return blocks
+
+
+def name_of(declaration):
+    """Of the declaration; of an enumeration all its constants."""
+    if declaration.startswith("enum"):
+        return ", ".join(re.findall(r"\b(RB_\w+) =", declaration))
+    for pattern in (r"^#define (\w+)", r"^\} (\w+);", r"\b(rb_\w+)\(", r"\(\*(rb_\w+)\)", r"(\w+);[^\n]*$"):
+        if m := re.search(pattern, declaration, re.M):
+            return m[1]
+    raise ValueError(f"c_reference.py cannot name {declaration}")
+
+
+def page(header, name):
+    text = header.read_text()
+    intro = re.match(r"/\*.*?\*/", text, re.S)[0]
+    body = OWN.sub("", text[len(intro):])
+    blocks = [f"# rubato/c/{name}", f"`#include <rubato/c/{name}>`. [The header](../source/include/rubato/c/{name}.md)", *text_of(intro)]
+    said = []
+    end = 0
+    for m in ITEM.finditer(body):
+        if m["comment"]:
+            said = text_of(m["comment"])
+        else:
+            code = (m["declaration"] or m["function"].rstrip() + ";").replace("RB_API ", "").replace(" RB_NOEXCEPT", "")
+            if not re.fullmatch(r"\s*", body[end:m.start()]):
+                raise ValueError(f"c_reference.py cannot read {header}: {body[end:m.start()]}")
+            title = name_of(code)
+            blocks += [f"## `{title}` {{ #{title.partition(',')[0]} }}", fence(code, "c"), *said]
+            said = []
+        end = m.end()
+    return join(blocks) + "\n"
+
+
+def pages(headers):
+    texts = {f"reference/c-{h.name}.md": page(h, h.name) for h in headers}
+    rows = [[f"[`rubato/c/{h.name}`](c-{h.name}.md)", text_of(re.match(r"/\*.*?\*/", h.read_text(), re.S)[0])[0]] for h in headers]
+    index = ["# C interface", "For C, and for other languages: [how to use it](../docs/c.md).", table(["header", "what it has"], rows)]
+    return {"reference/c.md": join(index) + "\n", **texts}
