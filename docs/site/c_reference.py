@@ -16,7 +16,7 @@ ITEM = re.compile(r"""
   """, re.M | re.S | re.X)
 
 
-def text_of(comment):
+def text_of(comment, language="c"):
     """Paragraphs, and what is indented as code."""
     lines = [re.sub(r"^ ?\* ?", "", line) for line in comment.removeprefix("/*").removesuffix("*/").strip().split("\n")]
     blocks = []
@@ -26,7 +26,7 @@ def text_of(comment):
             if blocks and blocks[-1].startswith("```"):
                 blocks[-1] = blocks[-1].removesuffix("\n```") + "\n\n" + code + "\n```"
             else:
-                blocks.append(fence(code, "c"))
+                blocks.append(fence(code, language))
         else:
             # Code in backquotes stays as it is.
             pieces = re.split(r"(`[^`]*`)", " ".join(part.split()))

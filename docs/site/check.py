@@ -78,7 +78,7 @@ def unfound(site):
     problems = []
     public = names.all_names()
     for header, of, name, is_datum in public:
-        pages = [p for p in entries if not of or title_of[p] == of]
+        pages = [p for p in entries if not of or title_of[p] == of or of in entries[p]]
         if not any(name in entries[p] or is_datum and re.search(rf"\b{name}\b", text_of[p]) for p in pages):
             problems.append(f"the search does not find: {of}{'::' if of else ''}{name} of {header.relative_to(names.ROOT)}")
     return problems, len(public)

@@ -21,16 +21,22 @@ def public_headers():
     return sorted([*ROOT.glob("include/rubato/*.hpp"), *ROOT.glob("include/rubato/algorithm/*.hpp")])
 
 
+def outside_detail(text):
+    """The lines that are not in a `namespace detail`."""
+    open_braces = 0
+    for line in text.split("\n"):
+        if open_braces or re.match(r"namespace (rubato::)?detail \{", line):
+            code = re.sub(r'//.*|"(\\.|[^"\\])*"', "", line)
+            open_braces += code.count("{") - code.count("}")
+        else:
+            yield line
+
+
 def names_of(header):
     """[(class or '', name, is it a datum)] of one header."""
     found = []
-    detail = 0  # open braces since `namespace detail {`
     of, is_public, said = "", False, False
-    for line in header.read_text().split("\n"):
-        if detail or re.match(r"namespace (rubato::)?detail \{", line):
-            code = re.sub(r'//.*|"(\\.|[^"\\])*"', "", line)
-            detail += code.count("{") - code.count("}")
-            continue
+    for line in outside_detail(header.read_text()):
         code = re.sub(r"\[\[.*?\]\] ?", "", line).replace("decltype(auto)", "auto")
         if m := OBJECT.match(line) or ALIAS.match(line):
             found.append(("", m[1], False))
@@ -57,6 +63,10 @@ def c_headers():
     return sorted(ROOT.glob("include/rubato/c/*.h"))
 
 
+def adapter_headers():
+    return sorted(ROOT.glob("adapters/*/include/rubato/*.hpp"))
+
+
 def c_names_of(header):
     text = header.read_text()
     found = re.findall(r"^RB_API [^;]*?\b(rb_\w+)\(|^static inline [^;]*?\b(rb_\w+)\(|^\} (rb_\w+);|^typedef struct \w+ (rb_\w+);", text, re.M)
@@ -66,7 +76,9 @@ def c_names_of(header):
 def all_names():
     """[(header, class or '', name, is it a datum)]"""
     found = [(h, *of) for h in public_headers() for of in names_of(h)]
-    return found + [(h, "", name, False) for h in c_headers() for name in c_names_of(h)]
+    found += [(h, "", name, False) for h in c_headers() for name in c_names_of(h)]
+    # The reference shows a class of an adapter as a whole, not member by member.
+    return found + [(h, of, name, of != "") for h in adapter_headers() for of, name, _ in names_of(h)]
 
 
 if __name__ == "__main__":

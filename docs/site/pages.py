@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+import adapter_reference
 import c_reference
 import names
 import reference
@@ -176,11 +177,15 @@ def main(xml, out):
     texts, headers, tree = reference.pages(xml, public)
     c_pages = c_reference.pages(names.c_headers())
     tree.append(["reference/c.md", [p for p in c_pages if p != "reference/c.md"]])
-    texts["reference/README.md"] += "\n#" + c_pages["reference/c.md"]
+    a_pages = {f"reference/adapter-{h.name}.md": adapter_reference.page(ROOT, h) for h in names.adapter_headers()}
+    tree += [[p, []] for p in a_pages]
+    headers |= {h.relative_to(ROOT).as_posix(): f"reference/adapter-{h.name}.md" for h in names.adapter_headers()}
+    adapters = [f"- [`rubato/{h.name}`](adapter-{h.name}.md)" for h in names.adapter_headers()]
+    texts["reference/README.md"] += "\n## Adapters\n\n" + "\n".join(adapters) + "\n\n#" + c_pages["reference/c.md"]
     headers |= {f"include/rubato/c/{h.name}": f"reference/c-{h.name}.md" for h in names.c_headers()}
     for path in markdown_files():
         pages.write(path, pages.linked(path, (ROOT / path).read_text(), headers))
-    for path, text in {**texts, **c_pages}.items():
+    for path, text in {**texts, **c_pages, **a_pages}.items():
         pages.write(path, FIRST_FOUND + text)
     pages.sources |= set(headers)
     pages.write_sources(headers)
