@@ -6,6 +6,8 @@ DIR ?= /usr/include
 JOBS ?= $(shell nproc)
 # What make quick tests: a folder of tests/.
 FOLDER ?=
+# What make test-packages tests: nothing means all.
+KIND ?=
 # Further arguments for cmake, when it configures, and for ctest.
 CONFIGURE ?=
 CTEST ?=
@@ -21,7 +23,7 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% qu
 export ONLY WORKERS ROUNDS QUICK OUT LIMIT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples savegame quick test test-deep test-python coverage explore models test-rayon bench scaling bench-bundle docs check format tidy install clean configure
+.PHONY: help demo build examples savegame quick test test-deep test-python test-packages coverage explore models test-rayon bench scaling bench-bundle docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -58,10 +60,15 @@ test-deep: coverage ## the tests with every number of workers, in every build of
 	RUBATO_TEST_SCALE=4 $(MAKE) --no-print-directory test SELECT=
 	RUBATO_TEST_EVENTS=1 $(MAKE) --no-print-directory test SELECT=
 	$(MAKE) --no-print-directory test-python
+	$(MAKE) --no-print-directory test-packages
 
 test-python: ## install missing packages, build the package for Python in build/python, run CPython's tests of executors on it and its own
 	@scripts/setup library python
 	scripts/test-python
+
+test-packages: ## install missing packages, build the packages of docs/packages.md and a program with each; KIND="conan meson ..."
+	@scripts/setup library packages
+	scripts/packages $(KIND)
 
 test-rayon: ## run the test suites of rayon and rayon-core on Rubato's workers (needs cargo 1.80); LIMIT seconds per program
 	@scripts/setup library rust

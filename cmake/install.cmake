@@ -28,11 +28,14 @@ install(
   NAMESPACE rubato::
   DESTINATION ${rubato_package_dir})
 
+get_property(rubato_components GLOBAL PROPERTY RUBATO_COMPONENTS)
+list(JOIN rubato_components "|" rubato_components_regex)
+list(JOIN rubato_components ", " rubato_components_text)
 configure_package_config_file(
   cmake/rubatoConfig.cmake.in ${PROJECT_BINARY_DIR}/rubatoConfig.cmake
   INSTALL_DESTINATION ${rubato_package_dir}
   PATH_VARS rubato_script_dir
-  NO_SET_AND_CHECK_MACRO)
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)

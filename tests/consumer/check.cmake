@@ -1,5 +1,5 @@
 # Builds and runs the consumer in each way in which a program can take the library in.
-# Wants: build_dir (of Rubato), source_dir (of Rubato), work_dir, generator, compiler, build_type, with_pstl.
+# Wants: build_dir (of Rubato), source_dir (of Rubato), work_dir, generator, compiler, build_type, with_pstl, version.
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -53,6 +53,12 @@ function(check_scripts prefix)
   endif()
 endfunction()
 
+# Versions and components that find_package() takes, and those that it refuses.
+function(check_finds how prefix)
+  run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/finds -B ${work_dir}/finds_${how} -G ${generator}
+      -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_PREFIX_PATH=${prefix} -DRUBATO_VERSION=${version})
+endfunction()
+
 # With nothing but a compiler.
 function(check_pkgconfig how prefix)
   find_program(pkgconfig NAMES pkg-config pkgconf)
@@ -68,6 +74,13 @@ function(check_pkgconfig how prefix)
   if(NOT flags MATCHES "-I${prefix}/include ")
     message(FATAL_ERROR "${prefix}/include is written otherwise: ${flags}")
   endif()
+  # What the library itself needs is named for programs that contain it.
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${dir} ${pkgconfig} --libs --static rubato
+    OUTPUT_VARIABLE static_flags COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT static_flags MATCHES "-pthread")
+    message(FATAL_ERROR "a static link lacks -pthread: ${static_flags}")
+  endif()
   separate_arguments(flags UNIX_COMMAND "${flags}")
   cmake_path(GET dir PARENT_PATH libdir)
   run(${compiler} -std=c++20 ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${work_dir}/${how} ${flags} -Wl,-rpath,${libdir})
@@ -80,6 +93,7 @@ run(${CMAKE_COMMAND} --install ${build_dir} --prefix ${work_dir}/as_built)
 file(RENAME ${work_dir}/as_built ${work_dir}/prefix)
 check_pages(${work_dir}/prefix)
 check_scripts(${work_dir}/prefix)
+check_finds(static ${work_dir}/prefix)
 check(installed -DCMAKE_PREFIX_PATH=${work_dir}/prefix -DWITH_PSTL=${with_pstl})
 if(with_pstl)
   run(${work_dir}/installed/standard)
@@ -96,7 +110,9 @@ if(installed)
 endif()
 check(subdirectory ${taken_in} -DRUBATO_INSTALL=ON)
 run(${CMAKE_COMMAND} --install ${work_dir}/subdirectory --prefix ${work_dir}/shared_prefix)
+file(RENAME ${work_dir}/shared_prefix ${work_dir}/moved)
+check_finds(shared ${work_dir}/moved)
 # A program that hides its own symbols shares with the library what both refer to.
-check(installed_shared -DCMAKE_PREFIX_PATH=${work_dir}/shared_prefix -DCMAKE_CXX_VISIBILITY_PRESET=hidden
+check(installed_shared -DCMAKE_PREFIX_PATH=${work_dir}/moved -DCMAKE_CXX_VISIBILITY_PRESET=hidden
       -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON)
-check_pkgconfig(by_pkgconfig_shared ${work_dir}/shared_prefix)
+check_pkgconfig(by_pkgconfig_shared ${work_dir}/moved --define-prefix)

@@ -1,0 +1,3 @@
+# FetchContent, by git.
+section 'CMake: sources' "$folder"
+follow "$folder"

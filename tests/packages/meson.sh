@@ -1,0 +1,2 @@
+section Meson "$folder"
+follow "$folder"

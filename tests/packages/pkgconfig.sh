@@ -1,0 +1,2 @@
+section pkg-config "$folder"
+follow "$folder"
