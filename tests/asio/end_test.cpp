@@ -148,6 +148,15 @@ TEST_P(asio_end, a_drained_pool_has_run_what_was_posted) {
   EXPECT_EQ(holders(), 0);
 }
 
+TEST_P(asio_end, regression_a_closed_pool_refuses_a_member) {
+  pool.shutdown();
+  rubato::membership const in = pool.join_as_member();
+  asio::post(*context, [h = held] { ADD_FAILURE() << "a closed pool ran a handler"; });
+  asio::defer(*context, [h = held] { ADD_FAILURE() << "a closed pool ran a handler"; });
+  context->join();
+  EXPECT_EQ(holders(), 0);
+}
+
 TEST_P(asio_end, a_discarded_pool_leaves_no_handler) {
   if (pool.size() == 0) GTEST_SKIP() << "the caller would run them";
   gate begun, end;

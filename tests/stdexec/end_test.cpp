@@ -65,6 +65,44 @@ TEST_P(senders_at_end, a_discard_stops_what_has_not_begun) {
   EXPECT_EQ(ran + stopped, 100U);
 }
 
+TEST_P(senders_at_end, regression_a_closed_pool_stops_a_member) {
+  pool.shutdown();
+  rubato::membership const in = pool.join_as_member();
+  spawn();
+  wait_for_all();
+  EXPECT_EQ(ran, 0U);
+  EXPECT_EQ(stopped, 1U);
+}
+
+TEST_P(senders_at_end, regression_a_discard_ends_a_bulk) {
+  constexpr int n = 1'000'000; // more than the chunks that run already
+  for (bool const is_chunked : {false, true}) {
+    gate begun, discards;
+    std::jthread const closer([&] {
+      EXPECT_TRUE(begun.wait());
+      pool.request_shutdown(rubato::discard);
+      discards.open();
+    });
+    std::atomic<int> calls{0};
+    auto const call = [&] {
+      begun.open();
+      EXPECT_TRUE(discards.wait());
+      ++calls;
+    };
+    auto each = stdexec::bulk(stdexec::par, n, [&](int) { call(); });
+    auto chunks = stdexec::bulk_chunked(stdexec::par, n, [&](int lo, int hi) {
+      for (; lo != hi; ++lo) call();
+    });
+    if (is_chunked)
+      EXPECT_THROW(stdexec::sync_wait(stdexec::schedule(on_pool) | chunks), rubato::cancelled);
+    else
+      EXPECT_THROW(stdexec::sync_wait(stdexec::schedule(on_pool) | each), rubato::cancelled);
+    EXPECT_LT(calls, n);
+    pool.shutdown(rubato::discard);
+    pool.resize(GetParam());
+  }
+}
+
 TEST_P(senders_at_end, each_completes_once_beside_a_shutdown) {
   for (unsigned round = 0; round != scaled(20); ++round) {
     ran = stopped = 0;

@@ -241,7 +241,8 @@ void asio_context::submit(F&& f, Allocator const& a, bool is_next) {
     made->put_aside();
     return;
   }
-  if (detail::current->core == &core) { // no arrival: the pool does not close meanwhile
+  // No arrival: an open pool does not close meanwhile. The caller may also be a member of a closed one.
+  if (detail::current->core == &core && !detail::is_closed(core)) {
     if (is_next)
       detail::queue_task(core, detail::future_state::any_seat, priority::normal, *made);
     else

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/algorithm.hpp"
+#include "rubato/scope.hpp"
 
 #include <exec/sender_for.hpp>
 #include <stdexec/execution.hpp>
@@ -20,6 +21,12 @@ template<class Policy>
 inline constexpr bool may_run_in_parallel = std::same_as<Policy, stdexec::parallel_policy> ||
                                             std::same_as<Policy, stdexec::parallel_unsequenced_policy>;
 
+/// An operation has no stop scope of its own. In this one the loop ends early if the pool discards.
+template<class Shape, class F>
+void loop_in_scope(pool& where, Shape first, Shape last, F const& chunk) {
+  with_scope(where, [&](scope&) { for_range(where, first, last, chunk); });
+}
+
 /// The function of a bulk_chunked that runs f on chunks of its range, on the pool's workers.
 template<class F>
 struct chunks_in_pool {
@@ -29,7 +36,7 @@ struct chunks_in_pool {
   template<class Shape, class... Args>
     requires std::invocable<F&, Shape, Shape, Args&...>
   void operator()(Shape first, Shape last, Args&... args) {
-    for_range(*where, first, last, [&](Shape lo, Shape hi) { f(lo, hi, args...); });
+    detail::loop_in_scope(*where, first, last, [&](Shape lo, Shape hi) { f(lo, hi, args...); });
   }
 };
 
@@ -42,7 +49,7 @@ struct indices_in_pool {
   template<class Shape, class... Args>
     requires std::invocable<F&, Shape, Args&...>
   void operator()(Shape first, Shape last, Args&... args) {
-    for_range(*where, first, last, [&](Shape lo, Shape hi) {
+    detail::loop_in_scope(*where, first, last, [&](Shape lo, Shape hi) {
       for (; lo != hi; ++lo) f(lo, args...);
     });
   }

@@ -37,7 +37,8 @@ public:
 
   void start() & noexcept {
     pool_core& core = *core_of(pool_); // the scheduler has started it
-    if (current->core == &core) {      // no arrival: the pool does not close meanwhile
+    // No arrival: an open pool does not close meanwhile. The caller may also be a member of a closed one.
+    if (current->core == &core && !is_closed(core)) {
       queue(core, this);
       return;
     }
