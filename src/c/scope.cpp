@@ -11,9 +11,10 @@ using namespace rubato::detail; // NOLINT(google-build-using-namespace): the fil
 namespace {
 
 void open(rb_scope* scope, pool_core& core, int order) noexcept {
-  auto* const made =
-      ::new (static_cast<void*>(scope->opaque)) scope_core(core, *current, scope_core::lifetime::enclosed);
-  if (order == RB_SCOPE_LIFO) made->begin_newest_first();
+  auto const lifetime =
+      (order & RB_SCOPE_UNSTOPPED) != 0 ? scope_core::lifetime::free : scope_core::lifetime::enclosed;
+  auto* const made = ::new (static_cast<void*>(scope->opaque)) scope_core(core, *current, lifetime);
+  if ((order & RB_SCOPE_LIFO) != 0) made->begin_newest_first();
 }
 
 void run_child(scope_child& base, thread_context* runner) noexcept { // else the scope would keep an exception

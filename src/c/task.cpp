@@ -14,6 +14,7 @@
 
 #include <cerrno>
 #include <new>
+#include <stdexcept>
 #include <stop_token>
 #include <vector>
 
@@ -69,6 +70,18 @@ int rb_enqueue_on(rb_pool* pool, uint32_t seat, rb_task* node) noexcept {
     task& t = task_in(node);
     t.holds_capacity = in.give_capacity();
     queue_task(core, where, rubato::priority::normal, t, made_ready_by::call);
+  });
+}
+
+int rb_enqueue_to(rb_pool* pool, uint32_t number, rb_task* node) noexcept {
+  return without_exceptions([&] {
+    arrival const in(*core_of(of_c(pool)));
+    for (pool_thread* const t : threads_to_call(in.core()))
+      if (t->index == number) {
+        call_on(in.core(), *t, task_in(node));
+        return;
+      }
+    throw std::out_of_range("no thread of the pool has this number");
   });
 }
 

@@ -183,6 +183,30 @@ TEST_P(c_forks, scopes_free_children_that_do_not_begin) {
   });
 }
 
+TEST_P(c_forks, regression_a_stop_does_not_reach_an_unstopped_scope) {
+  on_worker(pool, [&](rb_worker* w) {
+    for (int const flag : {0, int{RB_SCOPE_UNSTOPPED}}) {
+      std::atomic<int> begun{0};
+      std::atomic<int> cut{0};
+      rb_scope outer;
+      rb_scope_begin(w, &outer, RB_SCOPE_LIFO);
+      rb_scope_spawn(&outer, c_child::make([&](rb_worker* child) {
+        rb_scope inner;
+        rb_scope_begin(child, &inner, RB_SCOPE_FIFO | flag);
+        rb_scope_stop(&outer);
+        for (int i = 0; i != 10; ++i)
+          rb_scope_spawn(&inner, c_child::make([&](rb_worker* c) {
+            begun += c != nullptr && rb_stop_requested(c) == 0 ? 1 : 0;
+          }));
+        cut = rb_scope_end(&inner);
+      }));
+      rb_scope_end(&outer);
+      EXPECT_EQ(begun, flag == 0 ? 0 : 10);
+      EXPECT_EQ(cut, flag == 0 ? 1 : 0);
+    }
+  });
+}
+
 TEST(c_scopes, begin_the_newest_or_the_oldest_child_first) {
   hang_guard const guard;
   for (int const order : {RB_SCOPE_FIFO, RB_SCOPE_LIFO}) {

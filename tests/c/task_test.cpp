@@ -68,6 +68,37 @@ TEST_P(c_tasks, run_on_the_seat_that_is_named) {
   refused->run(refused, nullptr);
 }
 
+TEST_P(c_tasks, run_on_the_thread_that_is_named) {
+  std::atomic<unsigned> ran{0};
+  auto const named = [&](unsigned number) {
+    return c_task::make([&ran, number](rb_worker* w) { ran += rb_worker_number(w) == number ? 1U : 0U; });
+  };
+  rb_pool_options options = c_pool::options_for(GetParam());
+  options.spares = 0; // numbers below the size
+  c_pool const few(options);
+  for (unsigned i = 0; i != 10 * GetParam(); ++i)
+    EXPECT_EQ(rb_enqueue_to(few, i % GetParam(), named(i % GetParam())), 0);
+  EXPECT_EQ(rb_pool_wait_idle(few, -1), 0);
+  EXPECT_EQ(ran, 10 * GetParam());
+  if (GetParam() != 0)
+    on_worker(few, [&](rb_worker* w) { // to itself, and in its wait for a child
+      unsigned const here = rb_worker_number(w);
+      rb_scope scope;
+      rb_scope_begin(w, &scope, RB_SCOPE_FIFO);
+      rb_scope_spawn(&scope,
+                     c_child::make([&](rb_worker*) { EXPECT_EQ(rb_enqueue_to(few, here, named(here)), 0); }));
+      EXPECT_EQ(rb_scope_end(&scope), 0);
+    });
+  EXPECT_EQ(rb_pool_wait_idle(few, -1), 0);
+  EXPECT_EQ(ran, 10 * GetParam() + (GetParam() != 0 ? 1 : 0));
+
+  rb_task* const refused = named(0);
+  EXPECT_EQ(rb_enqueue_to(few, GetParam(), refused), -ERANGE);
+  EXPECT_EQ(rb_pool_shutdown(few, RB_DRAIN), 0);
+  EXPECT_EQ(rb_enqueue_to(few, 0, refused), -ECANCELED);
+  refused->run(refused, rb_current());
+}
+
 TEST_P(c_tasks, are_called_on_a_worker_and_at_once_within) {
   auto const here = std::this_thread::get_id();
   on_worker(pool, [&](rb_worker* w) {

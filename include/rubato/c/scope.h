@@ -24,10 +24,12 @@ typedef struct rb_child {
 enum {
   RB_SCOPE_FIFO = 0, /* the oldest child first */
   /* The thread that waits runs the newest first, thieves the oldest: a recursion needs less memory. */
-  RB_SCOPE_LIFO = 1
+  RB_SCOPE_LIFO = 1,
+  /* Added to an order: a stop of the task around the scope does not reach it. */
+  RB_SCOPE_UNSTOPPED = 2
 };
 
-/* Opens a scope in the given memory, on the worker's pool. */
+/* Opens a scope in the given memory, on the worker's pool. It stops with the task around it. */
 RB_API void rb_scope_begin(rb_worker* worker, rb_scope* scope, int order) RB_NOEXCEPT;
 /* The same on any thread, for a given pool. */
 RB_API int rb_scope_begin_on(rb_pool* pool, rb_scope* scope, int order) RB_NOEXCEPT;

@@ -32,6 +32,10 @@ enum {
 RB_API int rb_enqueue(rb_pool* pool, rb_task* node, int order) RB_NOEXCEPT;
 /* The same for one seat: rubato::pool::spawn_on(). -ERANGE: there is no such seat. */
 RB_API int rb_enqueue_on(rb_pool* pool, uint32_t seat, rb_task* node) RB_NOEXCEPT;
+/* The same for the thread with this rb_worker_number(), which runs the task between two others, or in a wait,
+ * as rb_broadcast() says. If it ends before, another thread runs the task. Does not count for max_queued.
+ * -ERANGE: no thread of the pool has this number; that of a member from outside is none. */
+RB_API int rb_enqueue_to(rb_pool* pool, uint32_t number, rb_task* node) RB_NOEXCEPT;
 
 /* Calls f on a thread of the pool, and waits; in a pool without workers the caller runs what is queued
  * there. A thread of the pool calls it itself, at once. A member of another pool waits as rb_latch_wait()

@@ -224,7 +224,7 @@ where
     unsafe {
         if is_raw {
             let order = if order == Order::Lifo { sys::RB_SCOPE_LIFO } else { sys::RB_SCOPE_FIFO };
-            sys::rb_scope_begin(worker, base.raw(), order);
+            sys::rb_scope_begin(worker, base.raw(), order | sys::RB_SCOPE_UNSTOPPED); // rayon has no stops
         }
         let result = unwind::halt_unwinding(|| op(&base));
         base.wait(worker);

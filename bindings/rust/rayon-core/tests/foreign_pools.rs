@@ -3,6 +3,7 @@
 use rayon_core::{current_num_threads, current_thread_index, ThreadPoolBuilder};
 use rubato_sys as sys;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -57,4 +58,51 @@ fn global_pool_is_taken_as_it_is() {
     let (a, b) = rayon_core::join(|| unsafe { sys::rb_worker_pool(sys::rb_current()) } as usize, || 1);
     assert_eq!((a, b), (pool as usize, 1));
     assert_eq!(rayon_core::broadcast(|context| context.index()), [0, 1, 2]);
+}
+
+unsafe extern "C" fn scope_in_a_stopped_scope(arg: *mut c_void, worker: *mut sys::rb_worker) {
+    /// A child of C++ code's scope, in the frame below.
+    #[repr(C)]
+    struct Child {
+        node: sys::rb_child,
+        outer: *mut sys::rb_scope,
+        begun: *const AtomicUsize,
+    }
+    unsafe extern "C" fn run(node: *mut sys::rb_child, worker: *mut sys::rb_worker) {
+        assert!(!worker.is_null());
+        // SAFETY: the node is the first field of a child, which waits in the frame below.
+        let (outer, begun) = unsafe { ((*node.cast::<Child>()).outer, &*(*node.cast::<Child>()).begun) };
+        rayon_core::scope(|scope| {
+            // SAFETY: the scope is open.
+            unsafe { sys::rb_scope_stop(outer) };
+            for _ in 0..10 {
+                scope.spawn(|_| {
+                    begun.fetch_add(1, SeqCst);
+                });
+            }
+        });
+    }
+    let mut outer = MaybeUninit::<sys::rb_scope>::uninit();
+    let node = sys::rb_child { opaque: [ptr::null_mut(); 4], run: Some(run) };
+    let mut child = Child { node, outer: outer.as_mut_ptr(), begun: arg.cast() };
+    // SAFETY: scope and child stay here until the end.
+    unsafe {
+        sys::rb_scope_begin(worker, outer.as_mut_ptr(), sys::RB_SCOPE_FIFO);
+        sys::rb_scope_spawn(outer.as_mut_ptr(), ptr::from_mut(&mut child).cast());
+        sys::rb_scope_end(outer.as_mut_ptr());
+    }
+}
+
+#[test]
+fn regression_children_begin_in_a_stopped_scope_of_cpp() {
+    let options = sys::rb_pool_options { workers: 2, ..Default::default() };
+    let mut pool = ptr::null_mut();
+    let mut begun = AtomicUsize::new(0);
+    // SAFETY: each call is within its contract.
+    unsafe {
+        assert_eq!(sys::rb_pool_new(&options, &mut pool), 0);
+        assert_eq!(sys::rb_call(pool, scope_in_a_stopped_scope, ptr::from_mut(&mut begun).cast()), 0);
+        assert_eq!(sys::rb_pool_free(pool), 0);
+    }
+    assert_eq!(begun.into_inner(), 10);
 }

@@ -84,6 +84,7 @@ pub const RB_QUEUE_FIFO: c_int = 0;
 pub const RB_QUEUE_LIFO: c_int = 1;
 pub const RB_SCOPE_FIFO: c_int = 0;
 pub const RB_SCOPE_LIFO: c_int = 1;
+pub const RB_SCOPE_UNSTOPPED: c_int = 2;
 pub const RB_DRAIN: c_int = 0;
 pub const RB_DISCARD: c_int = 1;
 pub const RB_POOL_NO_WORKERS: u32 = 1;

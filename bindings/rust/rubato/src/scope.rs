@@ -33,7 +33,7 @@ unsafe impl Sync for Scope<'_> {}
 ///
 /// # Panics
 ///
-/// After a panic, children that have not begun are dropped.
+/// After a panic, children that have not begun are dropped. They are, too, if a task of C++ code around the call is asked to stop.
 pub fn scope<'scope, R>(f: impl FnOnce(&Scope<'scope>) -> R) -> R {
     // SAFETY: the pool of the task around the call, or the global one, outlives it.
     unsafe { scope_in(call::current_pool(), f) }
