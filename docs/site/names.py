@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OBJECT = re.compile(r"inline constexpr [\w:<>, ]+ (\w+)(?:\{\}|\(\))?;")
+OBJECT = re.compile(r"inline constexpr [\w:<>, ]+ (\w+)(?:\{.*|\(\);|;)")
 TYPE = re.compile(r"(?:class|struct|enum class) (\w+)\b")
 WRAPPED_TYPE = re.compile(r'\s+"[^"]*"\)\]\] (\w+)')  # behind a long [[nodiscard("...")]]
 ALIAS = re.compile(r"using (\w+) = ")
@@ -36,7 +36,7 @@ def names_of(header):
     """[(class or '', name, is it a datum)] of one header."""
     found = []
     of, is_public, said = "", False, False
-    for line in outside_detail(header.read_text()):
+    for line in outside_detail(header.read_text().replace("RUBATO_API ", "")):
         code = re.sub(r"\[\[.*?\]\] ?", "", line).replace("decltype(auto)", "auto")
         if m := OBJECT.match(line) or ALIAS.match(line):
             found.append(("", m[1], False))

@@ -23,7 +23,7 @@
 namespace rubato {
 
 /// An IPv4 or IPv6 address with a port, or the path of a Unix socket. A value type: copies are independent.
-class address {
+class RUBATO_API address {
   alignas(8) std::byte bytes_[128] = {};
   std::uint32_t size_ = 0;
 
@@ -57,7 +57,7 @@ public:
   /// address.
   [[nodiscard]] static address from_bytes(void const* sockaddr, std::size_t size);
 
-  friend bool operator==(address const& a, address const& b) noexcept;
+  [[nodiscard]] bool operator==(address const& other) const noexcept;
 };
 
 /// co_await resolve(host, service): yields the addresses of a host, in the resolver's order of preference.
@@ -65,6 +65,6 @@ public:
 /// blocking(), so it occupies no seat; a stop does not interrupt it. Throws std::system_error with the
 /// resolver's message, also for a port that is none, and std::invalid_argument if a text contains a zero
 /// byte. Source: getaddrinfo(3).
-[[nodiscard]] task<std::vector<address>> resolve(std::string host, std::string service);
+[[nodiscard]] RUBATO_API task<std::vector<address>> resolve(std::string host, std::string service);
 
 } // namespace rubato

@@ -60,7 +60,7 @@ namespace rubato {
 ///
 /// Not thread-safe, except that a second operation is told. It must not be moved or destroyed while an
 /// operation runs.
-class buffered_base {
+class RUBATO_API buffered_base {
   detail::byte_queue bytes_;
   detail::in_use in_use_;
   bool lost_ = false; ///< bytes, for want of memory

@@ -25,7 +25,7 @@ namespace rubato {
 
 /// Thrown by a wait that a stop request or the end of a pool ends early, if the result type of the wait has
 /// no value for that. Also the result of work that was cancelled before it began.
-class cancelled : public std::exception {
+class RUBATO_API cancelled : public std::exception {
 public:
   /// A constant text.
   [[nodiscard]] char const* what() const noexcept override {

@@ -38,7 +38,7 @@ struct dump_fn {
   /// is not shown: which task a thread runs, and since when a coroutine waits (a trace has both). Not from a
   /// signal handler (await a signal_set, in a pool of its own), and not from code that the library calls
   /// while it has a lock: a copy or a move of a channel's value. Throws std::bad_alloc.
-  void operator()(std::ostream& to) const;
+  RUBATO_API void operator()(std::ostream& to) const;
 };
 
 } // namespace detail

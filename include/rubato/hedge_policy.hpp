@@ -60,7 +60,7 @@ struct hedge_policy_stats {
 /// log-linear buckets of G. Tene's HdrHistogram, whose bounded relative error C. Masson, J. Rim and H. Lee,
 /// "DDSketch", VLDB 2019, argue for; G. Cormode et al., "Forward decay", ICDE 2009, for the aging; ITU-T
 /// I.371, "virtual scheduling", for a token bucket in one word.
-class hedge_policy {
+class RUBATO_API hedge_policy {
   struct parts;
   static constexpr std::int64_t none = -1;
 

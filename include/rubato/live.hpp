@@ -42,7 +42,7 @@ struct live_options {
 ///
 /// The trace is on while it lives: in memory, 1.5 MB a thread, unless it is on in a file. It sets nothing of
 /// a terminal, so nothing has to be restored. In the child of a fork() it does nothing.
-class live_view {
+class RUBATO_API live_view {
   std::unique_ptr<detail::live_session> session_;
 
 public:

@@ -40,19 +40,19 @@ namespace rubato {
 ///
 /// One task at a time may wait for each direction of a descriptor. Thread-safe. pool::wait_idle() waits for
 /// such waits. Source: epoll(7), with EPOLLONESHOT.
-[[nodiscard]] task<std::errc> readable(int fd, detail::deadline deadline = never);
+[[nodiscard]] RUBATO_API task<std::errc> readable(int fd, detail::deadline deadline = never);
 /// co_await writable(fd): as readable(), for a write.
-[[nodiscard]] task<std::errc> writable(int fd, detail::deadline deadline = never);
+[[nodiscard]] RUBATO_API task<std::errc> writable(int fd, detail::deadline deadline = never);
 
 /// Ends the waits for a descriptor, and does not close it. Call forget() before you close the descriptor,
 /// because the kernel reuses its number. Thread-safe.
-void forget(int fd) noexcept;
+RUBATO_API void forget(int fd) noexcept;
 
 /// co_await exited(pidfd): waits until a child process has ended, and reaps it. Yields its exit code, or 128
 /// plus the number of the signal that ended it, as a shell does. `pidfd` is from pidfd_open(2) or clone(2);
 /// the caller closes it. Throws cancelled if the task is stopped or its pool ends, and std::system_error if
 /// `pidfd` is no such descriptor. If an exited() that is passed to when_any() or when_first() loses, it has
 /// not reaped the child. Source: waitid(2) with P_PIDFD.
-[[nodiscard]] task<int> exited(int pidfd);
+[[nodiscard]] RUBATO_API task<int> exited(int pidfd);
 
 } // namespace rubato

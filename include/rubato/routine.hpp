@@ -59,7 +59,7 @@ namespace rubato {
 /// When the pool drains, a routine that waits for a deadline runs once more, not expired, and deadlines of
 /// later posts never pass. Routines that still wait when nothing else is left to do become idle, without a
 /// run. When the pool discards, routines that are queued or wait become idle at once. A signal is kept.
-class routine final : detail::routine_task, detail::waiting_routine {
+class RUBATO_API routine final : detail::routine_task, detail::waiting_routine {
   using time_point = std::chrono::steady_clock::time_point;
 
   // The deadline of the next post, if has_deadline_. Apart from `due`, that of the present wait, which

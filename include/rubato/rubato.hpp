@@ -57,5 +57,6 @@
 #include "rubato/time.hpp"              // IWYU pragma: export
 #include "rubato/timer_handle.hpp"      // IWYU pragma: export
 #include "rubato/trace.hpp"             // IWYU pragma: export
+#include "rubato/version.hpp"           // IWYU pragma: export
 #include "rubato/watch.hpp"             // IWYU pragma: export
 #include "rubato/when.hpp"              // IWYU pragma: export

@@ -40,7 +40,7 @@ class signal_subscription;
 /// After fork() the child receives signals only by sets that it makes itself; until then they have their
 /// earlier actions there. Source: sigaction(2) and
 /// eventfd(2).
-class signal_set {
+class RUBATO_API signal_set {
   std::unique_ptr<detail::signal_subscription> state_;
   explicit signal_set(std::span<int const> signals);
 

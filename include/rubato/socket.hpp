@@ -100,7 +100,7 @@ enum class socket_end : unsigned char { receiving, sending, both };
 /// **Cost.** An operation that need not wait makes one system call, and one that waits makes two: it tries
 /// before the wait and after it. A tcp_socket::read_some() makes one in both cases if the previous read got
 /// fewer bytes than it asked for: then this read waits before it tries. Source: epoll(7), edge-triggered.
-class socket_base {
+class RUBATO_API socket_base {
 protected:
   detail::descriptor_ref state_; ///< null: closed. Operations hold it, too
   socket_base() noexcept = default;
@@ -131,7 +131,7 @@ public:
 };
 
 /// One end of a byte stream: the operations of TCP and Unix sockets.
-class stream_socket : public socket_base {
+class RUBATO_API stream_socket : public socket_base {
 protected:
   using socket_base::socket_base;
   stream_socket() noexcept = default;
@@ -176,7 +176,7 @@ public:
 };
 
 /// One end of a TCP connection.
-class tcp_socket : public stream_socket {
+class RUBATO_API tcp_socket : public stream_socket {
   using stream_socket::stream_socket;
   friend class tcp_listener;
   [[nodiscard]] static tcp_socket no_delay(detail::descriptor_ref d);
@@ -196,7 +196,7 @@ public:
 };
 
 /// Accepts TCP connections.
-class tcp_listener : public socket_base {
+class RUBATO_API tcp_listener : public socket_base {
 public:
   /// Listens at an address. `backlog`: how many connections the system accepts in advance. Throws
   /// std::system_error, for example if the address is in use or does not belong to this machine.
@@ -211,7 +211,7 @@ private:
 };
 
 /// Like tcp_socket, between processes of one machine.
-class unix_socket : public stream_socket {
+class RUBATO_API unix_socket : public stream_socket {
   using stream_socket::stream_socket;
   friend class unix_listener;
 
@@ -227,7 +227,7 @@ public:
 };
 
 /// Like tcp_listener. The caller removes the file at its path, before and afterwards.
-class unix_listener : public socket_base {
+class RUBATO_API unix_listener : public socket_base {
 public:
   /// As tcp_listener's constructor.
   explicit unix_listener(address const& at, int backlog = 4096);
@@ -243,7 +243,7 @@ private:
 };
 
 /// Sends and receives UDP datagrams.
-class udp_socket : public socket_base {
+class RUBATO_API udp_socket : public socket_base {
 public:
   /// The size and the sender of a datagram. If it is larger than the memory for it, it is truncated.
   struct datagram {

@@ -53,7 +53,7 @@ struct priority_stats {
 };
 
 /// The sums over all seats of a pool, and the pool's own counters.
-struct pool_stats : seat_stats {
+struct RUBATO_API pool_stats : seat_stats {
   std::string name;              ///< of the pool
   std::vector<seat_stats> seats; ///< one for each seat
   std::size_t spares = 0;        ///< threads beyond size() that exist now

@@ -317,7 +317,7 @@ public:
 ///
 /// A participant that is stopped while it waits has not arrived: it may arrive again, or leave with
 /// arrive_and_drop(). The other participants wait for it until then.
-class async_barrier {
+class RUBATO_API async_barrier {
   detail::mutex mutex_;
   std::size_t expected_ RUBATO_GUARDED_BY(mutex_);
   std::size_t arrived_ RUBATO_GUARDED_BY(mutex_) = 0;

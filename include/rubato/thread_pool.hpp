@@ -40,7 +40,7 @@ class task;
 
 /// How many CPUs this process may use: the size of its affinity mask, or the CPU quota of its control groups
 /// (v1 and v2, nested, rounded up) if that is less. Never 0. Reads /proc and /sys.
-[[nodiscard]] unsigned usable_cpus();
+[[nodiscard]] RUBATO_API unsigned usable_cpus();
 
 /// The type of `drain`.
 struct drain_t {
@@ -69,7 +69,7 @@ inline constexpr deterministic_t deterministic{};
 
 /// The result of pool::join_as_member(): the calling thread is a member of the pool while this object lives.
 /// Not movable. The thread that made it must destroy it.
-class [[nodiscard("a membership ends with this object: give it a name")]] membership {
+class [[nodiscard("a membership ends with this object: give it a name")]] RUBATO_API membership {
   friend class pool;
   friend class detail::owned_pool;
   detail::thread_context* previous_;
@@ -89,7 +89,7 @@ public:
 ///
 /// Source: work stealing (R. D. Blumofe, C. E. Leiserson, JACM 46(5), 1999); seats as the P of Go's scheduler
 /// (D. Vyukov, 2012).
-class pool {
+class RUBATO_API pool {
   friend void detail::lose_core(pool& p, unsigned workers) noexcept;
   friend class membership;
   friend detail::pool_core* detail::core_of(pool& p);
@@ -312,7 +312,7 @@ private:
   return detail::current->index;
 }
 /// The pool whose task the calling thread runs, or null.
-[[nodiscard]] pool* current_pool() noexcept;
+[[nodiscard]] RUBATO_API pool* current_pool() noexcept;
 
 namespace detail {
 

@@ -30,7 +30,7 @@ public:
   timer_handle() noexcept = default;
   /// Cancels the task and destroys it unrun. Returns false if the task was queued or cancelled before, or if
   /// the handle is empty. Different threads may use different handles at once. O(1).
-  bool cancel() noexcept;
+  RUBATO_API bool cancel() noexcept;
 };
 
 } // namespace rubato

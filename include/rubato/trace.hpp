@@ -33,17 +33,17 @@ namespace rubato::trace {
 ///
 /// Throws std::logic_error if the trace is on, and std::system_error if the file cannot be made. A thread for
 /// which the disk has no room is not traced, and a line on the standard error output says so.
-void start(std::string const& path);
+RUBATO_API void start(std::string const& path);
 
 /// Stops recording, and converts what was recorded: `path` is a trace for Perfetto. `path` + ".rings" stays,
 /// for `rubato-trace report`. Does nothing if the trace is off. Throws std::system_error if the file cannot
 /// be written; the trace is off then, too.
-void stop();
+RUBATO_API void stop();
 
 /// Writes what the rings hold at this moment to `path`, as stop() would, and goes on recording. For a program
 /// that always records, when something looks wrong. Throws std::logic_error if the trace is off, and
 /// std::system_error if the file cannot be written.
-void snapshot(std::string const& path);
+RUBATO_API void snapshot(std::string const& path);
 
 /// While it lives, the trace shows the calling thread in a span of this name. Destroy it on the same thread,
 /// in the reverse order: so it must not live across a co_await. While the trace is off, it costs two loads.

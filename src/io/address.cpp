@@ -55,8 +55,8 @@ std::string address::to_string() const {
   return host();
 }
 
-bool operator==(address const& a, address const& b) noexcept {
-  return a.size_ == b.size_ && std::memcmp(a.bytes_, b.bytes_, a.size_) == 0;
+bool address::operator==(address const& other) const noexcept {
+  return size_ == other.size_ && std::memcmp(bytes_, other.bytes_, size_) == 0;
 }
 
 task<std::vector<address>> resolve(std::string host, std::string service) {

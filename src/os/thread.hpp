@@ -62,7 +62,13 @@ public:
   explicit end_of_thread(void (*f)(void*)) noexcept
       : made_(::pthread_key_create(&key_, f) == 0) {}
   /// For the calling thread, from now on. False: there is no room.
-  [[nodiscard]] bool await_here() const noexcept { return made_ && ::pthread_setspecific(key_, this) == 0; }
+  [[nodiscard]] bool await_here() const noexcept { return keep(this); }
+  /// The same, with a value of the calling thread's that f gets; null: f is not called.
+  [[nodiscard]] bool keep(void const* value) const noexcept {
+    return made_ && ::pthread_setspecific(key_, value) == 0;
+  }
+  /// Null: the calling thread keeps nothing.
+  [[nodiscard]] void* kept() const noexcept { return made_ ? ::pthread_getspecific(key_) : nullptr; }
 };
 
 using thread_id = pid_t;

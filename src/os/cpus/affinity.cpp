@@ -8,7 +8,6 @@
 #include <new>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <utility>
 
 namespace rubato::os {
 
@@ -17,17 +16,16 @@ namespace {
 constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
 constexpr std::size_t most_cpus = std::size_t{1} << 20; // beyond any kernel
 
-// A pointer without a destructor, since a library that is loaded late finds little memory for thread-locals.
-// Null: not pinned.
-thread_local constinit cpu_mask* before_pin = nullptr;
+void delete_mask(void* mask) { std::unique_ptr<cpu_mask> const gone(static_cast<cpu_mask*>(mask)); }
 
-void forget_mask(void* /*none*/) { std::unique_ptr<cpu_mask> const gone(std::exchange(before_pin, nullptr)); }
-
-/// The calling thread's mask is deleted when it ends.
-bool delete_at_end() noexcept {
-  static end_of_thread const end(forget_mask);
-  return end.await_here();
+/// Where each thread keeps its mask from before its first pin.
+end_of_thread const& mask_keeper() noexcept {
+  static end_of_thread const keeper(delete_mask);
+  return keeper;
 }
+
+/// Of the calling thread. Null: not pinned.
+cpu_mask const* before_pin() noexcept { return static_cast<cpu_mask const*>(mask_keeper().kept()); }
 
 } // namespace
 
@@ -69,27 +67,38 @@ bool cpu_mask::apply() const noexcept {
 
 cpu_mask const& mask_before_pin() noexcept {
   static cpu_mask const none;
-  return before_pin != nullptr ? *before_pin : none;
+  cpu_mask const* const before = before_pin();
+  return before != nullptr ? *before : none;
 }
 
 std::vector<int> affinity_cpus() {
-  return (before_pin == nullptr ? cpu_mask::current() : *before_pin).cpus();
+  cpu_mask const* const before = before_pin();
+  return (before == nullptr ? cpu_mask::current() : *before).cpus();
 }
 
 bool pin(int cpu) noexcept try {
-  auto before = before_pin == nullptr ? std::make_unique<cpu_mask>(cpu_mask::current()) : nullptr;
-  if (before != nullptr && !delete_at_end()) return false;
-  if (!cpu_mask(std::span(&cpu, 1)).apply()) return false;
-  // An empty one says that the kernel did not tell: as good as none.
-  if (before != nullptr && !before->empty()) before_pin = before.release();
-  return true;
+  std::unique_ptr<cpu_mask> before;
+  if (before_pin() == nullptr) {
+    before = std::make_unique<cpu_mask>(cpu_mask::current());
+    // An empty one says that the kernel did not tell: as good as none.
+    if (before->empty()) before = nullptr;
+    if (before != nullptr && !mask_keeper().keep(before.get())) return false;
+  }
+  if (cpu_mask(std::span(&cpu, 1)).apply()) {
+    static_cast<void>(before.release()); // kept
+    return true;
+  }
+  if (before != nullptr) static_cast<void>(mask_keeper().keep(nullptr));
+  return false;
 } catch (std::bad_alloc const&) {
   return false;
 }
 
 bool unpin() noexcept {
-  if (before_pin != nullptr && !before_pin->apply()) return false;
-  forget_mask(nullptr);
+  cpu_mask const* const before = before_pin();
+  if (before == nullptr) return true;
+  if (!before->apply() || !mask_keeper().keep(nullptr)) return false;
+  std::unique_ptr<cpu_mask const> const gone(before);
   return true;
 }
 

@@ -1,11 +1,12 @@
 // The awaitable of a barrier. A part of sync.hpp. docs/design/async-sync.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/sync.hpp"
 
 namespace rubato {
 
-class [[nodiscard]] async_barrier::awaiter final : public detail::waiter {
+class [[nodiscard]] RUBATO_API async_barrier::awaiter final : public detail::waiter {
   async_barrier* barrier_;
   [[nodiscard]] bool insert() noexcept override;
   [[nodiscard]] bool remove() noexcept override;

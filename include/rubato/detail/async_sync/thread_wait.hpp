@@ -1,6 +1,7 @@
 // A thread's wait at one end of a channel. docs/design/races.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/sync/race.hpp"
 #include "rubato/detail/work/future_state.hpp"
 
@@ -15,12 +16,12 @@ class thread_wait : public race {
 
 public:
   /// Throws std::bad_alloc.
-  thread_wait();
-  ~thread_wait();
+  RUBATO_API thread_wait();
+  RUBATO_API ~thread_wait();
 
   /// Called once its node is in a list. In a task it leaves the seat. False: the task was stopped, and no
   /// other thread will take the node.
-  [[nodiscard]] bool wait(char const* why) noexcept;
+  [[nodiscard]] RUBATO_API bool wait(char const* why) noexcept;
 };
 
 /// A thread's node in a channel's list. End: channel_core's sender or receiver.

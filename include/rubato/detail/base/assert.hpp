@@ -8,6 +8,7 @@
 // in an optimised program without NDEBUG, unless one of the other two turns it on.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include <array>
 #include <cstddef>
 #include <type_traits>
@@ -70,11 +71,11 @@ struct assertion {
 extern void (*on_failed_assertion)(char const* text, std::size_t length);
 
 /// Writes it to standard error, in one piece and without allocating, then calls std::terminate().
-[[noreturn, gnu::cold]] void assertion_failed(assertion const& a, asserted_value const* values,
-                                              std::size_t number) noexcept;
+[[noreturn, gnu::cold]] RUBATO_API void assertion_failed(assertion const& a, asserted_value const* values,
+                                                         std::size_t number) noexcept;
 
 /// Prints the error and terminates, in every build: no caller could handle it.
-[[noreturn, gnu::cold]] void misuse(char const* what) noexcept;
+[[noreturn, gnu::cold]] RUBATO_API void misuse(char const* what) noexcept;
 
 template<class... Values>
 [[noreturn, gnu::cold, gnu::noinline]] void fail_assertion(assertion const& a, Values... values) noexcept {

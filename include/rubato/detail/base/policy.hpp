@@ -5,6 +5,7 @@
 // is a template, `template<class Policy> class basic_x`, and production uses `using x = basic_x<std_policy>`.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include <atomic>
 #include <cstdint>
 
@@ -38,18 +39,18 @@ struct std_policy {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   /// The expensive half: when it returns, each other thread has executed a full fence during this call.
-  static void heavy_barrier() noexcept;
+  RUBATO_API static void heavy_barrier() noexcept;
   /// A sequentially consistent fence of the calling thread only.
   static void fence() noexcept;
 
   /// Sleeps while `word == expected`; may return spuriously. A full system call: never on a fast path.
-  static void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
+  RUBATO_API static void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
   /// The same, until the deadline at the latest; a time point converts to it, by deadline.hpp. False: the
   /// deadline has passed.
   static bool futex_wait_until(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                                deadline const& until) noexcept;
   /// Wakes at most `count` threads that sleep on `word`. The word may be gone: only its address is used.
-  static void futex_wake(std::atomic<std::uint32_t>& word, unsigned number) noexcept;
+  RUBATO_API static void futex_wake(std::atomic<std::uint32_t>& word, unsigned number) noexcept;
   /// Ends the sleep of a thread that sleeps among the kernel's events, or the next such sleep.
   static void poke() noexcept;
   /// For the trace: the owner of a parker, or a thread that wakes it, says what it does. The parker may be
@@ -61,11 +62,11 @@ struct std_policy {
   /// The same, without a lock: the pool may be gone. Does nothing if the trace was off.
   static void note_seats(void const* pool, bool any_is_free, std::uint64_t at) noexcept;
   /// Tells the CPU that this is a spin loop.
-  static void pause() noexcept;
+  RUBATO_API static void pause() noexcept;
   /// Lets some time pass in a wait whose end is an instant away, see brief_wait.hpp. `round`: how often the
   /// wait has called it before. First a pause, then the CPU is left to another thread, then the thread
   /// sleeps, each time for longer, up to a millisecond: only a sleep lets a thread of lower priority run.
-  static void back_off(unsigned round) noexcept;
+  RUBATO_API static void back_off(unsigned round) noexcept;
   /// Number of spins before a sleep in a short critical section.
   static constexpr unsigned spins = 100;
 };

@@ -3,6 +3,7 @@
 // every file that includes a public header refers, and the library defines the one of its own choice.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include <version>
 
 #if defined(_LIBCPP_VERSION)
@@ -19,7 +20,7 @@
 
 namespace rubato::detail {
 
-void RUBATO_STD_LAYOUT() noexcept;
+RUBATO_API void RUBATO_STD_LAYOUT() noexcept;
 
 #define RUBATO_JOINED_2(a, b) a##b
 #define RUBATO_JOINED(a, b) RUBATO_JOINED_2(a, b)

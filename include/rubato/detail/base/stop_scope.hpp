@@ -2,6 +2,7 @@
 // for one.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 
@@ -114,16 +115,16 @@ class stop_scope {
     return has_tokens_ ? static_cast<token_state*>(first_) : nullptr;
   }
   void insert(stop_listener& l) const noexcept RUBATO_REQUIRES(mutex_);
-  void request(stop_level level) noexcept;
+  RUBATO_API void request(stop_level level) noexcept;
   void mark(stop_level level) noexcept;
   [[nodiscard]] stop_listener* next_to_call(stop_link* last) noexcept;
-  [[nodiscard]] stop_level look_upwards(std::uint64_t now) const noexcept;
+  [[nodiscard]] RUBATO_API stop_level look_upwards(std::uint64_t now) const noexcept;
   /// For its owner, once no other thread uses it: true if a request or a listener has reached it.
   [[nodiscard]] bool
   is_used() const noexcept RUBATO_NOT_ANALYSED { // without the lock: there is no other thread
     return requested_here() != stop_level::none || has_tokens_ || (up_ != nullptr && up_->is_listening());
   }
-  void end() noexcept;
+  RUBATO_API void end() noexcept;
   [[nodiscard]] stop_scope const* parent() const noexcept { return up_ != nullptr ? up_->parent_ : nullptr; }
   void listen_to_parents() noexcept;
   [[nodiscard]] stop_level level_for_listener() const noexcept;
@@ -179,7 +180,7 @@ public:
   /// True if all work in this scope must end, whatever it waits for.
   [[nodiscard]] bool stop_requested() const noexcept { return level() == stop_level::stopped; }
   /// A token that shows stops of this scope, of outer scopes and of the pool, whose token is `outermost`.
-  [[nodiscard]] std::stop_token token(std::stop_token const& outermost) const;
+  [[nodiscard]] RUBATO_API std::stop_token token(std::stop_token const& outermost) const;
 
   /// Is it the other one, or within it?
   [[nodiscard]] bool is_within(stop_scope const& other) const noexcept {
@@ -192,9 +193,9 @@ public:
   void leave_parent() noexcept;
 
   /// False: a stop has been requested already, and the listener will not be called.
-  [[nodiscard]] bool add(stop_listener& l) noexcept;
+  [[nodiscard]] RUBATO_API bool add(stop_listener& l) noexcept;
   /// When it returns, the listener is not called any more, and no other thread is calling it.
-  void remove(stop_listener& l) noexcept;
+  RUBATO_API void remove(stop_listener& l) noexcept;
 };
 
 // A parent that was clear at that count of requests is clear with a new scope below it.

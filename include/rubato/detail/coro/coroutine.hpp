@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/future.hpp"
@@ -82,9 +83,9 @@ public:
 /// Destroys a coroutine that has not begun, and so contains only its parameters. They may own another one,
 /// and so on: beyond some hundred levels the next is left to the outermost call on this thread, so that a
 /// long chain of them uses little stack. Such a coroutine goes after the parameters of those around it.
-void destroy_unbegun(std::coroutine_handle<> h) noexcept;
+RUBATO_API void destroy_unbegun(std::coroutine_handle<> h) noexcept;
 /// For the owner of a generator, which may have begun.
-void destroy_generator(std::coroutine_handle<> h) noexcept;
+RUBATO_API void destroy_generator(std::coroutine_handle<> h) noexcept;
 
 /// The frame of a task. It has an owner until it begins; then it frees itself when the coroutine ends.
 struct task_frame {

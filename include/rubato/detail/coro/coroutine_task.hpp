@@ -2,6 +2,7 @@
 // suspended and resumed as a whole. docs/design/coroutines.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/sync/child_count.hpp"
 #include "rubato/detail/sync/pinned_ptr.hpp"
 #include "rubato/detail/sync/race.hpp"
@@ -51,7 +52,7 @@ struct trampoline {
 
 /// The same for the bodies of coroutines. Not inline: a coroutine may run on another thread after each
 /// suspension, and a compiler may keep the address of a thread-local across it.
-[[nodiscard]] trampoline& this_trampoline() noexcept;
+[[nodiscard]] RUBATO_API trampoline& this_trampoline() noexcept;
 
 /// An address in the frame of the calling function. Not of a local variable, which AddressSanitizer may put
 /// elsewhere.
@@ -79,7 +80,7 @@ inline bool call_nested(void* frame, void* caller) noexcept {
 
 /// What stops the waits and children of a running coroutine, in one word: a stop scope, or a forked group,
 /// whose scope is built when a thread asks for it.
-class scope_word {
+class RUBATO_API scope_word {
   static constexpr std::uintptr_t is_group = 1;
   std::uintptr_t word_;
 
@@ -108,7 +109,7 @@ public:
 
 /// The state of a spawned coroutine. It is in its pool's list of owned tasks from its first real suspension
 /// to its end, so that the pool can destroy it.
-class coroutine_task : public future_state, owned_task {
+class RUBATO_API coroutine_task : public future_state, owned_task {
   friend class wait_operation;
 
   // Every suspended coroutine has one: small fields first, behind those of the owned task.
@@ -226,7 +227,7 @@ struct awaited_object {
 
 /// The wait of a coroutine for an operation of Rubato, in its frame. It ends once: the operation completes, a
 /// stop request ends it, or the pool's end withdraws it. Derived classes put themselves into a list.
-class wait_operation : public own_awaitable, public stop_listener {
+class RUBATO_API wait_operation : public own_awaitable, public stop_listener {
   coroutine_task* coroutine_ = nullptr;
   suspension state_;
   bool const structured_;

@@ -2,6 +2,7 @@
 // callable that makes it; the thread that begins it has the state. docs/design/coroutines.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/coro/task_impl.hpp"
 #include "rubato/priority.hpp"
 
@@ -26,7 +27,7 @@ protected:
 
 /// Begins it on the calling thread. Without memory for a state the source ends, and on_unhandled() gets the
 /// std::bad_alloc.
-void begin_enqueued(coroutine_source& s, priority p, thread_context& runner) noexcept;
+RUBATO_API void begin_enqueued(coroutine_source& s, priority p, thread_context& runner) noexcept;
 
 /// Of a callable, which lives until the coroutine ends.
 template<class F>
@@ -67,7 +68,7 @@ class enqueued_coroutine<rubato::task<>> final : public task {
   priority level_;
   rubato::task<> made_;
 
-  static void run(task& base, thread_context* runner) noexcept;
+  RUBATO_API static void run(task& base, thread_context* runner) noexcept;
 
 public:
   enqueued_coroutine(priority p, rubato::task<>&& t) noexcept

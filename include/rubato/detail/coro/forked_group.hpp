@@ -2,6 +2,7 @@
 // free, forks as cheap as those of join(). docs/design/coroutines.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
@@ -52,19 +53,19 @@ class forked_group : public group_base, join_point {
   [[nodiscard]] bool find_next(std::uint32_t& here) noexcept;
   void leave_rest() noexcept;
   void pass_over(std::uint32_t index) noexcept;
-  [[nodiscard]] bool run_from(std::uint32_t here) noexcept;
+  [[nodiscard]] RUBATO_API bool run_from(std::uint32_t here) noexcept;
   [[nodiscard]] bool join_rest() noexcept;
-  static void one_has_ended(void* group) noexcept;
+  RUBATO_API static void one_has_ended(void* group) noexcept;
 
   // Rare paths of run(). Each returns what run() does.
-  [[nodiscard]] bool begin_slowly() noexcept;
-  [[nodiscard]] bool go_on() noexcept;
-  [[nodiscard]] bool settle(std::uint32_t index) noexcept;
-  void note_failure(std::uint32_t index) noexcept;
+  [[nodiscard]] RUBATO_API bool begin_slowly() noexcept;
+  [[nodiscard]] RUBATO_API bool go_on() noexcept;
+  [[nodiscard]] RUBATO_API bool settle(std::uint32_t index) noexcept;
+  RUBATO_API void note_failure(std::uint32_t index) noexcept;
 
 public:
   // By any thread that keeps the group from ending.
-  [[nodiscard]] stop_scope& own_scope() noexcept;
+  [[nodiscard]] RUBATO_API stop_scope& own_scope() noexcept;
   /// Of the scope that there is, or else of those around. Builds none.
   [[nodiscard]] stop_level level() noexcept;
 
@@ -86,8 +87,8 @@ protected:
       , join_point(&one_has_ended) {}
   ~forked_group() = default;
 
-  void one_ended_elsewhere(std::uint32_t index) noexcept;
-  void clean_up() noexcept;
+  RUBATO_API void one_ended_elsewhere(std::uint32_t index) noexcept;
+  RUBATO_API void clean_up() noexcept;
 
   /// From the destructor of the awaiter: the awaitable may outlive the scopes that the group is in.
   [[gnu::always_inline]] void end(std::uint32_t size) noexcept {
@@ -104,7 +105,7 @@ protected:
     if (!state_.is_plain()) [[unlikely]]
       leave_wait();
   }
-  void leave_wait();
+  RUBATO_API void leave_wait();
 
   /// From await_suspend of the coroutine h: forks the members, and runs those that no other thread takes.
   /// True: all have ended. False: the coroutine is suspended, or members go on from the resumption loop.

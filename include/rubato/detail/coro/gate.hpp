@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/coro/waiter.hpp"
@@ -10,7 +11,7 @@
 namespace rubato::detail {
 
 /// Any thread may call any member. A waiter may destroy it as soon as its wait has ended without a stop.
-class gate {
+class RUBATO_API gate {
   mutable mutex mutex_;
   relaxed<bool> open_; // changes under mutex_
   wait_list waiting_ RUBATO_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 // it. docs/design/coroutines.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/result.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
@@ -56,7 +57,7 @@ class group_member final : public batched_job {
   friend class forked_group;
   std::coroutine_handle<> frame_; ///< null once it has begun elsewhere, or was destroyed
 
-  static void run_elsewhere(latent_job& base, thread_context& runner);
+  RUBATO_API static void run_elsewhere(latent_job& base, thread_context& runner);
   [[nodiscard]] coroutine_task* make_task(pool_core& where) noexcept;
   void run_on(thread_context& runner) noexcept;
   static void run_several(group_member& oldest, thread_context& runner) noexcept;
@@ -144,10 +145,10 @@ class group_member_task final : link_holder, public coroutine_task {
   void end(bool finished) noexcept override;
 
 public:
-  group_member_task(group_member& m, stop_scope& around) noexcept;
+  RUBATO_API group_member_task(group_member& m, stop_scope& around) noexcept;
   /// No future refers to it.
   [[nodiscard]] void* result() noexcept override { return nullptr; }
-  [[nodiscard]] race_entry entry() const noexcept override;
+  [[nodiscard]] RUBATO_API race_entry entry() const noexcept override;
   [[nodiscard]] work_origin origin() const noexcept override;
   void fail(std::exception_ptr e) noexcept override;
   /// The last reference is gone: tells the group.
@@ -155,7 +156,7 @@ public:
 };
 
 /// Throws it if it is std::bad_alloc: there was no memory to begin a member. Not if its pool has dropped it.
-void throw_if_memory_lacked(std::exception_ptr const& e);
+RUBATO_API void throw_if_memory_lacked(std::exception_ptr const& e);
 
 /// The members of a group of a range, and the places of their results, in one block.
 template<class T>

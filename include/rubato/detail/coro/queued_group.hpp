@@ -3,6 +3,7 @@
 // docs/design/races.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/value_in_std.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
@@ -25,7 +26,7 @@ namespace rubato::detail {
 
 /// Decides which members were the first to succeed, or to end, or were claimed before they could. The
 /// coroutine awaits it: until as many as are wanted have succeeded, or too few can. docs/design/races.md
-class group_race final : public wait_operation, public race {
+class RUBATO_API group_race final : public wait_operation, public race {
   enum class state : unsigned char { open, awaited, decided };
   std::atomic<state> state_{state::open};
   decided_by const by_;
@@ -59,7 +60,7 @@ public:
   }
 };
 
-class queued_group : public group_base {
+class RUBATO_API queued_group : public group_base {
   /// The wait of the coroutine.
   class wait_for_all final : public wait_operation {
     queued_group& group_;

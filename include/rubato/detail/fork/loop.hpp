@@ -8,6 +8,7 @@
 #pragma once
 
 #include "rubato/cancelled.hpp"
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/fp_modes.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
@@ -81,7 +82,7 @@ class stop_around {
   pool_core* core_;
   stop_scope const* scope_; // null: it cannot be stopped
 
-  [[nodiscard]] bool scope_stopped() const noexcept;
+  [[nodiscard]] RUBATO_API bool scope_stopped() const noexcept;
 
 public:
   explicit stop_around(thread_context& me) noexcept
@@ -92,7 +93,7 @@ public:
 };
 
 /// A loop as a whole, in the frame of the thread that called it.
-class loop_root {
+class RUBATO_API loop_root {
   thread_context* owner_;
   stop_around around_;
   fp_modes const modes_ = fp_modes::of_this_thread();

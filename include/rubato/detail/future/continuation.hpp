@@ -1,6 +1,7 @@
 // then(): work that is queued when another result is ready. docs/design/futures.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/sync/pinned_ptr.hpp"
 #include "rubato/detail/work/future_state.hpp"
@@ -54,20 +55,20 @@ template<class E>
 
 /// Queues it: its source is ready. `just_made`: the calling thread made the result, so the continuation runs
 /// on that thread's pool; else, or if that thread is in no pool, on the source's pool.
-void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept;
+RUBATO_API void queue_continuation(future_state& c, future_state& source, bool just_made) noexcept;
 /// The same for one that is an owned task of the pool `wanted`, where it runs if `chosen`, and else may run.
-void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chosen) noexcept;
+RUBATO_API void queue_pending(future_state& c, owned_task& r, pool_core& wanted, bool chosen) noexcept;
 /// Gives the priority of a strand's task to those that it waits for, from the newest on, up to the first that
 /// has it. Moves the one that is queued.
-void raise_before(future_state& c) noexcept;
+RUBATO_API void raise_before(future_state& c) noexcept;
 /// The future of this result is detached. Throws std::bad_alloc.
-void detach_result(future_state& s);
+RUBATO_API void detach_result(future_state& s);
 /// The future of this result, which is not ready or has failed, was dropped: asks the work to stop.
-void drop_result(future_state& s) noexcept;
+RUBATO_API void drop_result(future_state& s) noexcept;
 /// Its future was dropped, and a continuation that has been stopped hides its exception.
-void report_hidden(future_state& source) noexcept;
+RUBATO_API void report_hidden(future_state& source) noexcept;
 /// Adds it to the owned tasks, which the pool's end destroys.
-void join_owned_tasks(pool_core& core, owned_task& r) noexcept;
+RUBATO_API void join_owned_tasks(pool_core& core, owned_task& r) noexcept;
 
 /// Is a continuation called with the value of type V, void: with nothing, and with a stop token before it?
 template<class F, class V>

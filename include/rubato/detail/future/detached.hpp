@@ -1,6 +1,7 @@
 // Work without a future: its exceptions go to on_unhandled. docs/design/futures.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/future/job.hpp"
 #include "rubato/detail/sched/wait/arrival.hpp"
 #include "rubato/detail/work/pool_port.hpp"
@@ -36,9 +37,10 @@ public:
   /// What it is a part of: the job, or an allocation of its own.
   enum class part_of : unsigned char { job, none };
   /// Owns a reference to the job.
-  explicit failure_report(future_state& j, when w = when::always, part_of p = part_of::job) noexcept;
+  RUBATO_API explicit failure_report(future_state& j, when w = when::always,
+                                     part_of p = part_of::job) noexcept;
   /// Reports to that pool if the job ends with an exception. Called once, before the job can begin.
-  void watch(pool_core& c) noexcept;
+  RUBATO_API void watch(pool_core& c) noexcept;
   /// The job's future is detached or dropped: reports to the job's pool if it fails, or has failed.
   /// False: nothing is reported. Throws std::bad_alloc.
   static bool begin(future_state& job, when w);

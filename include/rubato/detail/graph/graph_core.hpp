@@ -1,6 +1,7 @@
 // A graph: its nodes, and what was found out about them before the first run. docs/design/graphs.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/graph/graph_node.hpp"
 
@@ -34,8 +35,8 @@ class graph_core {
                    std::vector<graph_core const*>& around) const;
 
 public:
-  graph_core();
-  ~graph_core();
+  RUBATO_API graph_core();
+  RUBATO_API ~graph_core();
   graph_core(graph_core const&) = delete;
   graph_core& operator=(graph_core const&) = delete;
 
@@ -47,9 +48,9 @@ public:
   [[nodiscard]] graph_run* run() const noexcept { return run_; }
   [[nodiscard]] bool any_may_go_on() const noexcept { return any_may_go_on_; }
   void changed() noexcept { checked_ = false; }
-  graph_node& add(std::unique_ptr<graph_node> n);
-  graph_node& add_graph(std::string name, graph_core& nested);
-  void dot(std::ostream& out) const;
+  RUBATO_API graph_node& add(std::unique_ptr<graph_node> n);
+  RUBATO_API graph_node& add_graph(std::string name, graph_core& nested);
+  RUBATO_API void dot(std::ostream& out) const;
 
   template<class F>
   graph_node& add_callable(std::string name, F&& f) {
@@ -58,6 +59,6 @@ public:
 };
 
 /// Runs the graph on the calling thread and idle workers. Null: on the current pool.
-void run_graph(graph_core& g, pool* p);
+RUBATO_API void run_graph(graph_core& g, pool* p);
 
 } // namespace rubato::detail

@@ -1,6 +1,7 @@
 // The nodes of a graph: what they call, which edges leave them. docs/design/graphs.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/graph/edge_count.hpp"
 #include "rubato/detail/graph/started_job.hpp"
 #include "rubato/detail/sync/latent_chain.hpp"
@@ -59,7 +60,7 @@ class graph_node : public batched_job {
   std::vector<graph_edge> edges_;   // that leave it
   std::vector<graph_node*> before_; // where those begin that lead to it
 
-  static void run_elsewhere(latent_job& base, thread_context& runner);
+  RUBATO_API static void run_elsewhere(latent_job& base, thread_context& runner);
   void add_edge(graph_edge const& e);
 
 protected:
@@ -93,15 +94,15 @@ public:
   [[nodiscard]] std::string label() const;
 
   // While the graph does not run; these throw std::invalid_argument.
-  void add_after(graph_node& before);
-  void add_on(std::int64_t result, graph_node& next);
+  RUBATO_API void add_after(graph_node& before);
+  RUBATO_API void add_on(std::int64_t result, graph_node& next);
 
   /// For a steal filter: is it a ready node of this run, or of one within it?
   [[nodiscard]] static bool is_part_of(latent_job const& j, void const* run) noexcept;
 };
 
 /// The thread that works on a session.
-[[nodiscard]] thread_context& thread_of(graph_session& s) noexcept;
+[[nodiscard]] RUBATO_API thread_context& thread_of(graph_session& s) noexcept;
 
 template<class F>
 class closure_node final : public graph_node {
@@ -123,7 +124,7 @@ public:
 };
 
 /// A node that may go on after its call.
-class resumed_node : public graph_node, public job_end {
+class RUBATO_API resumed_node : public graph_node, public job_end {
   static void go_on(task& base, thread_context* runner) noexcept;
 
 protected:

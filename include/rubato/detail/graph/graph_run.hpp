@@ -1,6 +1,7 @@
 // A run of a graph, and the awaiter of a run. docs/design/graphs.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/graph/graph_core.hpp"
@@ -25,8 +26,9 @@ class graph_run final : public run_root {
 
 public:
   /// Throws std::logic_error if the graph runs, std::invalid_argument if it has a cycle.
-  graph_run(graph_core& g, pool_core& core, stop_scope* around, run_end end, nested_node* within = nullptr);
-  ~graph_run();
+  RUBATO_API graph_run(graph_core& g, pool_core& core, stop_scope* around, run_end end,
+                       nested_node* within = nullptr);
+  RUBATO_API ~graph_run();
 
   /// The run that this is a part of; null: none.
   [[nodiscard]] graph_run* outer() const noexcept;
@@ -34,7 +36,8 @@ public:
 };
 
 /// co_await graph.async_run().
-class [[nodiscard("async_run() runs the graph only when it is awaited: co_await it")]] graph_awaiter final
+class [[nodiscard(
+    "async_run() runs the graph only when it is awaited: co_await it")]] RUBATO_API graph_awaiter final
     : public run_awaiter {
   graph_core& graph_;
   std::optional<graph_run> run_;

@@ -4,6 +4,7 @@
 // one lock, once per batch and stage. Stages run without the lock.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/graph/run_awaiter.hpp"
@@ -38,7 +39,7 @@ struct pipeline_item : job_end {
   explicit pipeline_item(pipeline_core& c) noexcept
       : job_end(&go_on)
       , of(c) {}
-  static void go_on(task& base, thread_context* runner) noexcept;
+  RUBATO_API static void go_on(task& base, thread_context* runner) noexcept;
 };
 
 /// Batches that wait, linked in themselves.
@@ -46,7 +47,7 @@ class batch_list {
   pipeline_item* first_ = nullptr;
   pipeline_item* last_ = nullptr;
 
-  void insert_behind(pipeline_item* at, pipeline_item& b) noexcept;
+  RUBATO_API void insert_behind(pipeline_item* at, pipeline_item& b) noexcept;
 
 public:
   [[nodiscard]] pipeline_item* front() const noexcept { return first_; }
@@ -118,11 +119,11 @@ class pipeline_core : public run_root {
   void destroy_list(batch_list& l) noexcept;
 
 protected:
-  pipeline_core(pool_core& core, stop_scope* around, run_end end, pipeline_stage_state* stages,
-                std::size_t number_of_stages, std::size_t max_in_flight, bool has_coroutines);
+  RUBATO_API pipeline_core(pool_core& core, stop_scope* around, run_end end, pipeline_stage_state* stages,
+                           std::size_t number_of_stages, std::size_t max_in_flight, bool has_coroutines);
   virtual ~pipeline_core() = default;
   /// Destroys all items. By the destructor of the derived class.
-  void destroy_items() noexcept;
+  RUBATO_API void destroy_items() noexcept;
 
   /// A place without an item. Throws std::bad_alloc.
   [[nodiscard]] virtual pipeline_item* make_place() = 0;
@@ -141,9 +142,9 @@ protected:
 public:
   [[nodiscard]] bool has_ended() const noexcept { return parts_.is_over(); }
   /// Begins with the caller's part. `runner`: null if the pool has dropped the entry.
-  void work(thread_context* runner) noexcept;
+  RUBATO_API void work(thread_context* runner) noexcept;
   /// Works on it, and waits for the end; throws the first failure.
-  void run_here(thread_context& me);
+  RUBATO_API void run_here(thread_context& me);
 };
 
 } // namespace rubato::detail

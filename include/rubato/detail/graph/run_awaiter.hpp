@@ -2,6 +2,7 @@
 // docs/design/graphs.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/coro/coroutine_task.hpp"
 #include "rubato/detail/work/pool_port.hpp"
 #include "rubato/detail/work/task.hpp"
@@ -21,7 +22,7 @@ struct run_end {
 };
 
 /// The wait of a coroutine for a run that begins with it.
-class run_awaiter : public wait_operation, task {
+class RUBATO_API run_awaiter : public wait_operation, task {
   friend struct run_end;
   pool* pool_;
   bool used_ = false;

@@ -2,6 +2,7 @@
 // first failure, and the floating-point modes. docs/design/graphs.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/fp_modes.hpp"
 #include "rubato/detail/base/mutex.hpp"
@@ -45,7 +46,7 @@ public:
   /// failure of its own: the run ends with it, unless a part fails.
   void fail(std::exception_ptr e) noexcept;
   /// After its end: the first failure, else cancelled if it was cut short, else null.
-  [[nodiscard]] std::exception_ptr take_error() noexcept;
+  [[nodiscard]] RUBATO_API std::exception_ptr take_error() noexcept;
 };
 
 } // namespace rubato::detail

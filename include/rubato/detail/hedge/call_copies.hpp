@@ -4,6 +4,7 @@
 // armed timer. Which thread may touch what: see the table of that page.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/result.hpp"
 #include "rubato/detail/future/job.hpp"
@@ -41,7 +42,7 @@ enum class call_kind : unsigned char {
 }
 
 /// One copy. As a task, it is sent to a thread, or queued.
-struct call_copy final : task {
+struct RUBATO_API call_copy final : task {
   call_copies* call = nullptr;
   std::uint32_t number = 0;
   copies::phase phase{copy_phase::not_due};
@@ -67,7 +68,7 @@ struct call_copy final : task {
 };
 
 /// Fires at a point in time, for the call of which it is a part.
-class call_clock final : timer {
+class RUBATO_API call_clock final : timer {
   enum class state : unsigned char { idle, armed, over };
   /// Held while the timer is armed or disarmed, so that these two exclude each other: the firer may arm it
   /// again, in another shard of the timers than the thread that armed it first.
@@ -89,7 +90,7 @@ public:
 };
 
 /// The call without its types.
-class call_copies : public state_of<void> {
+class RUBATO_API call_copies : public state_of<void> {
   friend call_clock;
   friend void conduct(call_copies& c, stop_scope* around, race_options const& o);
 
@@ -112,7 +113,7 @@ private:
   std::atomic<bool> half_ended_{false}; ///< of a race: the decider or the last copy is done
   struct bell final : task {
     call_copies* call;
-    explicit bell(call_copies& c) noexcept;
+    RUBATO_API explicit bell(call_copies& c) noexcept;
   } bell_{*this}; ///< the deadline has come
 
   static void send_next(call_copies& c) noexcept;
@@ -186,7 +187,7 @@ public:
 
 /// While it lives, a stop of the scope around, or of the token in the options, stops the call. Stands in the
 /// caller's frame, which has a reference to the call. The destructor stops a call that has not completed.
-class call_stops final : stop_listener {
+class RUBATO_API call_stops final : stop_listener {
   struct relay {
     call_copies* call;
     void operator()() const noexcept { call->stop_call(); }
@@ -205,7 +206,7 @@ public:
 
 /// Starts the copies, and waits on the calling thread until the call has completed. A stop of the scope
 /// `around`, if there is one, stops the call.
-void conduct(call_copies& c, stop_scope* around, race_options const& o);
+RUBATO_API void conduct(call_copies& c, stop_scope* around, race_options const& o);
 
 /// The function of a call: kept by value, and then destroyed before the call if need be, or by reference.
 template<class F>

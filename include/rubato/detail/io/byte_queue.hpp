@@ -1,6 +1,7 @@
 // The bytes that a buffered stream has read ahead: they leave at the front and come at the back.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -40,14 +41,14 @@ public:
   }
   /// Memory for bytes that add() then appends: a quarter of all memory or more. Throws std::bad_alloc, and
   /// then nothing has changed.
-  [[nodiscard]] std::span<std::byte> room();
+  [[nodiscard]] RUBATO_API std::span<std::byte> room();
   void add(std::size_t n) noexcept { end_ += n; }
   /// Copies as many as there are, and fit; returns their number.
   std::size_t copy_to(std::span<std::byte> into) const noexcept;
   /// The first n go.
-  void drop(std::size_t n) noexcept;
+  RUBATO_API void drop(std::size_t n) noexcept;
   /// Throws std::bad_alloc, and then nothing has changed.
-  void append(std::span<std::byte const> more);
+  RUBATO_API void append(std::span<std::byte const> more);
 };
 
 } // namespace rubato::detail

@@ -1,6 +1,7 @@
 // Memory for tasks and small objects. docs/design/slab.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/memory/slab_cache.hpp"
 
 #include <cstddef>
@@ -12,8 +13,8 @@ namespace rubato::detail {
 
 /// Memory for tasks, from the threads' caches; any thread may free it. Allocation and deallocation get the
 /// same size. Throws std::bad_alloc.
-[[nodiscard]] void* allocate(std::size_t bytes);
-void deallocate(void* memory, std::size_t bytes) noexcept;
+[[nodiscard]] RUBATO_API void* allocate(std::size_t bytes);
+RUBATO_API void deallocate(void* memory, std::size_t bytes) noexcept;
 
 /// The same in the caller's code: for the frames of coroutines.
 [[nodiscard, gnu::always_inline]] inline void* allocate_here(std::size_t bytes) {

@@ -3,6 +3,7 @@
 // Programs compile this in: a change of the layout is a change of the library's binary interface.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include <cstddef>
 #include <new>
 
@@ -80,7 +81,7 @@ struct alignas(64) slab_cache {
 #endif
 
 // Where the first magazine does not serve.
-[[nodiscard]] void* allocate_slowly(std::size_t bytes);
-void deallocate_slowly(void* memory, std::size_t bytes) noexcept;
+[[nodiscard]] RUBATO_API void* allocate_slowly(std::size_t bytes);
+RUBATO_API void deallocate_slowly(void* memory, std::size_t bytes) noexcept;
 
 } // namespace rubato::detail

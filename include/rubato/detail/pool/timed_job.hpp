@@ -1,6 +1,7 @@
 // Tasks that are queued at a point in time. docs/design/timers.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/future/detached.hpp"
 #include "rubato/detail/future/job.hpp"
@@ -15,7 +16,7 @@ namespace rubato::detail {
 
 /// A task and its timer. The timer has a reference, which passes to the queue when it fires; each handle has
 /// one. In no list but the wheel's: the pool's end finds it there.
-class timed_task : public task, timer {
+class RUBATO_API timed_task : public task, timer {
   pool_core& core_;
   references holders_{2}; // the timer's, and that of the first handle
 

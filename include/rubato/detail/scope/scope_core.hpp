@@ -5,6 +5,7 @@
 // docs/design/scopes.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/mutex.hpp"
 #include "rubato/detail/base/stop_scope.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
@@ -45,8 +46,8 @@ struct scope_member : future_waiter, list_node<scope_member> {
 };
 
 /// The wait of a coroutine for all children.
-class [[nodiscard("join() waits only when it is awaited: co_await it, or wait()")]] scope_joiner final
-    : public wait_operation {
+class [[nodiscard("join() waits only when it is awaited: co_await it, or wait()")]] RUBATO_API scope_joiner
+    final : public wait_operation {
   friend class scope_core;
   scope_core& scope_;
   scope_joiner* next_ = nullptr;
@@ -97,39 +98,39 @@ public:
   /// enclosed: the scope ends before the code around it does, and stops with it.
   enum class lifetime : unsigned char { enclosed, free };
   /// For a coroutine, which may move between threads.
-  scope_core(pool_core& core, coroutine_task& opener) noexcept;
+  RUBATO_API scope_core(pool_core& core, coroutine_task& opener) noexcept;
   /// For a thread of the pool or outside it.
-  scope_core(pool_core& core, thread_context& opener, lifetime l);
+  RUBATO_API scope_core(pool_core& core, thread_context& opener, lifetime l);
   /// Requires that wait() has returned and that no thread spawns.
-  ~scope_core();
+  RUBATO_API ~scope_core();
 
   /// The waiting thread begins the newest child first. Before the first child.
   void begin_newest_first() noexcept { newest_first_ = true; }
   /// Takes ownership. A stopped scope only destroys the child.
-  void spawn(scope_child* c) noexcept;
+  RUBATO_API void spawn(scope_child* c) noexcept;
   /// The same for a job, and counts it. False: the scope is stopped.
-  [[nodiscard]] bool admit(scope_member& m) noexcept;
+  [[nodiscard]] RUBATO_API bool admit(scope_member& m) noexcept;
   /// The same for a job that ends as cancelled if the scope is stopped.
-  void admit_though_stopped(scope_member& m) noexcept;
+  RUBATO_API void admit_though_stopped(scope_member& m) noexcept;
   [[nodiscard]] stop_scope& stop() noexcept { return stop_; }
   /// True if a coroutine, which must not block, opened it.
   [[nodiscard]] bool is_async() const noexcept { return opener_ != nullptr; }
   /// Runs children that have not begun, and waits for the others. `m`: the calling thread's record.
-  void wait(thread_context& m) noexcept;
+  RUBATO_API void wait(thread_context& m) noexcept;
   /// No child runs, and none is left to begin.
   [[nodiscard]] bool idle() const noexcept;
-  [[nodiscard]] std::exception_ptr take_error() noexcept;
+  [[nodiscard]] RUBATO_API std::exception_ptr take_error() noexcept;
   /// Throws the first exception, else cancelled if a stop from outside has cut the scope.
   void rethrow();
   /// A stop from outside has cut the scope.
   [[nodiscard]] bool was_cut() const noexcept;
   void fail(std::exception_ptr e) noexcept;
   /// The body has thrown this exception.
-  void body_failed(std::exception_ptr const& e) noexcept;
-  void request_stop() noexcept;
+  RUBATO_API void body_failed(std::exception_ptr const& e) noexcept;
+  RUBATO_API void request_stop() noexcept;
   /// The same for a stop from outside, of which the scope tells if it cuts a child.
-  void stop_from_outside() noexcept;
-  [[nodiscard]] std::stop_token token() const;
+  RUBATO_API void stop_from_outside() noexcept;
+  [[nodiscard]] RUBATO_API std::stop_token token() const;
   [[nodiscard]] pool_core& core() const noexcept { return *core_; }
 
   /// Runs a child that a thread has taken.
@@ -138,8 +139,8 @@ public:
 private:
   /// True if a `cancelled` of a child or of the body is no failure.
   [[nodiscard]] bool expects_cancelled() const noexcept;
-  void member_has_result(scope_member& m) noexcept;
-  void member_ended(scope_member& m) noexcept;
+  RUBATO_API void member_has_result(scope_member& m) noexcept;
+  RUBATO_API void member_ended(scope_member& m) noexcept;
   // Under the lock.
   void add_member(scope_member& m) noexcept RUBATO_REQUIRES(mutex_);
   /// A stop has kept a child from beginning, or ended one as cancelled.
@@ -259,11 +260,11 @@ public:
 
 /// The pool for the children of a scope that this coroutine opens: the one that was asked for, but its own if
 /// that one is closed, where no thread would run them.
-[[nodiscard]] pool_core& core_for_children(pool* wanted, coroutine_task& opener);
+[[nodiscard]] RUBATO_API pool_core& core_for_children(pool* wanted, coroutine_task& opener);
 /// Waits on the calling thread as a thread of the scope's pool, then throws as scope_core::rethrow().
-void wait_in_scope(scope_core& s);
+RUBATO_API void wait_in_scope(scope_core& s);
 /// The same, but throws nothing and cannot fail.
-void wait_until_ended(scope_core& s) noexcept;
+RUBATO_API void wait_until_ended(scope_core& s) noexcept;
 
 template<class F>
 void add_child(scope_core& to, F&& f) {

@@ -1,6 +1,7 @@
 // A timer calls a function at a point in time. docs/design/timers.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -59,8 +60,8 @@ public:
 };
 
 /// Thread-safe. The timer may have fired, and be gone, when this returns.
-void arm(timer& t) noexcept;
+RUBATO_API void arm(timer& t) noexcept;
 /// True: it will not fire. False: it was not armed, or is firing now.
-[[nodiscard]] bool disarm(timer& t) noexcept;
+[[nodiscard]] RUBATO_API bool disarm(timer& t) noexcept;
 
 } // namespace rubato::detail

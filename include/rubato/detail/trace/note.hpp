@@ -2,6 +2,7 @@
 // docs/design/trace.md. What records is in trace/recorder.cpp.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/trace/event.hpp"
 
@@ -14,8 +15,8 @@ namespace rubato::detail {
 [[gnu::visibility("default")]] extern constinit relaxed<unsigned char> trace_levels;
 
 /// Records an event of the calling thread. Drops it if the thread has no ring.
-[[gnu::cold]] void record_event(event_kind kind, std::uint64_t id, std::uint64_t name,
-                                unsigned char aux) noexcept;
+[[gnu::cold]] RUBATO_API void record_event(event_kind kind, std::uint64_t id, std::uint64_t name,
+                                           unsigned char aux) noexcept;
 /// Where the calling thread is a worker, as a `joined` event says it; a zero `what`: nowhere. A ring begins
 /// by it, since that event may have come before the start of the trace. In sched/core/thread_registry.cpp.
 [[nodiscard]] trace_event place_of_this_thread() noexcept;

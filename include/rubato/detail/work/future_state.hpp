@@ -25,6 +25,7 @@
 //   - `holders_`: any thread that has a reference may add one. The last release() destroys the state.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/assert.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/base/counted_ref.hpp"
@@ -96,7 +97,7 @@ class cancellation {
 public:
   /// The caller has a reference and no lock: a state without inputs is asked at once, which runs users' stop
   /// callbacks.
-  void add(future_state& s) noexcept;
+  RUBATO_API void add(future_state& s) noexcept;
   /// Returns a state and its reference; null: the list is empty.
   [[nodiscard]] future_state* pop() noexcept;
 };
@@ -112,7 +113,7 @@ inline constexpr char const* waits_for_successor =
 
 /// Counted: the future (or shared futures, or the continuation that consumes it) has a reference, and so has
 /// the producer until complete(). See the rules at the head of this file.
-class future_state : public task {
+class RUBATO_API future_state : public task {
 public:
   static constexpr std::uint16_t any_seat = std::numeric_limits<std::uint16_t>::max();
 
@@ -336,9 +337,9 @@ public:
 };
 
 /// Throws std::future_error(no_state) with this message.
-[[noreturn]] void throw_no_state(char const* what);
+[[noreturn]] RUBATO_API void throw_no_state(char const* what);
 [[nodiscard]] std::exception_ptr broken_promise() noexcept;
-[[nodiscard]] std::exception_ptr cancelled_error() noexcept;
-[[nodiscard]] bool is_cancelled(std::exception_ptr const& e) noexcept;
+[[nodiscard]] RUBATO_API std::exception_ptr cancelled_error() noexcept;
+[[nodiscard]] RUBATO_API bool is_cancelled(std::exception_ptr const& e) noexcept;
 
 } // namespace rubato::detail

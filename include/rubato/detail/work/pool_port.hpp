@@ -3,6 +3,7 @@
 // another name.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/priority.hpp"
 
 #include <cstdint>
@@ -43,16 +44,16 @@ struct task;
 // Queuing (sched/core/pool_core.cpp, sched/run/queuing.cpp)
 
 /// Queues a task and wakes a worker if needed. Takes ownership. New work makes an `arrival` first.
-void queue(pool_core& c, task* t, priority p = priority::normal) noexcept;
+RUBATO_API void queue(pool_core& c, task* t, priority p = priority::normal) noexcept;
 /// What has made work ready. task: the one that the caller runs. event: one of the kernel's, or a deadline;
 /// the work goes to the event lane. call: the work goes behind what was queued before.
 enum class made_ready_by : unsigned char { task, event, call };
 /// Queues an entry in that pool: on the seat, if one is given; else by its priority and `cause`. A normal
 /// entry that a task has made ready runs next on the caller's seat.
-void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry,
-                made_ready_by cause = made_ready_by::task) noexcept;
+RUBATO_API void queue_task(pool_core& core, std::uint16_t seat, priority c, task& entry,
+                           made_ready_by cause = made_ready_by::task) noexcept;
 /// The work is ready: queues it in its pool, unless an entry is already queued.
-void offer(future_state& s, made_ready_by cause = made_ready_by::task) noexcept;
+RUBATO_API void offer(future_state& s, made_ready_by cause = made_ready_by::task) noexcept;
 /// Call after every event that leaves work queued: wakes a worker if one sleeps and none searches.
 void notify(pool_core& core) noexcept;
 /// Wakes a thread for every seat with a task in its inbox.
@@ -75,7 +76,7 @@ void release_capacity(pool_core& c) noexcept;
 // Failures (sched/core/pool_core.cpp)
 
 /// Reports the exception of a task without a future; called in its handler.
-void unhandled(thread_context& runner) noexcept;
+RUBATO_API void unhandled(thread_context& runner) noexcept;
 /// The same for the exception of work whose future was detached or dropped.
 void unhandled(pool_core& c, std::exception_ptr e) noexcept;
 /// False: unhandled() ends the program.
@@ -96,7 +97,7 @@ void leave_owned_tasks(pool_core& c, owned_task& r) noexcept;
 /// The same for a routine that was removed from the list and moved on. It may be gone: `r` is its address.
 void left_waiting_routines(pool_core& c, waiting_routine const* r) noexcept;
 /// The stop token in force on this thread: its scope's, else its pool's.
-[[nodiscard]] std::stop_token current_token(thread_context& me);
+[[nodiscard]] RUBATO_API std::stop_token current_token(thread_context& me);
 
 // Threads (sched/run)
 
@@ -106,30 +107,30 @@ void worker_loop(pool_core& core, pool_thread& t) noexcept;
 // Timers (sched/core/quiescence.cpp)
 
 /// A timer is running whose end makes work ready; until count_disarmed() the pool is not idle.
-void count_armed(pool_core& c) noexcept;
-void count_disarmed(pool_core& c) noexcept;
+RUBATO_API void count_armed(pool_core& c) noexcept;
+RUBATO_API void count_disarmed(pool_core& c) noexcept;
 /// A timer is due. By the thread that fires it.
-void count_fired(pool_core& c) noexcept;
+RUBATO_API void count_fired(pool_core& c) noexcept;
 
 // The public pool (pool/thread_pool.cpp)
 
 /// The current pool, else the global one, for work that may run on any pool.
-[[nodiscard]] pool_core* some_core();
+[[nodiscard]] RUBATO_API pool_core* some_core();
 /// `p`; null: the pool that free functions use, which is the caller's own, else the global one.
-[[nodiscard]] pool& pool_or_current(pool* p);
+[[nodiscard]] RUBATO_API pool& pool_or_current(pool* p);
 /// In the child after fork(): the pool has lost its threads, and starts again with `workers` at its next use.
 void lose_core(pool& p, unsigned workers) noexcept;
 /// The started pool.
-[[nodiscard]] pool_core* core_of(pool& p);
+[[nodiscard]] RUBATO_API pool_core* core_of(pool& p);
 [[nodiscard]] pool& handle_of(pool_core& c) noexcept;
 /// A thread of pool_or_current(p) would have to be woken, or started, to help the caller. A hint.
-[[nodiscard]] bool sleeps(pool* p) noexcept;
+[[nodiscard]] RUBATO_API bool sleeps(pool* p) noexcept;
 /// Runs `body(arg, thread context)` on the calling thread as a thread of pool_or_current(p).
-void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg);
+RUBATO_API void run_as_member(pool* p, void (*body)(void*, thread_context&), void* arg);
 
 // The parts of a pool, for code that needs one of them (sched/core/pool_core.cpp)
 
-[[nodiscard]] unsigned size_of(pool_core const& c) noexcept;
+[[nodiscard]] RUBATO_API unsigned size_of(pool_core const& c) noexcept;
 [[nodiscard]] pool_options const& options_of(pool_core const& c) noexcept;
 [[nodiscard]] life_state& life_of(pool_core& c) noexcept;
 [[nodiscard]] life_state const& life_of(pool_core const& c) noexcept;

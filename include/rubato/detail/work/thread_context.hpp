@@ -1,6 +1,7 @@
 // The part of a pool thread's record that templates need.
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/sync/latent_chain.hpp"
 
 #include <cstdint>
@@ -74,7 +75,7 @@ static_assert(sizeof(context) == 1,
 /// Marks a token of a thread's chain that is a future_state, which is asked for its scope. Any other token is
 /// a stop scope, or null.
 inline constexpr std::uintptr_t state_token_bit = 1;
-[[nodiscard]] stop_scope* scope_of_state(void* token) noexcept;
+[[nodiscard]] RUBATO_API stop_scope* scope_of_state(void* token) noexcept;
 [[nodiscard]] inline stop_scope* scope_of_token(void* token) noexcept {
   return (reinterpret_cast<std::uintptr_t>(token) & state_token_bit) == 0 ? static_cast<stop_scope*>(token)
                                                                           : scope_of_state(token);
@@ -104,8 +105,8 @@ public:
 };
 
 /// A cheap clock in ticks, for durations only, and the number of ticks in a microsecond.
-[[nodiscard]] std::int64_t tick_count() noexcept;
-[[nodiscard]] std::int64_t ticks_per_us() noexcept;
+[[nodiscard]] RUBATO_API std::int64_t tick_count() noexcept;
+[[nodiscard]] RUBATO_API std::int64_t ticks_per_us() noexcept;
 
 } // namespace detail
 

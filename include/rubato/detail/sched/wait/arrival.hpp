@@ -1,6 +1,7 @@
 // How new work gets into a pool, or is refused. docs/design/lifecycle.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
 #include <utility>
@@ -22,14 +23,14 @@ class arrival {
   bool holds_capacity_ = false;
 
   [[nodiscard]] bool enter(arriving what) noexcept;
-  void leave() noexcept;
+  RUBATO_API void leave() noexcept;
 
 public:
   /// Waits while max_queued tasks are queued. Throws cancelled if the pool refuses the work.
-  explicit arrival(pool_core& c, arriving what = arriving::task);
+  RUBATO_API explicit arrival(pool_core& c, arriving what = arriving::task);
   struct at_once {};
   /// Neither waits nor throws.
-  arrival(pool_core& c, at_once /*tag*/, arriving what = arriving::task) noexcept;
+  RUBATO_API arrival(pool_core& c, at_once /*tag*/, arriving what = arriving::task) noexcept;
   arrival(arrival const&) = delete;
   arrival& operator=(arrival const&) = delete;
   ~arrival() {

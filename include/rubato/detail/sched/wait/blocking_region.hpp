@@ -1,6 +1,7 @@
 // A thread's time in the kernel, during which it may leave its seat to another thread. docs/design/parking.md
 #pragma once
 
+#include "rubato/detail/base/api.hpp"
 #include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/work/thread_context.hpp"
 
@@ -10,12 +11,12 @@
 namespace rubato::detail {
 
 /// Leaves the caller's seat to another thread until come_back(). Null: the caller has no seat.
-[[nodiscard]] void* leave_seat(thread_context& me) noexcept;
-void come_back(thread_context& me, void* seat) noexcept;
+[[nodiscard]] RUBATO_API void* leave_seat(thread_context& me) noexcept;
+RUBATO_API void come_back(thread_context& me, void* seat) noexcept;
 /// The caller may block in the kernel on its seat until leave_kernel(): if that lasts, a substitute runs the
 /// work that the seat and the thread hide.
-void enter_kernel(thread_context& me) noexcept;
-void leave_kernel(thread_context& me) noexcept;
+RUBATO_API void enter_kernel(thread_context& me) noexcept;
+RUBATO_API void leave_kernel(thread_context& me) noexcept;
 
 /// The history of the blocking() calls with one callable: a guess.
 class blocking_history {
