@@ -27,8 +27,8 @@ class Rubato(ConanFile):
     test_package_folder = "packaging/conan/test_package"
 
     def set_version(self):
-        text = load(self, os.path.join(self.recipe_folder, "CMakeLists.txt"))
-        self.version = re.search(r"^ *VERSION ([0-9.]+)$", text, re.MULTILINE).group(1)
+        header = load(self, os.path.join(self.recipe_folder, "include", "rubato", "version.hpp"))
+        self.version = ".".join(re.findall(r"^#define RUBATO_VERSION_[A-Z]+ (\d+)$", header, re.MULTILINE))
 
     def layout(self):
         cmake_layout(self)

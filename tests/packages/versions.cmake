@@ -1,4 +1,4 @@
-# Each package carries the version that CMakeLists.txt has, or reads it there.
+# Each package carries the version that include/rubato/version.hpp has, or reads it there.
 # Wants: source_dir, version.
 string(REGEX MATCH "^[0-9]+[.][0-9]+" minor_version ${version})
 
@@ -23,3 +23,13 @@ expect(docs/packages.md "name = \"rubato\", version = \"(.*)\"" ${version})
 expect(docs/packages.md "find_package\\(rubato ([0-9.]+)" ${minor_version})
 expect(README.md "find_package\\(rubato ([0-9.]+)" ${minor_version})
 expect(packaging/conan/test_package/CMakeLists.txt "find_package\\(rubato ([0-9.]+)" ${minor_version})
+# The SONAME is in the names of Debian's package and of its files.
+expect(packaging/debian/changelog "^rubato \\((.*)\\) " ${version})
+expect(packaging/debian/control "^Package: librubato([0-9].*)" ${minor_version})
+expect(packaging/debian/control "librubato([0-9.]+) \\(= " ${minor_version})
+expect(docs/packages.md "librubato([0-9.]+)[`_]" ${minor_version})
+file(GLOB named RELATIVE ${source_dir}/packaging/debian ${source_dir}/packaging/debian/librubato[0-9]*)
+if(NOT named STREQUAL "librubato${minor_version}.install;librubato${minor_version}.symbols")
+  message(SEND_ERROR "packaging/debian: ${named}")
+endif()
+expect(packaging/debian/librubato${minor_version}.symbols "^librubato.so.([0-9.]+)" ${minor_version})
