@@ -3,6 +3,9 @@ from __future__ import annotations
 import itertools
 import os
 import pathlib
+import queue
+import signal
+import sys
 import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor, _base
@@ -40,21 +43,23 @@ class _Worker(threading._DummyThread):
 class _Workers:
     """The threads of one pool. Refers to no pool: one that is in use by nothing else ends."""
 
-    def __init__(self, size: int, prefix: str, initializer: Callable[..., object] | None, initargs: Iterable[Any]) -> None:
-        self.size = size
+    def __init__(self, prefix: str, initializer: Callable[..., object] | None, initargs: Iterable[Any]) -> None:
         self.prefix = prefix
         self.initializer = initializer
         self.initargs = initargs
         self.by_number: dict[int, _Worker] = {}
-        self.all_there = threading.Event()
+        # One entry for each thread that has begun. An Event that another thread uses during a fork stays locked in the child.
+        self.begun: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def start(self, number: int) -> bool:
         """Called by each thread before its first task. False: the pool is of no use."""
         try:
             self.by_number[number] = _Worker(f"{self.prefix}_{number}")
         finally:
-            if len(self.by_number) >= self.size:
-                self.all_there.set()
+            self.begun.put(None)
+        # As a thread of `threading` does before its first call: debuggers and measurers of coverage rely on it.
+        sys.settrace(threading.gettrace())
+        sys.setprofile(threading.getprofile())
         if self.initializer is not None:
             try:
                 self.initializer(*self.initargs)
@@ -112,15 +117,19 @@ class Pool(ThreadPoolExecutor):
         initargs: Iterable[Any] = (),
     ) -> None:
         if max_workers is None:
-            max_workers = min(32, (os.cpu_count() or 1) + 4)
+            count_cpus = getattr(os, "process_cpu_count", os.cpu_count)  # since Python 3.13
+            max_workers = min(32, (count_cpus() or 1) + 4)
         if max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
+        if max_workers > 1024:
+            raise ValueError("max_workers must be at most 1024")
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
         prefix = thread_name_prefix or f"rubato-{next(Pool._numbers)}"
-        self._workers = _Workers(max_workers, prefix, initializer, initargs)
+        self._workers = _Workers(prefix, initializer, initargs)
         self._calls = _rubato.CallQueue(max_workers, prefix, self._workers.start, self._workers.end)
-        self._workers.all_there.wait()
+        for _ in range(max_workers):
+            self._workers.begun.get()
         _pools.add(self)
 
     @property
@@ -190,12 +199,12 @@ class _GlobalPool(Pool):
     """The executor of `global_pool`."""
 
     def __init__(self) -> None:
-        self._workers = _Workers(0, "", None, ())
+        self._workers = _Workers("", None, ())
         self._calls = _rubato.global_queue()
         _pools.add(self)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Waits for the calls that were submitted; the pool stays open."""
+        """Waits until no call is queued or runs, also none that another thread submits meanwhile; the pool stays open."""
         if cancel_futures:
             self._calls.cancel_queued()
         if wait:
@@ -240,18 +249,33 @@ def cmake_dir() -> str:
 
 def _at_exit() -> None:
     """Every call that was submitted runs before the interpreter ends, as with ThreadPoolExecutor."""
-    idle = threading.Semaphore(0)
-    for _ in range(_rubato.close_all(idle.release)):
-        idle.acquire()
-    _rubato.join_all()
+    idle: list[None] = []
+    changed: queue.SimpleQueue[None] = queue.SimpleQueue()  # an interrupt leaves it whole, but not an Event
+
+    def count() -> None:
+        idle.append(None)
+        changed.put(None)
+
+    try:
+        number = _rubato.close_all(count)
+        while len(idle) < number:
+            changed.get()
+    except BaseException:
+        # A thread in a call may not outlive the interpreter. So the wait goes on, and a second SIGINT ends the process.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        _rubato.close_all(count)
+        _rubato.cancel_all()
+        raise
+    finally:
+        _rubato.join_all()
 
 
 def _after_fork_in_child() -> None:
     global _global_lock
     _global_lock = threading.Lock()
-    _rubato.reset_all_in_child()
     for pool in _pools:
         pool._workers.by_number.clear()
+    _rubato.reset_all_in_child()
 
 
 # The hook with which concurrent.futures waits for its own threads; atexit's run when other threads have been waited for.

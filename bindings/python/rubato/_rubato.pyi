@@ -23,7 +23,7 @@ class CallQueue:
         """Calls f once, when no call is queued or runs."""
 
     def join(self) -> None:
-        """Waits for the threads of a queue that is closed and idle."""
+        """Waits for the calls and the threads of a queue that is closed; no signal ends the wait."""
 
     def capsule(self, owner: object) -> object:
         """The pool's address; the capsule keeps the owner alive."""
@@ -46,8 +46,11 @@ def global_queue() -> CallQueue:
 def close_all(f: Callable[[], object]) -> int:
     """Closes all queues, lets none be made, calls f once for each as it is idle, and returns their number."""
 
+def cancel_all() -> None:
+    """Cancels the calls that have not begun, in all queues."""
+
 def join_all() -> None:
-    """Waits for the threads of all queues."""
+    """Waits for the calls and the threads of all queues; no signal ends the wait."""
 
 def reset_all_in_child() -> None:
     """Empties all queues, in the child after a fork."""

@@ -21,6 +21,33 @@ std::vector<call_queue*> all;
 std::atomic<bool> program_ends{false};
 constexpr char const* at_end = "cannot make a pool after interpreter shutdown";
 
+// Threads of Python in an `unlocked`. join_all() sets all_joined when it has the interpreter's lock and there
+// is none.
+std::atomic<unsigned> outside{0};
+std::atomic<bool> all_joined{false};
+
+// Gives the interpreter's lock back for its own lifetime. CPython unwinds the stack of a daemon thread that
+// asks for the lock after the interpreter's end, and a destructor cannot be unwound. So the end waits for
+// these threads, and no other thread gives the lock back afterwards.
+class unlocked {
+  std::optional<nb::gil_scoped_release> released_;
+
+public:
+  unlocked() {
+    if (all_joined) return;
+    ++outside;
+    released_.emplace();
+  }
+  unlocked(unlocked const&) = delete;
+  unlocked& operator=(unlocked const&) = delete;
+  ~unlocked() {
+    if (!released_) return;
+    released_.reset();
+    --outside;
+    outside.notify_all();
+  }
+};
+
 nb::object interned(char const* name) {
   nb::object text = nb::steal(PyUnicode_InternFromString(name));
   if (!text.is_valid()) throw nb::python_error();
@@ -101,7 +128,9 @@ class runner {
 public:
   explicit runner(call_queue& q, std::optional<queued_call> first = std::nullopt) noexcept
       : queue_(&q)
-      , first_(std::move(first)) {}
+      , first_(std::move(first)) {
+    q.inside_.fetch_add(1, std::memory_order_relaxed); // join() sees it: both have the interpreter's lock
+  }
   runner(runner&& other) noexcept
       : queue_(std::exchange(other.queue_, nullptr))
       , first_(std::exchange(other.first_, std::nullopt)) {}
@@ -112,7 +141,7 @@ public:
     queue_->lose_runner(first_);
     first_.reset();
   }
-  void disarm() noexcept { queue_ = nullptr; }
+  void disarm() noexcept { std::exchange(queue_, nullptr)->inside_.fetch_sub(1, std::memory_order_relaxed); }
   void operator()() {
     entry const inside(*queue_);
     std::exchange(queue_, nullptr)->run(std::exchange(first_, std::nullopt));
@@ -135,7 +164,6 @@ private:
   public:
     explicit entry(call_queue& q)
         : count_{q.inside_} {
-      count_.runners.fetch_add(1, std::memory_order_relaxed); // before runners_ falls, by the same thread
       attach_this_thread();
       lock_.emplace();
     }
@@ -161,7 +189,7 @@ call_queue& call_queue::make(unsigned workers, std::string name, nb::object on_s
         .search_time(std::chrono::microseconds(0)) // Python's own part of a call is longer than a wake
         .on_start([made](unsigned number) { made->begin_thread(number); })
         .on_exit([made](unsigned number) { made->end_thread(number); });
-    nb::gil_scoped_release const unlocked; // threads take the lock as they start
+    unlocked const without_lock; // threads take the lock as they start
     made->own_ = std::make_unique<pool>(std::move(options));
     made->pool_ = made->own_.get();
   } catch (...) {
@@ -221,7 +249,7 @@ void call_queue::start_runner(queued_call first) {
   runner next(*this, std::move(first)); // its destructor takes the runner back if the pool throws
   try {
     if (pool_->try_enqueue(std::move(next))) return;
-    nb::gil_scoped_release const unlocked; // the pool is full: a worker may need the lock to make room
+    unlocked const without_lock; // the pool is full: a worker may need the lock to make room
     pool_->enqueue(std::move(next));
   } catch (cancelled const&) {
     raise(PyExc_RuntimeError, "cannot schedule new futures: C++ code has shut the pool down");
@@ -329,7 +357,7 @@ void call_queue::tell_idle() {
     callbacks.swap(idle_callbacks_);
   }
   if (ends && own_ != nullptr) {
-    nb::gil_scoped_release const unlocked;
+    unlocked const without_lock;
     own_->request_shutdown(drain);
   }
   for (nb::object const& f : callbacks) unraisable(f, [&] { f(); });
@@ -346,7 +374,7 @@ void call_queue::close() {
 }
 
 void call_queue::join() {
-  nb::gil_scoped_release const unlocked; // the threads take the lock as they end
+  unlocked const without_lock; // the threads take the lock as they end
   if (own_ != nullptr)
     own_->shutdown(drain);
   else
@@ -367,18 +395,30 @@ void call_queue::begin_thread(unsigned number) {
   nb::gil_scoped_acquire const locked;
   {
     std::scoped_lock const lock(mutex_);
-    ++threads_;
+    ++started_;
   }
+  threads_.fetch_add(1, std::memory_order_relaxed); // sweep() sees it: both have the interpreter's lock
+  if (!on_start_.is_valid()) return;                // in the child after a fork: the pool has ended
   unraisable(on_start_, [&] {
     if (!nb::cast<bool>(on_start_(number))) break_now();
   });
 }
 
 void call_queue::end_thread(unsigned number) {
-  nb::gil_scoped_acquire const locked;
-  unraisable(on_exit_, [&] { on_exit_(number); });
-  std::scoped_lock const lock(mutex_);
-  --threads_;
+  {
+    nb::gil_scoped_acquire const locked;
+    if (on_exit_.is_valid()) unraisable(on_exit_, [&] { on_exit_(number); });
+    nb::object start, exit; // destroyed when the mutex is free
+    std::scoped_lock const lock(mutex_);
+    // They may refer to the executor, and Python's collector does not see such a cycle.
+    if (--started_ == 0 && closed_) {
+      start = std::move(on_start_);
+      exit = std::move(on_exit_);
+    }
+  }
+  detach_this_thread(); // may destroy any object, and so call sweep()
+  // Pairs with the load in sweep(), because that deletes the queue.
+  threads_.fetch_sub(1, std::memory_order_release);
 }
 
 // Deletes the abandoned queues that have ended. The thread that drops an executor is often one of its own,
@@ -390,14 +430,15 @@ void call_queue::sweep() {
     std::scoped_lock const lock(all_mutex);
     auto const first = std::partition(all.begin(), all.end(), [](call_queue* q) {
       std::scoped_lock const lock_of_queue(q->mutex_);
-      return !q->abandoned_ || q->own_ == nullptr || q->runners_ != 0 || q->threads_ != 0;
+      return !q->abandoned_ || q->own_ == nullptr || q->runners_ != 0 ||
+             q->threads_.load(std::memory_order_acquire) != 0;
     });
     ended.assign(first, all.end());
     all.erase(first, all.end());
   }
   for (call_queue* const q : ended) {
     {
-      nb::gil_scoped_release const unlocked; // the last thread deletes its thread state
+      unlocked const without_lock; // waits for the threads to end
       q->own_.reset();
     }
     delete q;
@@ -418,6 +459,15 @@ unsigned call_queue::close_all(nb::object const& f) {
   return static_cast<unsigned>(queues.size());
 }
 
+void call_queue::cancel_all() {
+  std::vector<call_queue*> queues;
+  {
+    std::scoped_lock const lock(all_mutex);
+    queues = all;
+  }
+  for (call_queue* const q : queues) q->cancel_queued();
+}
+
 void call_queue::join_all() {
   std::vector<call_queue*> queues;
   {
@@ -425,15 +475,25 @@ void call_queue::join_all() {
     queues = all;
   }
   for (call_queue* const q : queues) q->join();
+  while (outside != 0) {
+    nb::gil_scoped_release const waiting;
+    while (unsigned const left = outside) outside.wait(left);
+  }
+  all_joined = true;
   stop_detaching_threads();
 }
 
 void call_queue::reset_all_in_child() {
+  // Destroyed last: the end of an executor that a call refers to changes `all`.
+  std::vector<std::vector<queued_call>> calls;
+  std::vector<std::vector<nb::object>> callbacks;
+  outside = 0; // the thread that forks has the lock
   for (call_queue* const q : all) {
-    std::vector<queued_call> const dropped = q->take_all();
-    std::vector<nb::object> const callbacks = std::exchange(q->idle_callbacks_, {});
+    calls.push_back(q->take_all());
+    callbacks.push_back(std::exchange(q->idle_callbacks_, {}));
     q->runners_ = 0;
     q->inside_ = 0;
+    q->started_ = 0;
     q->threads_ = 0;
   }
 }

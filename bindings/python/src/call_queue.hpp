@@ -42,9 +42,10 @@ class call_queue {
   std::deque<queued_call> calls_;
   std::vector<nb::object> idle_callbacks_;
   unsigned runners_ = 0; // as long as a call is queued, there is one
-  unsigned threads_ = 0; // those of own_ that have not ended
-  // Runners that have not given the interpreter's lock back. Counted down without it.
-  std::atomic<unsigned> inside_{0};
+  unsigned started_ = 0; // threads of own_ that have not called on_exit_
+  // Both are counted down without the interpreter's lock:
+  std::atomic<unsigned> threads_{0}; // threads of own_ that may yet call Python
+  std::atomic<unsigned> inside_{0};  // runners, until they have given the lock back
   bool closed_ = false, broken_ = false, abandoned_ = false;
 
   call_queue();
@@ -70,8 +71,9 @@ public:
   void cancel_queued();
   /// Calls f as soon as no call is queued or runs, at once if that is so now.
   void when_idle(nb::object f);
-  /// Ends a pool of its own and waits for its threads; waits for the runners in the global pool to return.
-  /// Meanwhile it gives the interpreter's lock back. To be called when the queue is closed and idle.
+  /// Runs what is queued. Ends a pool of its own and waits for its threads; waits for the runners in the
+  /// global pool to return. Meanwhile it gives the interpreter's lock back. To be called when the queue is
+  /// closed.
   void join();
   /// close(), and deletes the queue as soon as it has ended.
   void abandon();
@@ -86,7 +88,9 @@ public:
   /// Closes every queue, and lets no further one be made. Calls f once for each that is not idle, when it is,
   /// and returns their number.
   static unsigned close_all(nb::object const& f);
-  /// Ends the pools of all queues, and waits for their threads.
+  /// Cancels what is queued in any queue.
+  static void cancel_all();
+  /// join() for all queues.
   static void join_all();
   /// In the child after a fork: nothing is queued, and no thread is left of the parent's.
   static void reset_all_in_child();

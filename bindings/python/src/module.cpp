@@ -1,4 +1,5 @@
 // What rubato/_pool.py calls. The reference of it is rubato/_rubato.pyi.
+#include "attached_thread.hpp"
 #include "call_queue.hpp"
 
 #include <nanobind/nanobind.h>
@@ -9,6 +10,8 @@
 
 namespace rubato::python {
 namespace {
+
+using namespace nb::literals;
 
 // The executor's end of a queue.
 class handle {
@@ -39,6 +42,7 @@ nb::object capsule_of(handle const& h, nb::object const& owner) {
 }
 
 NB_MODULE(_rubato, m) {
+  let_forks_wait_for_attachments();
   nb::set_leak_warnings(false); // a pool may live until the interpreter ends
   nb::class_<handle>(m, "CallQueue")
       .def("__init__",
@@ -46,11 +50,13 @@ NB_MODULE(_rubato, m) {
              new (self)
                  handle(call_queue::make(workers, std::move(name), std::move(on_start), std::move(on_exit)));
            })
-      .def("submit",
-           [](handle const& h, nb::object future, nb::object function, nb::tuple arguments,
-              nb::dict keywords) {
-             h->submit({std::move(future), std::move(function), std::move(arguments), std::move(keywords)});
-           })
+      .def(
+          "submit",
+          [](handle const& h, nb::object future, nb::object function, nb::tuple arguments,
+             nb::dict keywords) {
+            h->submit({std::move(future), std::move(function), std::move(arguments), std::move(keywords)});
+          },
+          "future"_a, "function"_a.none(), "arguments"_a, "keywords"_a)
       .def("close", [](handle const& h) { h->close(); })
       .def("cancel_queued", [](handle const& h) { h->cancel_queued(); })
       .def("when_idle", [](handle const& h, nb::object f) { h->when_idle(std::move(f)); })
@@ -61,6 +67,7 @@ NB_MODULE(_rubato, m) {
       .def_prop_ro("is_running_here", [](handle const& h) { return h->is_running_here(); });
   m.def("global_queue", [] { return new handle(call_queue::global()); }, nb::rv_policy::take_ownership);
   m.def("close_all", &call_queue::close_all);
+  m.def("cancel_all", &call_queue::cancel_all);
   m.def("join_all", &call_queue::join_all);
   m.def("reset_all_in_child", &call_queue::reset_all_in_child);
 }

@@ -240,6 +240,20 @@ class Ends(LimitedTestCase):
         for t in threads:
             t.join()
 
+    def test_regression_a_pool_that_a_thread_keeps_ends_with_the_thread(self):
+        local = threading.local()
+
+        def keep():
+            local.pool = rubato.Pool(1)
+            return local.pool._threads
+
+        for _ in range(20):
+            pool = rubato.Pool(1)
+            threads = pool._threads | pool.submit(keep).result()
+            del pool  # its thread drops the other pool as it ends, and must not wait for itself then
+            for t in threads:
+                t.join()
+
     def test_dropped_pools_leave_no_thread(self):
         def in_a_cycle():
             pool = rubato.Pool(2)
@@ -254,6 +268,25 @@ class Ends(LimitedTestCase):
         for t in threads:
             t.join()
         self.assertLess(len(os.listdir("/proc/self/task")), 20)
+
+    def test_regression_a_closed_pool_that_its_initializer_refers_to_is_collected(self):
+        class Service:
+            def __init__(self):
+                self.pool = rubato.Pool(2, initializer=self.start)
+
+            def start(self):
+                pass
+
+        for wait in (True, False):
+            service = Service()
+            threads = service.pool._threads
+            watch = weakref.ref(service)
+            service.pool.shutdown(wait=wait)
+            for t in threads:
+                t.join()
+            del service, threads, t
+            while watch() is not None:  # the last thread has ended for `threading` a little before it forgets the initializer
+                gc.collect()
 
 
 class Threads(LimitedTestCase):
@@ -327,9 +360,36 @@ class Threads(LimitedTestCase):
             self.assertRaises(BrokenThreadPool, pool.submit, int)
             pool.shutdown()
 
+    def test_regression_threads_have_the_trace_functions_of_threading(self):
+        seen = []
+
+        def note(frame, event, _):
+            seen.append((event, frame.f_code.co_name))
+
+        def traced():
+            pass
+
+        before = threading.gettrace(), threading.getprofile()
+        threading.settrace(note)
+        threading.setprofile(note)
+        try:
+            pool = rubato.Pool(1)
+        finally:
+            threading.settrace(before[0])
+            threading.setprofile(before[1])
+        with pool:
+            pool.submit(traced).result()
+        self.assertLessEqual({("call", "traced"), ("return", "traced")}, set(seen))
+
+    def test_regression_what_cannot_be_called_fails_in_the_future(self):
+        with rubato.Pool(1) as pool:
+            self.assertIsInstance(pool.submit(None).exception(), TypeError)
+            self.assertIsInstance(pool.submit(5).exception(), TypeError)
+
     def test_arguments_are_checked(self):
         self.assertRaises(ValueError, rubato.Pool, 0)
         self.assertRaises(ValueError, rubato.Pool, 1025)
+        self.assertRaises(ValueError, rubato.Pool, 2**70)
         self.assertRaises(TypeError, rubato.Pool, 1, initializer=5)
 
 

@@ -58,6 +58,48 @@ print('end')
 """
         self.assertEqual(self.run_script(text), ["end", "gone"])
 
+    def test_regression_an_interrupt_at_the_end_cancels_what_is_queued(self):
+        text = """
+import os, rubato, signal, sys, threading
+pool = POOL
+entered, go = threading.Semaphore(0), threading.Event()
+def call():
+    entered.release()
+    go.wait()
+    sys.stdout.write('ran\\n')
+for _ in range(pool._max_workers): pool.submit(call)
+for _ in range(pool._max_workers): entered.acquire()
+queued = [pool.submit(sys.stdout.write, 'never') for _ in range(10)]
+queued[-1].add_done_callback(lambda _: go.set())
+def interrupt(*_):
+    try: pool.submit(int).cancel()
+    except RuntimeError:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise KeyboardInterrupt from None
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)  # again and again: one that comes just before a wait does not end it
+sys.unraisablehook = lambda raised: sys.stdout.write(raised.exc_type.__name__ + '\\n')
+"""
+        for pool in ("rubato.Pool(3)", "rubato.global_pool()"):
+            said = self.run_script(text.replace("POOL", pool))
+            self.assertEqual({*said}, {"KeyboardInterrupt", "ran"})
+            self.assertEqual(said[-1], "KeyboardInterrupt")
+
+    def test_regression_daemon_threads_make_pools_until_the_end(self):
+        text = """
+import rubato, threading
+made = threading.Semaphore(0)
+def go():
+    while True:
+        try:
+            with rubato.Pool(2) as pool: pool.submit(made.release)
+        except RuntimeError: return
+for _ in range(4): threading.Thread(target=go, daemon=True).start()
+for _ in range(20): made.acquire()
+"""
+        for _ in range(5):
+            self.assertEqual(self.run_script(text), [])
+
     def test_os_exit_waits_for_no_pool(self):
         text = """
 import rubato, os, threading
@@ -99,6 +141,44 @@ assert all(b.result() for b in blocked)
 print('parent')
 """
         self.assertEqual(self.run_script(text), ["child", "parent"])
+
+    def test_regression_a_queued_call_holds_a_pool_last(self):
+        text = """
+import os, rubato, sys, threading
+go = threading.Event()
+class Last:
+    def __init__(self, pool): self.pool = pool
+    def __call__(self): pass
+for _ in range(10):
+    pool, other = rubato.Pool(1), rubato.Pool(1)
+    pool.submit(go.wait)
+    for p in (pool, pool, other): pool.submit(Last(p))
+    del p, pool, other
+child = os.fork()
+if child == 0:
+    print(rubato.Pool(1).submit(int).result(), flush=True)
+    sys.exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+go.set()
+"""
+        self.assertEqual(self.run_script(text), ["0", "0"])
+
+    def test_regression_forks_while_other_threads_make_pools(self):
+        text = """
+import os, rubato, sys, threading
+ends = False
+def make():
+    while not ends: rubato.Pool(1).submit(int)
+threads = [threading.Thread(target=make) for _ in range(2)]
+for t in threads: t.start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0: sys.exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+ends = True
+for t in threads: t.join()
+"""
+        self.assertEqual(self.run_script(text), 20 * ["0"])
 
     def test_a_call_forks(self):
         text = """
