@@ -57,6 +57,7 @@ public:
   /// address.
   [[nodiscard]] static address from_bytes(void const* sockaddr, std::size_t size);
 
+  /// The same family, host and port, or path.
   [[nodiscard]] bool operator==(address const& other) const noexcept;
 };
 

@@ -17,10 +17,14 @@
 
 #include <compare>
 
+/// Changes when programs may have to change.
 #define RUBATO_VERSION_MAJOR 0
+/// Changes with each release that adds something. While the major version is 0, programs may have to change.
 #define RUBATO_VERSION_MINOR 1
+/// Changes with each release that only mends.
 #define RUBATO_VERSION_PATCH 0
-/// For #if: 10,000 times the major version, plus 100 times the minor version, plus the patch version.
+/// For the preprocessor: 10,000 times the major version, plus 100 times the minor version, plus the patch
+/// version.
 #define RUBATO_VERSION (RUBATO_VERSION_MAJOR * 10000 + RUBATO_VERSION_MINOR * 100 + RUBATO_VERSION_PATCH)
 
 namespace rubato {
@@ -29,9 +33,9 @@ namespace rubato {
 ///
 ///   static_assert(rubato::version_number{0, 9, 2} < rubato::version_number{1, 0, 0});
 struct version_number {
-  unsigned major;
-  unsigned minor;
-  unsigned patch;
+  unsigned major; ///< 0: a minor version, too, may break programs
+  unsigned minor; ///< within the major version
+  unsigned patch; ///< within the minor version
 
   friend constexpr auto operator<=>(version_number const&, version_number const&) noexcept = default;
 };
