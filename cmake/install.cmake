@@ -36,9 +36,13 @@ configure_package_config_file(
   INSTALL_DESTINATION ${rubato_package_dir}
   PATH_VARS rubato_script_dir
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+set(rubato_compatibility SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(rubato_compatibility SameMinorVersion)
+endif()
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake
-  COMPATIBILITY SameMinorVersion)
+  COMPATIBILITY ${rubato_compatibility})
 install(
   FILES ${PROJECT_BINARY_DIR}/rubatoConfig.cmake ${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake
         ${PROJECT_SOURCE_DIR}/cmake/check_coroutines.cmake

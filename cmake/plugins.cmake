@@ -2,9 +2,12 @@
 if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)
   set_target_properties(rubato PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endif()
-# Before 1.0.0 a minor version may break what programs were compiled against.
-set_target_properties(
-  rubato PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+# Before 1.0.0 a minor version may break what programs were compiled against: docs/compatibility.md.
+set(rubato_soversion ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(rubato_soversion 0.${PROJECT_VERSION_MINOR})
+endif()
+set_target_properties(rubato PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${rubato_soversion})
 # Exported is what a program needs, which has RUBATO_API: detail/base/api.hpp.
 set_target_properties(rubato PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 set(rubato_exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
