@@ -23,7 +23,7 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% qu
 export ONLY WORKERS ROUNDS QUICK OUT LIMIT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples savegame quick test test-deep test-mpi test-python test-packages coverage explore models test-rayon bench scaling bench-bundle docs check format tidy install clean configure
+.PHONY: help demo build examples savegame quick test test-deep test-grpc test-mpi test-python test-packages coverage explore models test-rayon bench scaling bench-bundle docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -60,6 +60,7 @@ test-deep: coverage ## the tests with every number of workers, in every build of
 	RUBATO_TEST_SCALE=4 $(MAKE) --no-print-directory test SELECT=
 	RUBATO_TEST_EVENTS=1 $(MAKE) --no-print-directory test SELECT=
 	$(MAKE) --no-print-directory test-mpi
+	$(MAKE) --no-print-directory test-grpc
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-packages
 
@@ -68,6 +69,12 @@ test-mpi: ## install missing packages, build what needs MPI in build/mpi, test i
 	cmake --preset gcc-release -B build/mpi -DRUBATO_MPI=ON -DRUBATO_BUILD_TOOLS=OFF $(CONFIGURE)
 	cmake --build build/mpi --target mpi-all -j $(JOBS)
 	ctest --test-dir build/mpi --output-on-failure -L '^mpi$$' $(CTEST)
+
+test-grpc: ## install missing packages, build what needs gRPC in build/grpc, test it
+	@scripts/setup build grpc
+	cmake --preset gcc-release -B build/grpc -DRUBATO_GRPC=ON -DRUBATO_BUILD_TOOLS=OFF -DRUBATO_BUILD_EXAMPLES=OFF $(CONFIGURE)
+	cmake --build build/grpc --target grpc-all -j $(JOBS)
+	ctest --test-dir build/grpc --output-on-failure -L '^grpc$$' $(CTEST)
 
 test-python: ## install missing packages, build the package for Python in build/python, run CPython's tests of executors on it and its own
 	@scripts/setup library python
