@@ -77,6 +77,7 @@ std::vector<int> affinity_cpus() {
 }
 
 bool pin(int cpu) noexcept try {
+  cpu_mask const only(std::span(&cpu, 1)); // whatever throws, does so before the old mask is kept
   std::unique_ptr<cpu_mask> before;
   if (before_pin() == nullptr) {
     before = std::make_unique<cpu_mask>(cpu_mask::current());
@@ -84,7 +85,7 @@ bool pin(int cpu) noexcept try {
     if (before->empty()) before = nullptr;
     if (before != nullptr && !mask_keeper().keep(before.get())) return false;
   }
-  if (cpu_mask(std::span(&cpu, 1)).apply()) {
+  if (only.apply()) {
     static_cast<void>(before.release()); // kept
     return true;
   }

@@ -5,7 +5,7 @@ use rubato_sys as sys;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 
 unsafe extern "C" fn use_rayon(arg: *mut c_void, worker: *mut sys::rb_worker) {
@@ -65,16 +65,16 @@ unsafe extern "C" fn scope_in_a_stopped_scope(arg: *mut c_void, worker: *mut sys
     #[repr(C)]
     struct Child {
         node: sys::rb_child,
-        outer: *mut sys::rb_scope,
+        outer: AtomicPtr<sys::rb_scope>,
         begun: *const AtomicUsize,
     }
     unsafe extern "C" fn run(node: *mut sys::rb_child, worker: *mut sys::rb_worker) {
         assert!(!worker.is_null());
         // SAFETY: the node is the first field of a child, which waits in the frame below.
-        let (outer, begun) = unsafe { ((*node.cast::<Child>()).outer, &*(*node.cast::<Child>()).begun) };
+        let (outer, begun) = unsafe { (&(*node.cast::<Child>()).outer, &*(*node.cast::<Child>()).begun) };
         rayon_core::scope(|scope| {
             // SAFETY: the scope is open.
-            unsafe { sys::rb_scope_stop(outer) };
+            unsafe { sys::rb_scope_stop(outer.load(SeqCst)) };
             for _ in 0..10 {
                 scope.spawn(|_| {
                     begun.fetch_add(1, SeqCst);
@@ -84,7 +84,7 @@ unsafe extern "C" fn scope_in_a_stopped_scope(arg: *mut c_void, worker: *mut sys
     }
     let mut outer = MaybeUninit::<sys::rb_scope>::uninit();
     let node = sys::rb_child { opaque: [ptr::null_mut(); 4], run: Some(run) };
-    let mut child = Child { node, outer: outer.as_mut_ptr(), begun: arg.cast() };
+    let mut child = Child { node, outer: AtomicPtr::new(outer.as_mut_ptr()), begun: arg.cast() };
     // SAFETY: scope and child stay here until the end.
     unsafe {
         sys::rb_scope_begin(worker, outer.as_mut_ptr(), sys::RB_SCOPE_FIFO);

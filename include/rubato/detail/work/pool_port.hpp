@@ -87,7 +87,7 @@ void unhandled(pool_core& c, std::exception_ptr e) noexcept;
 /// What has not begun is dropped.
 [[nodiscard]] bool is_discarding(pool_core const& c) noexcept;
 /// Its shutdown is over, and it has not been resized since.
-[[nodiscard]] bool is_closed(pool_core const& c) noexcept;
+[[nodiscard]] RUBATO_API bool is_closed(pool_core const& c) noexcept;
 /// A shutdown was requested and nothing is left to do: the threads end.
 void end_if_quiet(pool_core& c) noexcept;
 /// Drops what a thread under a hazard guard has queued since the pool was closed.
