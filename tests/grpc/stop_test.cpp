@@ -34,6 +34,16 @@ struct grpc_stops : on_workers {
   [[nodiscard]] bool server_has_stopped() {
     return eventually([&] { return server.stopped == 1; });
   }
+
+  /// A call of a task of that pool waits at the server; stop(future of the task) ends it at both sides.
+  template<class Stop>
+  void expect_end_at_both_sides(rubato::pool& p, Stop stop) {
+    auto f = p.spawn(ask(*stub, "wait"));
+    ASSERT_TRUE(call_has_arrived());
+    stop(f);
+    EXPECT_THROW(f.get(), rubato::cancelled);
+    EXPECT_TRUE(server_has_stopped());
+  }
 };
 
 TEST_P(grpc_stops, stopped_task_sends_nothing) {
@@ -50,11 +60,7 @@ TEST_P(grpc_stops, stopped_task_sends_nothing) {
 }
 
 TEST_P(grpc_stops, cancel_ends_the_call_at_both_sides) {
-  auto f = pool.spawn(ask(*stub, "wait"));
-  ASSERT_TRUE(call_has_arrived());
-  f.cancel();
-  EXPECT_THROW(f.get(), rubato::cancelled);
-  EXPECT_TRUE(server_has_stopped());
+  expect_end_at_both_sides(pool, [](auto& f) { f.cancel(); });
 }
 
 TEST_P(grpc_stops, with_deadline_ends_the_call_at_both_sides) {
@@ -189,29 +195,19 @@ TEST_P(grpc_stops, many_stops_beside_the_answers) {
 }
 
 TEST_P(grpc_stops, drain_of_the_pool_ends_the_call) {
-  auto f = pool.spawn(ask(*stub, "wait"));
-  ASSERT_TRUE(call_has_arrived());
-  pool.shutdown();
-  EXPECT_THROW(f.get(), rubato::cancelled);
-  EXPECT_TRUE(server_has_stopped());
+  expect_end_at_both_sides(pool, [&](auto& /*f*/) { pool.shutdown(); });
 }
 
 TEST_P(grpc_stops, discard_of_the_pool_ends_the_call) {
-  auto f = pool.spawn(ask(*stub, "wait"));
-  ASSERT_TRUE(call_has_arrived());
-  pool.shutdown(rubato::discard);
-  EXPECT_THROW(f.get(), rubato::cancelled);
-  EXPECT_TRUE(server_has_stopped());
+  expect_end_at_both_sides(pool, [&](auto& /*f*/) { pool.shutdown(rubato::discard); });
 }
 
 TEST_P(grpc_stops, pool_that_goes_ends_the_call) {
   std::optional<rubato::pool> own(std::in_place, GetParam());
-  auto f = own->spawn(ask(*stub, "wait"));
-  ASSERT_TRUE(call_has_arrived());
-  own.reset();
-  EXPECT_TRUE(f.ready());
-  EXPECT_THROW(f.get(), rubato::cancelled);
-  EXPECT_TRUE(server_has_stopped());
+  expect_end_at_both_sides(*own, [&](auto& f) {
+    own.reset();
+    EXPECT_TRUE(f.ready());
+  });
 }
 
 TEST_P(grpc_stops, end_of_the_server_is_no_stop_of_the_client) {

@@ -8,6 +8,21 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 
+type Counting = unsafe extern "C" fn(*mut c_void, *mut sys::rb_worker);
+
+/// What a call on a worker of such a pool adds to the counter that it gets.
+fn counted_on_pool(options: &sys::rb_pool_options, f: Counting) -> usize {
+    let mut pool = ptr::null_mut();
+    let mut count = AtomicUsize::new(0);
+    // SAFETY: each call is within its contract.
+    unsafe {
+        assert_eq!(sys::rb_pool_new(options, &mut pool), 0);
+        assert_eq!(sys::rb_call(pool, f, ptr::from_mut(&mut count).cast()), 0);
+        assert_eq!(sys::rb_pool_free(pool), 0);
+    }
+    count.into_inner()
+}
+
 unsafe extern "C" fn use_rayon(arg: *mut c_void, worker: *mut sys::rb_worker) {
     // SAFETY: the test waits; the record is this thread's.
     let (calls, number) = unsafe { (&*arg.cast::<AtomicUsize>(), sys::rb_worker_number(worker)) };
@@ -32,15 +47,7 @@ unsafe extern "C" fn use_rayon(arg: *mut c_void, worker: *mut sys::rb_worker) {
 #[test]
 fn closures_use_the_pool_whose_task_they_are() {
     let options = sys::rb_pool_options { workers: 3, spares: 0, ..Default::default() };
-    let mut pool = ptr::null_mut();
-    let mut calls = AtomicUsize::new(0);
-    // SAFETY: each call is within its contract.
-    unsafe {
-        assert_eq!(sys::rb_pool_new(&options, &mut pool), 0);
-        assert_eq!(sys::rb_call(pool, use_rayon, ptr::from_mut(&mut calls).cast()), 0);
-        assert_eq!(sys::rb_pool_free(pool), 0);
-    }
-    assert_eq!(calls.into_inner(), 10);
+    assert_eq!(counted_on_pool(&options, use_rayon), 10);
 }
 
 #[test]
@@ -96,13 +103,5 @@ unsafe extern "C" fn scope_in_a_stopped_scope(arg: *mut c_void, worker: *mut sys
 #[test]
 fn regression_children_begin_in_a_stopped_scope_of_cpp() {
     let options = sys::rb_pool_options { workers: 2, ..Default::default() };
-    let mut pool = ptr::null_mut();
-    let mut begun = AtomicUsize::new(0);
-    // SAFETY: each call is within its contract.
-    unsafe {
-        assert_eq!(sys::rb_pool_new(&options, &mut pool), 0);
-        assert_eq!(sys::rb_call(pool, scope_in_a_stopped_scope, ptr::from_mut(&mut begun).cast()), 0);
-        assert_eq!(sys::rb_pool_free(pool), 0);
-    }
-    assert_eq!(begun.into_inner(), 10);
+    assert_eq!(counted_on_pool(&options, scope_in_a_stopped_scope), 10);
 }
