@@ -63,13 +63,13 @@ def entries(text):
 
 
 def page(root, header):
-    name = "rubato/" + header.name
+    name, adapter = "rubato/" + header.name, header.parents[2].name
     text = header.read_text()
     intro = re.match(r"(//.*\n)*", text)[0]
     path = header.relative_to(root)
-    blocks = [f"# {name}", f"`#include <{name}>`, with the target `rubato::{header.stem}`. [The header](../source/{path}.md)",
+    blocks = [f"# {name}", f"`#include <{name}>`, with the target `rubato::{adapter}`. [The header](../source/{path}.md)",
               *text_of("\n".join(line[3:] for line in intro.split("\n")), "cpp")]
-    guides = [p for p in (f"docs/adapters/{header.stem}.md",) if (root / p).exists()]
+    guides = [p for p in (f"docs/adapters/{adapter}.md",) if (root / p).exists()]
     blocks += [f"[How to use it](../{p})" for p in guides]
     last = ""
     for title, said, lines in entries(text):

@@ -19,9 +19,12 @@ namespace rubato_test {
 
 /// Listens at a port of its own on the loopback interface. It answers a request with its text, except:
 /// "wait" waits for open(), "fail" gives OUT_OF_RANGE, "throw" throws, "ask" asks `behind` to wait.
-class echo_server final : public echo::CallbackService {
+class echo_server : public echo::CallbackService {
+protected:
   rubato::pool& pool_;
   rubato::event open_;
+
+private:
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 

@@ -8,7 +8,8 @@ rubato_use_grpc(grpc_tests)
 
 find_program(RUBATO_PERL perl)
 if(RUBATO_PERL)
-  set(shown ${PROJECT_SOURCE_DIR}/docs/adapters/grpc.md ${PROJECT_SOURCE_DIR}/adapters/grpc/include/rubato/grpc.hpp)
+  set(headers ${PROJECT_SOURCE_DIR}/adapters/grpc/include/rubato)
+  set(shown ${PROJECT_SOURCE_DIR}/docs/adapters/grpc.md ${headers}/grpc.hpp ${headers}/grpc_stream.hpp)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/grpc_shown.cpp)
   set(extract ${CMAKE_CURRENT_SOURCE_DIR}/docs/extract)
   add_custom_command(

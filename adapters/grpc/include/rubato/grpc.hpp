@@ -63,8 +63,8 @@ template<class Stub, class Async, class Request, class Reply>
 /// because the pool was shut down. It is UNKNOWN, without the exception's text, if the task throws another
 /// exception. Thread-safe. Throws std::bad_alloc.
 [[nodiscard]] inline ::grpc::ServerUnaryReactor* grpc_handle(pool& p, task<::grpc::Status> answer) {
-  auto* const made = new detail::grpc_handler();
-  made->start(p, std::move(answer));
+  auto* const made = new detail::grpc_handler<::grpc::ServerUnaryReactor>();
+  made->start(p, [t = std::move(answer)]() mutable { return std::move(t); });
   return made;
 }
 

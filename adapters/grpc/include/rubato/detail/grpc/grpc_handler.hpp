@@ -1,4 +1,4 @@
-// A unary call at a server, which a coroutine of a pool answers.
+// A call at a server, which a coroutine of a pool answers.
 #pragma once
 
 #include "rubato/cancelled.hpp"
@@ -13,9 +13,11 @@
 
 namespace rubato::detail {
 
-/// gRPC calls OnCancel() and OnDone() only after the method has returned this, and OnDone() last: so start()
-/// needs no lock, and the future is used by one thread at a time.
-class grpc_handler final : public ::grpc::ServerUnaryReactor {
+/// `Reactor`: one of gRPC's, or derived from it. gRPC calls OnCancel() and OnDone() only after the method has
+/// returned this, and OnDone() last: so start() needs no lock, and the future is used by one thread at a
+/// time.
+template<class Reactor>
+class grpc_handler : public Reactor {
   /// Finishes the call once, at the latest when it is destroyed: with the coroutine that has it, wherever
   /// that ends.
   class finisher {
@@ -37,27 +39,33 @@ class grpc_handler final : public ::grpc::ServerUnaryReactor {
 
   future<void> work_; ///< that is dropped when the call is done
 
-  static rubato::task<void> answer(finisher f, rubato::task<::grpc::Status> t) {
+  template<class F>
+  static rubato::task<void> answer(finisher last, F f) {
     ::grpc::Status s;
     try {
-      s = co_await std::move(t);
+      rubato::task<::grpc::Status> body = f();
+      s = co_await std::move(body);
     } catch (cancelled const&) {
-      co_return; // f's destructor tells
+      co_return; // the finisher's destructor tells
     } catch (...) {
       // Its text is not for clients.
       s = ::grpc::Status(::grpc::StatusCode::UNKNOWN, "an exception has left the handler");
     }
-    f.finish(std::move(s));
+    last.finish(std::move(s));
   }
 
-  void OnCancel() override { work_.cancel(); }
-  void OnDone() override { delete this; }
+  void OnCancel() final { work_.cancel(); }
+  void OnDone() final { delete this; }
+
+protected:
+  virtual ~grpc_handler() = default;
 
 public:
-  /// Answers in any case.
-  void start(pool& p, rubato::task<::grpc::Status> t) noexcept {
+  /// Answers in any case. f() returns the task that answers, and lives until it has ended.
+  template<class F>
+  void start(pool& p, F f) noexcept {
     try {
-      work_ = p.spawn(answer(finisher(*this), std::move(t)));
+      work_ = p.spawn(answer(finisher(*this), std::move(f)));
     } catch (...) {
       // Nothing was spawned: without memory, or because the pool cannot start. The finisher has answered.
     }

@@ -1,10 +1,8 @@
 // A coroutine's wait for a unary call of gRPC's callback API.
 #pragma once
 
-#include "rubato/cancelled.hpp"
-#include "rubato/detail/base/atomics.hpp"
 #include "rubato/detail/coro/coroutine.hpp"
-#include "rubato/detail/coro/coroutine_task.hpp"
+#include "rubato/detail/grpc/grpc_callback_wait.hpp"
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
@@ -21,18 +19,16 @@ using grpc_callback = std::function<void(::grpc::Status)>;
 template<class Async, class Request, class Reply>
 using grpc_method = void (Async::*)(::grpc::ClientContext*, Request const*, Reply*, grpc_callback);
 
-/// The call begins when the wait does. Only gRPC's callback ends the wait: a stop cancels the call, which
-/// makes gRPC call back soon. So no message that is borrowed here is used after the wait.
+/// The call begins when the wait does.
 template<class Async, class Request, class Reply>
 class [[nodiscard("a call begins only when it is awaited: co_await it")]] grpc_wait final
-    : public wait_operation {
+    : public grpc_callback_wait {
   Async& stub_;
   grpc_method<Async, Request, Reply> const method_;
   ::grpc::ClientContext& context_;
   Request const& request_;
   Reply& reply_;
   ::grpc::Status status_;
-  relaxed<bool> is_stopped_; // read after retire(), which waits for stop requests that run
 
   [[nodiscard]] bool insert() override {
     // gRPC may call back before this returns, on this thread too: the wait's state expects that.
@@ -42,12 +38,7 @@ class [[nodiscard("a call begins only when it is awaited: co_await it")]] grpc_w
     });
     return true;
   }
-  /// Also beside insert(): a context that is cancelled before its call has begun cancels it then.
-  [[nodiscard]] bool remove() noexcept override {
-    is_stopped_.set(true);
-    context_.TryCancel();
-    return false;
-  }
+  void cancel() noexcept override { context_.TryCancel(); }
 
 public:
   grpc_wait(Async& stub, grpc_method<Async, Request, Reply> m, ::grpc::ClientContext& c,
@@ -56,9 +47,7 @@ public:
       , method_(m)
       , context_(c)
       , request_(request)
-      , reply_(reply) {
-    timed = true; // a drain of the pool cancels it, as it ends waits for sockets
-  }
+      , reply_(reply) {}
   /// Only before it is awaited.
   grpc_wait(grpc_wait&& other) noexcept
       : grpc_wait(other.stub_, other.method_, other.context_, other.request_, other.reply_) {}
@@ -66,9 +55,7 @@ public:
   ~grpc_wait() { retire(); }
 
   ::grpc::Status await_resume() {
-    bool const has_not_begun = retire();
-    if (has_not_begun || (is_stopped_.get() && status_.error_code() == ::grpc::StatusCode::CANCELLED))
-      throw cancelled();
+    end(status_.error_code() == ::grpc::StatusCode::CANCELLED);
     return std::move(status_);
   }
 };

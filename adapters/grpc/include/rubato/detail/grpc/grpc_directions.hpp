@@ -1,0 +1,53 @@
+// What gRPC's reactors, of clients and of servers, have in common: reads and writes. docs/design/grpc.md
+#pragma once
+
+#include "rubato/grpc_stream.hpp"
+
+namespace rubato::detail {
+
+/// A reactor that reads.
+template<class Reactor, class T>
+class grpc_reading : public Reactor, public grpc_reader<T> {
+  void start_read(T& message) final { this->StartRead(&message); }
+  void OnReadDone(bool ok) final { reading().ended(ok); }
+
+public:
+  [[nodiscard]] grpc_flow& reading() noexcept { return grpc_reader<T>::flow(); }
+  [[nodiscard]] grpc_reader<T>& reader() noexcept { return *this; }
+};
+
+/// A reactor that writes. `Writer`: grpc_writer, or that of clients.
+template<class Reactor, class T, class Writer = grpc_writer<T>>
+class grpc_writing : public Reactor, public Writer {
+  void start_write(T const& message, ::grpc::WriteOptions o) final { this->StartWrite(&message, o); }
+  void OnWriteDone(bool ok) final { writing().ended(ok); }
+
+public:
+  [[nodiscard]] grpc_flow& writing() noexcept { return Writer::flow(); }
+  [[nodiscard]] Writer& writer() noexcept { return *this; }
+};
+
+/// A client's reactor that writes.
+template<class Reactor, class T>
+class grpc_client_writing : public grpc_writing<Reactor, T, grpc_client_writer<T>> {
+  void start_writes_done() final { this->StartWritesDone(); }
+  void OnWritesDoneDone(bool ok) final { this->writing().ended(ok); }
+};
+
+template<class Reactor>
+concept grpc_reads = requires(Reactor& r) { r.reader(); };
+template<class Reactor>
+concept grpc_writes = requires(Reactor& r) { r.writer(); };
+
+/// f(reader), f(writer) or f(reader, writer).
+template<class F, class Reactor>
+[[nodiscard]] auto grpc_body(F& f, Reactor& r) {
+  if constexpr (grpc_reads<Reactor> && grpc_writes<Reactor>)
+    return f(r.reader(), r.writer());
+  else if constexpr (grpc_reads<Reactor>)
+    return f(r.reader());
+  else
+    return f(r.writer());
+}
+
+} // namespace rubato::detail
