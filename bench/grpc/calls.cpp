@@ -1,24 +1,27 @@
-// Unary calls of gRPC, as programs make them: blocking, awaited by coroutines of Rubato, and by gRPC's own
-// callbacks and completion queue. docs/adapters/grpc.md has the figures.
+// Calls of gRPC, as programs make them: blocking, awaited by coroutines of Rubato, and by gRPC's own
+// callbacks and completion queue; streams; and calls that are cancelled. docs/adapters/grpc.md has the
+// figures.
 //
-//   calls [calls per round] [rounds] [in flight] [workers]
+//   calls [calls per round] [rounds] [in flight] [workers] [messages of a stream] [cancels per round]
 //
-// The server answers on gRPC's threads, without Rubato, in the same process, over a Unix socket. Each round
-// runs all kinds one after the other. Prints the medians of all rounds, the ratios of each round to the other
-// kind's in it, and the CPU time of the process per call.
+// 0 calls, messages or cancels leave these out. The server is in the same process, over a Unix socket. It
+// answers calls on gRPC's threads, without Rubato. Each round runs all kinds one after the other. Prints the
+// medians of all rounds, the ratios of each round to the other kind's in it, and the CPU time of the process
+// per call or message.
 #include "echo.grpc.pb.h"
+
+#include "cancels.hpp"
+#include "measured.hpp"
+#include "streams.hpp"
 
 #include <rubato/grpc.hpp>
 #include <rubato/rubato.hpp>
 
 #include <grpcpp/grpcpp.h>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -29,8 +32,7 @@
 
 namespace {
 
-using rubato_test::echo;
-using rubato_test::words;
+using namespace bench;
 
 struct server final : echo::CallbackService {
   grpc::ServerUnaryReactor* say(grpc::CallbackServerContext* context, words const* asked,
@@ -42,11 +44,6 @@ struct server final : echo::CallbackService {
   }
 };
 
-void check(grpc::Status const& s) {
-  if (s.ok()) return;
-  std::fprintf(stderr, "%s\n", s.error_message().c_str());
-  std::exit(1);
-}
 words question() {
   words w;
   w.set_text("how many calls a second?");
@@ -154,73 +151,67 @@ void by_queue(echo::Stub& stub, int calls, int in_flight) {
   } // until it is empty, as its destructor demands
 }
 
-struct sample {
-  double us = 0, cpu_us = 0; ///< per call
-};
-double cpu_us() {
-  rusage u{};
-  getrusage(RUSAGE_SELF, &u);
-  auto const us = [](timeval t) { return double(t.tv_sec) * 1e6 + double(t.tv_usec); };
-  return us(u.ru_utime) + us(u.ru_stime);
-}
-template<class F>
-sample measured(int calls, F f) {
-  double const cpu = cpu_us();
-  auto const begin = std::chrono::steady_clock::now();
-  f();
-  std::chrono::duration<double, std::micro> const took = std::chrono::steady_clock::now() - begin;
-  return {took.count() / calls, (cpu_us() - cpu) / calls};
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-void print(char const* name, std::vector<sample> const& all, std::vector<sample> const& beside) {
-  std::vector<double> us, cpu, ratio, cpu_ratio;
-  for (std::size_t i = 0; i != all.size(); ++i) {
-    us.push_back(all[i].us);
-    cpu.push_back(all[i].cpu_us);
-    ratio.push_back(all[i].us / beside[i].us);
-    cpu_ratio.push_back(all[i].cpu_us / beside[i].cpu_us);
-  }
-  auto const [least, most] = std::minmax_element(ratio.begin(), ratio.end());
-  std::printf("%-28s %8.1f us %9.0f/s  ratio %.2f (%.2f-%.2f)  CPU %.1f us, ratio %.2f\n", name, median(us),
-              1e6 / median(us), median(ratio), *least, *most, median(cpu), median(cpu_ratio));
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
-  int const calls = argc > 1 ? std::atoi(argv[1]) : 2'000;
-  int const rounds = argc > 2 ? std::atoi(argv[2]) : 9;
-  int const in_flight = argc > 3 ? std::atoi(argv[3]) : 16;
+  auto const number = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
+  int const calls = number(1, 2'000), rounds = number(2, 9), in_flight = number(3, 16);
+  rubato::pool pool(unsigned(number(4, 2)));
+  int const messages = number(5, 20'000), cancels = number(6, 100);
   std::string const path = "unix:/tmp/rubato-bench-grpc." + std::to_string(getpid());
-  server service;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort(path, grpc::InsecureServerCredentials());
-  builder.RegisterService(&service);
-  auto const running = builder.BuildAndStart();
-  if (running == nullptr) return 1;
-  auto const stub = echo::NewStub(grpc::CreateChannel(path, grpc::InsecureChannelCredentials()));
-  rubato::pool pool(argc > 4 ? unsigned(std::atoi(argv[4])) : 2);
+  served_at<server> plain(path);
+  served_at<stream_server> streaming(path + ".s", pool);
+  served_at<waiting_server> first(path + ".1", pool), second(path + ".2", pool);
 
   std::vector<sample> one_blocking, one_awaited, one_callback, many_awaited, many_callback, many_queue;
-  blocking(*stub, 100); // connects
+  std::vector<sample> callbacks, reading, writing, hinting, both, hedge, bare;
+  if (calls != 0) blocking(*plain.stub, 100); // connects
   for (int r = 0; r != rounds; ++r) {
-    one_blocking.push_back(measured(calls, [&] { blocking(*stub, calls); }));
-    one_awaited.push_back(measured(calls, [&] { awaited(pool, *stub, calls, 1); }));
-    one_callback.push_back(measured(calls, [&] { by_callback(*stub, calls, 1); }));
-    many_awaited.push_back(measured(calls, [&] { awaited(pool, *stub, calls, in_flight); }));
-    many_callback.push_back(measured(calls, [&] { by_callback(*stub, calls, in_flight); }));
-    many_queue.push_back(measured(calls, [&] { by_queue(*stub, calls, in_flight); }));
+    if (calls != 0) {
+      one_blocking.push_back(measured(calls, [&] { blocking(*plain.stub, calls); }));
+      one_awaited.push_back(measured(calls, [&] { awaited(pool, *plain.stub, calls, 1); }));
+      one_callback.push_back(measured(calls, [&] { by_callback(*plain.stub, calls, 1); }));
+      many_awaited.push_back(measured(calls, [&] { awaited(pool, *plain.stub, calls, in_flight); }));
+      many_callback.push_back(measured(calls, [&] { by_callback(*plain.stub, calls, in_flight); }));
+      many_queue.push_back(measured(calls, [&] { by_queue(*plain.stub, calls, in_flight); }));
+    }
+    if (messages != 0) {
+      callbacks.push_back(
+          measured(messages, [&] { read_by_callback(*streaming.stub, messages, "callback"); }));
+      reading.push_back(
+          measured(messages, [&] { read_awaited(pool, *streaming.stub, messages, "callback"); }));
+      writing.push_back(
+          measured(messages, [&] { read_by_callback(*streaming.stub, messages, "coroutine"); }));
+      hinting.push_back(
+          measured(messages, [&] { read_by_callback(*streaming.stub, messages, "hinting coroutine"); }));
+      both.push_back(measured(messages, [&] { read_awaited(pool, *streaming.stub, messages, "coroutine"); }));
+    }
+    if (cancels != 0) {
+      hedge.push_back(cancelled_by_hedge(pool, first, second, cancels));
+      bare.push_back(cancelled_by_callback(first, cancels));
+    }
   }
-  std::printf("one at a time; ratios to the blocking call\n");
-  print("blocking", one_blocking, one_blocking);
-  print("awaited", one_awaited, one_blocking);
-  print("callback", one_callback, one_blocking);
-  std::printf("%d in flight; ratios to the callbacks\n", in_flight);
-  print("awaited", many_awaited, many_callback);
-  print("callback", many_callback, many_callback);
-  print("completion queue", many_queue, many_callback);
+  if (calls != 0) {
+    std::printf("one at a time; ratios to the blocking call\n");
+    print("blocking", one_blocking, one_blocking);
+    print("awaited", one_awaited, one_blocking);
+    print("callback", one_callback, one_blocking);
+    std::printf("%d in flight; ratios to the callbacks\n", in_flight);
+    print("awaited", many_awaited, many_callback);
+    print("callback", many_callback, many_callback);
+    print("completion queue", many_queue, many_callback);
+  }
+  if (messages != 0) {
+    std::printf("messages of a server's stream; ratios to callbacks at both ends\n");
+    print("callbacks", callbacks, callbacks);
+    print("client awaits", reading, callbacks);
+    print("server awaits", writing, callbacks);
+    print("server awaits, buffer hint", hinting, callbacks);
+    print("both await", both, callbacks);
+  }
+  if (cancels != 0) {
+    std::printf("from the winner's answer, or the cancel, to the stop at the server (median of a round)\n");
+    print("hedge", hedge, bare);
+    print("callback", bare, bare);
+  }
 }
