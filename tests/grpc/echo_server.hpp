@@ -13,12 +13,14 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace rubato_test {
 
 /// Listens at a port of its own on the loopback interface. It answers a request with its text, except:
-/// "wait" waits for open(), "fail" gives OUT_OF_RANGE, "throw" throws, "ask" asks `behind` to wait.
+/// "wait" waits for open(), "fail" gives OUT_OF_RANGE, "throw" throws, "ask" asks `behind` to wait, and
+/// "gone" keeps gRPC's thread until the client has cancelled.
 class echo_server : public echo::CallbackService {
 protected:
   rubato::pool& pool_;
@@ -28,8 +30,11 @@ private:
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 
-  grpc::ServerUnaryReactor* say(grpc::CallbackServerContext* /*context*/, words const* asked,
+  grpc::ServerUnaryReactor* say(grpc::CallbackServerContext* context, words const* asked,
                                 words* answer) override {
+    ++arrived;
+    while (asked->text() == "gone" && !context->IsCancelled())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return rubato::grpc_handle(pool_, reply(*this, *asked, *answer));
   }
   static rubato::task<grpc::Status> reply(echo_server& self, words const& asked, words& answer) {
@@ -54,6 +59,7 @@ private:
   }
 
 public:
+  std::atomic<int> arrived{0};           ///< calls
   std::atomic<int> begun{0}, stopped{0}; ///< handlers that have begun; waits in them that a stop has ended
   std::unique_ptr<echo::Stub> behind;
 

@@ -226,6 +226,18 @@ TEST_P(grpc_stops, server_whose_pool_ends_answers_nevertheless) {
   EXPECT_EQ(pool.block_on(ask(*stub, "late")).status.error_code(), grpc::StatusCode::CANCELLED);
 }
 
+// gRPC tells of the client's stop when the pool has refused the handler.
+TEST_P(grpc_stops, regression_stop_of_a_call_that_was_refused) {
+  if (pool.size() == 0) GTEST_SKIP() << "the call does not begin";
+  served.shutdown();
+  auto f = pool.spawn(ask(*stub, "gone"));
+  ASSERT_TRUE(eventually([&] { return server.arrived == 1; }));
+  f.cancel();
+  EXPECT_THROW(f.get(), rubato::cancelled);
+  server.shut_down();
+  EXPECT_EQ(server.begun, 0);
+}
+
 TEST_P(grpc_stops, servers_come_and_go_under_load) {
   std::atomic<bool> over{false};
   auto const asks = [](echo::Stub& to, std::atomic<bool> const& end) -> rubato::task<void> {

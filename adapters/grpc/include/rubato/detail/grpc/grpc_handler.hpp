@@ -37,7 +37,7 @@ class grpc_handler : public Reactor {
     void finish(::grpc::Status s) { std::exchange(call_, nullptr)->Finish(std::move(s)); }
   };
 
-  future<void> work_; ///< that is dropped when the call is done
+  future<void> work_; ///< that is dropped when the call is done; empty if nothing was spawned
 
   template<class F>
   static rubato::task<void> answer(finisher last, F f) {
@@ -54,7 +54,9 @@ class grpc_handler : public Reactor {
     last.finish(std::move(s));
   }
 
-  void OnCancel() final { work_.cancel(); }
+  void OnCancel() final {
+    if (work_.valid()) work_.cancel();
+  }
   void OnDone() final { delete this; }
 
 protected:
