@@ -16,11 +16,23 @@ ITEM = re.compile(r"""
   """, re.M | re.S | re.X)
 
 
-def text_of(comment, language="c"):
+def inside(comment):
+    """The text of a comment of C."""
+    lines = comment.removeprefix("/*").removesuffix("*/").strip().split("\n")
+    return "\n".join(re.sub(r"^ *\* ?", "", line) for line in lines)
+
+
+def prose(text):
+    """A paragraph. Code in backquotes stays as it is, and what is **bold**."""
+    pieces = re.split(r"(`[^`]*`|(?<![\w*])\*\*(?=[^\s*])[^*`]+(?<=\S)\*\*(?!\w))", " ".join(text.split()))
+    return "".join(p if p.startswith("`") else f"**{escape(p[2:-2])}**" if p.startswith("**") and p.endswith("**") else escape(p)
+                   for p in pieces)
+
+
+def text_of(text, language="c"):
     """Paragraphs, and what is indented as code."""
-    lines = [re.sub(r"^ ?\* ?", "", line) for line in comment.removeprefix("/*").removesuffix("*/").strip().split("\n")]
     blocks = []
-    for part in re.split(r"\n{2,}", "\n".join(lines).strip()):
+    for part in re.split(r"\n{2,}", text.strip()) if text.strip() else []:
         if part.startswith("  "):
             code = re.sub(r"^  ", "", part, flags=re.M)
             if blocks and blocks[-1].startswith("```"):
@@ -28,9 +40,7 @@ def text_of(comment, language="c"):
             else:
                 blocks.append(fence(code, language))
         else:
-            # Code in backquotes stays as it is.
-            pieces = re.split(r"(`[^`]*`)", " ".join(part.split()))
-            blocks.append("".join(p if p.startswith("`") else escape(p) for p in pieces))
+            blocks.append(prose(part))
     return blocks
 
 
@@ -44,22 +54,43 @@ def name_of(declaration):
     raise ValueError(f"c_reference.py cannot name {declaration}")
 
 
+def members(code):
+    """A struct or an enumeration without its comments, and the table of what they say of its fields or constants."""
+    head, body, tail = re.fullmatch(r"(.*?\{)(.*)(\}.*)", code, re.S).groups()
+    is_enum = head.startswith("enum")
+    rows, before = [], ""
+    end = r"(?:,(?=\s)|(?=\s*(?:/\*|$)))" if is_enum else ";"
+    for m in re.finditer(rf"(/\*.*?\*/)|([a-zA-Z][^/;]*?){end}([ \t]*/\*.*?\*/)?", body, re.S):
+        if m[1]:
+            before = m[1]
+            continue
+        said, before = [inside(c.strip()) for c in (before, m[3]) if c], ""
+        if not said:
+            continue
+        field = re.search(r"^\w+(?= =)" if is_enum else r"(?<=\(\*)\w+|\w+(, \w+)*(?=(\[\w+\])?$)", m[2])[0]
+        rows.append([", ".join(f"`{name}`" for name in field.split(", ")), prose(" ".join(said)).replace("|", "\\|")])
+    code = re.sub(r"[ \t]*/\*.*?\*/", "", body, flags=re.S)
+    code = fence(head + re.sub(r"\n{2,}", "\n", code) + tail, "c")
+    return [code, table(["constant" if is_enum else "member", "meaning"], rows)] if rows else [code]
+
+
 def page(header, name):
     text = header.read_text()
     intro = re.match(r"/\*.*?\*/", text, re.S)[0]
     body = OWN.sub("", text[len(intro):])
-    blocks = [f"# rubato/c/{name}", f"`#include <rubato/c/{name}>`. [The header](../source/include/rubato/c/{name}.md)", *text_of(intro)]
+    blocks = [f"# rubato/c/{name}", f"`#include <rubato/c/{name}>`. [The header](../source/include/rubato/c/{name}.md)", *text_of(inside(intro))]
     said = []
     end = 0
     for m in ITEM.finditer(body):
         if m["comment"]:
-            said = text_of(m["comment"])
+            said = text_of(inside(m["comment"]))
         else:
             code = (m["declaration"] or m["function"].rstrip() + ";").replace("RB_API ", "").replace(" RB_NOEXCEPT", "")
             if not re.fullmatch(r"\s*", body[end:m.start()]):
                 raise ValueError(f"c_reference.py cannot read {header}: {body[end:m.start()]}")
             title = name_of(code)
-            blocks += [f"## `{title}` {{ #{title.partition(',')[0]} }}", fence(code, "c"), *said]
+            shown, *meaning = members(code) if re.match(r"typedef struct [^;]*\{|enum \{", code) else [fence(code, "c")]
+            blocks += [f"## `{title}` {{ #{title.partition(',')[0]} }}", shown, *said, *meaning]
             said = []
         end = m.end()
     return join(blocks) + "\n"
@@ -67,6 +98,6 @@ def page(header, name):
 
 def pages(headers):
     texts = {f"reference/c-{h.name}.md": page(h, h.name) for h in headers}
-    rows = [[f"[`rubato/c/{h.name}`](c-{h.name}.md)", text_of(re.match(r"/\*.*?\*/", h.read_text(), re.S)[0])[0]] for h in headers]
+    rows = [[f"[`rubato/c/{h.name}`](c-{h.name}.md)", text_of(inside(re.match(r"/\*.*?\*/", h.read_text(), re.S)[0]))[0]] for h in headers]
     index = ["# C interface", "For C, and for other languages: [how to use it](../docs/c.md).", table(["header", "what it has"], rows)]
     return {"reference/c.md": join(index) + "\n", **texts}

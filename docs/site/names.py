@@ -77,8 +77,7 @@ def all_names():
     """[(header, class or '', name, is it a datum)]"""
     found = [(h, *of) for h in public_headers() for of in names_of(h)]
     found += [(h, "", name, False) for h in c_headers() for name in c_names_of(h)]
-    # The reference shows a class of an adapter as a whole, not member by member.
-    return found + [(h, of, name, of != "") for h in adapter_headers() for of, name, _ in names_of(h)]
+    return found + [(h, *of) for h in adapter_headers() for of in names_of(h)]
 
 
 if __name__ == "__main__":
