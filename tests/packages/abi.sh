@@ -2,12 +2,15 @@
 rm -rf "$folder"
 git clone -q "$origin" "$folder"
 "$folder/scripts/abi" store >"$work/abi.log" 2>&1 || { cat "$work/abi.log"; fail 'abi store'; }
+# A repository keeps it for ever.
+stored=$(echo "$folder"/packaging/abi/*.abi.xz)
+[ "$(stat -c %s "$stored")" -le 300000 ] || fail "$stored is larger than 300,000 bytes"
 
 # link FILE [OPTION...]: from the same objects.
 link() {
   file=$1
   shift
-  c++ -shared -Wl,-soname,"$(basename "$folder"/packaging/abi/*.abi.xz | sed 's/-[^-]*$//')" -o "$file" "@$folder/objects" -pthread "$@"
+  c++ -shared -Wl,-soname,"$(basename "$stored" | sed 's/-[^-]*$//')" -o "$file" "@$folder/objects" -pthread "$@"
 }
 find "$folder/build/abi/CMakeFiles/rubato.dir" -name '*.o' | sort -r >"$folder/objects"
 link "$folder/same.so"
