@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <utility>
 #include <vector>
@@ -41,8 +42,9 @@ class mpi_poller final : public state_of<void>, timer {
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
 
-  std::int64_t progress_at_ = 0; ///< when a request arrived or ended last, in ticks
-  bool is_counted_ = false;      ///< as an armed timer of the pool
+  std::int64_t progress_at_ = 0;         ///< when a request arrived, moved or ended last, in ticks
+  std::int64_t quickest_ = never_tested; ///< the shortest test of these requests, in ticks
+  bool is_counted_ = false;              ///< as an armed timer of the pool
 
   mpi_poller* next_ = nullptr; ///< of all pollers; written once
   // Under the lock of mpi_pollers.
@@ -53,9 +55,14 @@ class mpi_poller final : public state_of<void>, timer {
 
   /// It looks for so long, if no other task is ready, before the worker goes back to its queues.
   static constexpr std::int64_t look_us = 20;
-  /// It sleeps if nothing has arrived or ended for so long: both sides of a long message must take several
-  /// steps in turn, and each step of a side that sleeps would take as long as the sleep.
+  /// It sleeps if nothing has arrived, moved or ended for so long: both sides of a long message must take
+  /// several steps in turn, and each step of a side that sleeps would take as long as the sleep.
   static constexpr std::int64_t awake_us = 1000;
+  /// MPI does not say that a part of a message has moved, but a test that moves one takes longer than the
+  /// quickest. If such tests of a turn take more than this, something has moved: a first test after a sleep
+  /// takes less, and an interrupt too.
+  static constexpr std::int64_t moved_us = look_us / 4;
+  static constexpr std::int64_t never_tested = std::numeric_limits<std::int64_t>::max();
   /// A sleep lasts as long as this part of the time without an end, so it adds that part at most.
   static constexpr std::int64_t part_slept = 8;
   static constexpr std::int64_t longest_sleep_us = 2000;
@@ -171,6 +178,7 @@ inline bool mpi_wait::insert() {
 
 /// Throws std::bad_alloc, and then has none of its requests.
 inline void mpi_poller::add(mpi_wait& w) {
+  quickest_ = never_tested;
   std::size_t const before = requests_.size(), most = before + w.number();
   // All at once, so that nothing throws halfway.
   if (most > requests_.capacity()) requests_.reserve(std::max(most, 2 * before));
@@ -213,6 +221,7 @@ inline void mpi_poller::end(std::size_t k, MPI_Status const& s, int code, mpi_wa
 
 /// Also the other requests of a wait that is over.
 inline void mpi_poller::forget_ended() noexcept {
+  quickest_ = never_tested;
   std::size_t kept = 0;
   for (std::size_t k = 0; k != places_.size(); ++k) {
     if (places_[k].wait == nullptr || places_[k].wait->is_over_) continue;
@@ -262,6 +271,7 @@ inline void mpi_poller::resume(thread_context& /*runner*/) noexcept {
     count_disarmed(core);
   }
   std::int64_t const began = tick_count();
+  std::int64_t tested_at = began, moving = 0;
   for (;;) {
     if (has_arrivals_.get()) take_arrivals();
     mpi_wait* over = nullptr;
@@ -269,8 +279,12 @@ inline void mpi_poller::resume(thread_context& /*runner*/) noexcept {
     tell(over);
     if (requests_.empty() && mpi_pollers::all().retire(*this)) return; // it may serve another pool by now
     std::int64_t const now = tick_count();
+    std::int64_t const took = now - std::exchange(tested_at, now);
+    quickest_ = std::min(quickest_, took);
+    if (took > 2 * quickest_ + ticks_per_us()) moving += took;
     bool const others_are_ready = has_ended || current_pool()->pending() != 0;
     if (!others_are_ready && now - began < look_us * ticks_per_us()) continue;
+    if (moving > moved_us * ticks_per_us()) progress_at_ = now;
     if (now - progress_at_ > awake_us * ticks_per_us()) {
       prepare_sleep(now);
       if (mpi_pollers::all().sleep(*this, false)) return;
