@@ -259,6 +259,59 @@ TEST_P(grpc_stops, servers_come_and_go_under_load) {
   EXPECT_TRUE(pool.block_on(ask(*stub, "next")).status.ok());
 }
 
+/// A parameter of a handler. It notes whether the call has still been open when it was destroyed.
+class uses_the_call {
+  std::atomic<bool> const* is_over_;
+  std::atomic<int>* in_time_;
+
+public:
+  uses_the_call(std::atomic<bool> const& is_over, std::atomic<int>& in_time) noexcept
+      : is_over_(&is_over)
+      , in_time_(&in_time) {}
+  uses_the_call(uses_the_call&& other) noexcept
+      : is_over_(std::exchange(other.is_over_, nullptr))
+      , in_time_(other.in_time_) {}
+  uses_the_call& operator=(uses_the_call&&) = delete;
+  ~uses_the_call() {
+    if (is_over_ == nullptr) return;
+    std::this_thread::sleep_for(until_others_sleep); // the client would get the answer
+    if (!*is_over_) ++*in_time_;
+  }
+};
+
+struct server_with_parameters final : echo_server {
+  std::atomic<bool> is_over{false}; ///< for the client
+  std::atomic<int> in_time{0};
+
+  using echo_server::echo_server;
+  ~server_with_parameters() override { shut_down(); }
+  grpc::ServerUnaryReactor* say(grpc::CallbackServerContext* /*context*/, words const* /*asked*/,
+                                words* /*answer*/) override {
+    auto const answer = [](uses_the_call /*u*/) -> rubato::task<grpc::Status> { co_return grpc::Status::OK; };
+    auto* const made = rubato::grpc_handle(pool_, answer(uses_the_call(is_over, in_time)));
+    ++arrived;
+    return made;
+  }
+};
+
+// gRPC may destroy the messages as soon as the call has its answer.
+TEST(grpc_handlers, regression_unbegun_ends_before_its_call) {
+  rubato::pool client(1);
+  rubato::pool served(rubato::no_workers);
+  server_with_parameters server(served);
+  std::unique_ptr<echo::Stub> const stub = server.stub();
+  auto const asks = [](echo::Stub& to, std::atomic<bool>& is_over) -> rubato::task<grpc::StatusCode> {
+    answered const a = co_await ask(to, "any");
+    is_over = true;
+    co_return a.status.error_code();
+  };
+  auto f = client.spawn(asks(*stub, server.is_over));
+  ASSERT_TRUE(eventually([&] { return server.arrived == 1; }));
+  served.shutdown(rubato::discard);
+  EXPECT_EQ(f.get(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(server.in_time, 1);
+}
+
 RUBATO_TEST_WITH_WORKERS(grpc_stops, counts_with_workers);
 
 } // namespace

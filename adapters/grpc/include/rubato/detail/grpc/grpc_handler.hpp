@@ -9,6 +9,7 @@
 #include <grpcpp/support/server_callback.h>
 #include <grpcpp/support/status.h>
 
+#include <optional>
 #include <utility>
 
 namespace rubato::detail {
@@ -18,40 +19,55 @@ namespace rubato::detail {
 /// time.
 template<class Reactor>
 class grpc_handler : public Reactor {
-  /// Finishes the call once, at the latest when it is destroyed: with the coroutine that has it, wherever
-  /// that ends.
+  /// Finishes the call when it is destroyed, wherever that is.
   class finisher {
     grpc_handler* call_;
+    std::optional<::grpc::Status> status_;
 
   public:
     explicit finisher(grpc_handler& h) noexcept
         : call_(&h) {}
     finisher(finisher&& other) noexcept
-        : call_(std::exchange(other.call_, nullptr)) {}
+        : call_(std::exchange(other.call_, nullptr))
+        , status_(std::move(other.status_)) {}
     finisher& operator=(finisher&&) = delete;
     ~finisher() {
-      if (call_ != nullptr)
-        finish(::grpc::Status(::grpc::StatusCode::CANCELLED, "the call was cancelled, or its pool ends"));
+      if (call_ == nullptr) return;
+      if (!status_.has_value())
+        status_.emplace(::grpc::StatusCode::CANCELLED, "the call was cancelled, or its pool ends");
+      call_->Finish(std::move(*status_)); // the handler may be gone afterwards
     }
-    /// The handler may be gone afterwards.
-    void finish(::grpc::Status s) { std::exchange(call_, nullptr)->Finish(std::move(s)); }
+    void set(::grpc::Status s) { status_.emplace(std::move(s)); }
+  };
+
+  /// What the coroutine has. The finisher goes last, because gRPC may destroy the messages then. Two
+  /// parameters would not do: g++ 12 destroys the first one first.
+  template<class F>
+  class parts {
+    finisher last_;
+    F f_;
+
+  public:
+    parts(grpc_handler& h, F&& f)
+        : last_(h)
+        , f_(std::move(f)) {}
+    [[nodiscard]] rubato::task<::grpc::Status> begin() { return f_(); }
+    [[nodiscard]] finisher& last() noexcept { return last_; }
   };
 
   future<void> work_; ///< that is dropped when the call is done; empty if nothing was spawned
 
   template<class F>
-  static rubato::task<void> answer(finisher last, F f) {
-    ::grpc::Status s;
+  static rubato::task<void> answer(parts<F> p) {
     try {
-      rubato::task<::grpc::Status> body = f();
-      s = co_await std::move(body);
-    } catch (cancelled const&) {
-      co_return; // the finisher's destructor tells
+      rubato::task<::grpc::Status> body = p.begin();
+      ::grpc::Status s = co_await std::move(body);
+      p.last().set(std::move(s));
+    } catch (cancelled const&) { // the finisher's destructor tells
     } catch (...) {
       // Its text is not for clients.
-      s = ::grpc::Status(::grpc::StatusCode::UNKNOWN, "an exception has left the handler");
+      p.last().set(::grpc::Status(::grpc::StatusCode::UNKNOWN, "an exception has left the handler"));
     }
-    last.finish(std::move(s));
   }
 
   void OnCancel() final {
@@ -67,7 +83,7 @@ public:
   template<class F>
   void start(pool& p, F f) noexcept {
     try {
-      work_ = p.spawn(answer(finisher(*this), std::move(f)));
+      work_ = p.spawn(answer(parts<F>(*this, std::move(f))));
     } catch (...) {
       // Nothing was spawned: without memory, or because the pool cannot start. The finisher has answered.
     }
