@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
   served_at<waiting_server> first(path + ".1", pool), second(path + ".2", pool);
 
   std::vector<sample> one_blocking, one_awaited, one_callback, many_awaited, many_callback, many_queue;
-  std::vector<sample> callbacks, reading, writing, hinting, both, hedge, bare;
+  std::vector<sample> callbacks, reading, writing, both, hedge, bare;
   if (calls != 0) blocking(*plain.stub, 100); // connects
   for (int r = 0; r != rounds; ++r) {
     if (calls != 0) {
@@ -182,8 +182,6 @@ int main(int argc, char** argv) {
           measured(messages, [&] { read_awaited(pool, *streaming.stub, messages, "callback"); }));
       writing.push_back(
           measured(messages, [&] { read_by_callback(*streaming.stub, messages, "coroutine"); }));
-      hinting.push_back(
-          measured(messages, [&] { read_by_callback(*streaming.stub, messages, "hinting coroutine"); }));
       both.push_back(measured(messages, [&] { read_awaited(pool, *streaming.stub, messages, "coroutine"); }));
     }
     if (cancels != 0) {
@@ -206,7 +204,6 @@ int main(int argc, char** argv) {
     print("callbacks", callbacks, callbacks);
     print("client awaits", reading, callbacks);
     print("server awaits", writing, callbacks);
-    print("server awaits, buffer hint", hinting, callbacks);
     print("both await", both, callbacks);
   }
   if (cancels != 0) {

@@ -14,7 +14,7 @@
 
 namespace bench {
 
-/// Writes as many messages as the request says: "callback 100", "coroutine 100", "hinting coroutine 100".
+/// Writes as many messages as the request says: "callback 100", "coroutine 100".
 class stream_server final : public echo::CallbackService {
   rubato::pool& pool_;
 
@@ -38,20 +38,17 @@ class stream_server final : public echo::CallbackService {
       next();
     }
   };
-  static rubato::task<grpc::Status> write(rubato::grpc_writer<words>& out, int n,
-                                          grpc::WriteOptions options) {
+  static rubato::task<grpc::Status> write(rubato::grpc_writer<words>& out, int n) {
     words message;
     message.set_text("how many messages a second?");
-    for (int i = 0; i != n; ++i) co_await out.write(message, options);
+    for (int i = 0; i != n; ++i) co_await out.write(message);
     co_return grpc::Status::OK;
   }
   grpc::ServerWriteReactor<words>* list(grpc::CallbackServerContext* context, words const* asked) override {
-    int const n = std::atoi(asked->text().c_str() + asked->text().rfind(' '));
+    int const n = std::atoi(asked->text().c_str() + asked->text().find(' '));
     if (asked->text().starts_with("callback")) return new writer(n);
-    grpc::WriteOptions options;
-    if (asked->text().starts_with("hinting")) options.set_buffer_hint();
-    return rubato::grpc_handle(
-        pool_, *context, [n, options](rubato::grpc_writer<words>& out) { return write(out, n, options); });
+    return rubato::grpc_handle(pool_, *context,
+                               [n](rubato::grpc_writer<words>& out) { return write(out, n); });
   }
 
 public:

@@ -69,8 +69,8 @@ protected:
 
 public:
   /// `co_await write(message)`: true if gRPC has taken the message, which waits while the other side reads
-  /// too slowly. False: the call is over, and so is every later write. It is no acknowledgement. A stop is as
-  /// in grpc_reader::read(). After options.set_last_message() nothing may be written.
+  /// too slowly. It is no acknowledgement. False: the call is over; every later write yields false too. A
+  /// stop is as in grpc_reader::read(). After options.set_last_message() nothing may be written.
   [[nodiscard]] auto write(T const& message, ::grpc::WriteOptions options = {}) {
     auto const start = [this, &message, options] { start_write(message, options); };
     return detail::grpc_step_of<decltype(start)>(*this, start, options.is_last_message());
@@ -111,7 +111,7 @@ namespace rubato {
 /// `method` and `context` are as in grpc_call(). Stub, context and request must live until the end; f is
 /// decay-copied.
 ///
-/// The end: the await ends when f's task has ended *and* gRPC has ended the call, so nothing is left running.
+/// The end: the await ends when f's task has ended and gRPC has ended the call, so nothing is left running.
 /// A task that returns before read() has yielded false cancels the call: the status is CANCELLED. If an
 /// exception leaves it, the call is cancelled, and the await throws that exception. A stop of the awaiting
 /// task cancels the call, whatever f's task does at that moment, and stops that task: the await throws
