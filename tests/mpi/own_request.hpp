@@ -4,15 +4,13 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <chrono>
 #include <utility>
 
 namespace rubato_test {
 
 /// How often this process has called MPI_Testsome().
 inline std::atomic<long> looks{0};
-
-/// So many more calls of it move a part of a message: every second one takes 20 us longer.
-inline std::atomic<int> moving_looks{0};
 
 /// What MPI orders, which ThreadSanitizer does not see: released before the end of a request, acquired after
 /// a test.
@@ -66,5 +64,24 @@ public:
     MPI_Grequest_complete(r); // this may be gone now
   }
 };
+
+/// A message that arrives in parts: its next looks, of which every second one takes 20 us longer.
+struct moving_message {
+  own_request request;
+  int looks;
+
+  /// Before each look.
+  void move() {
+    if (looks == 0) return;
+    if (--looks % 2 != 0) {
+      auto const until = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+      while (std::chrono::steady_clock::now() < until) {
+      }
+    }
+    if (looks == 0) request.end();
+  }
+};
+/// Null, or of the one that the only poller of the process tests.
+inline std::atomic<moving_message*> moves{nullptr};
 
 } // namespace rubato_test

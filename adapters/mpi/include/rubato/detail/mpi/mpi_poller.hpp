@@ -55,13 +55,15 @@ class mpi_poller final : public state_of<void>, timer {
 
   /// It looks for so long, if no other task is ready, before the worker goes back to its queues.
   static constexpr std::int64_t look_us = 20;
-  /// It sleeps if nothing has arrived, moved or ended for so long: both sides of a long message must take
-  /// several steps in turn, and each step of a side that sleeps would take as long as the sleep.
+  /// It sleeps if nothing has arrived or ended for so long, or moved for `moved_awake_us`: both sides of a
+  /// long message must take several steps in turn, and each step of a side that sleeps would take as long as
+  /// the sleep.
   static constexpr std::int64_t awake_us = 1000;
+  static constexpr std::int64_t moved_awake_us = 200;
   /// MPI does not say that a part of a message has moved, but a test that moves one takes longer than the
   /// quickest. If such tests of a turn take more than this, something has moved: a first test after a sleep
-  /// takes less, and an interrupt too.
-  static constexpr std::int64_t moved_us = look_us / 4;
+  /// mostly takes less, and an interrupt too.
+  static constexpr std::int64_t moved_us = look_us / 2;
   static constexpr std::int64_t never_tested = std::numeric_limits<std::int64_t>::max();
   /// A sleep lasts as long as this part of the time without an end, so it adds that part at most.
   static constexpr std::int64_t part_slept = 8;
@@ -284,7 +286,8 @@ inline void mpi_poller::resume(thread_context& /*runner*/) noexcept {
     if (took > 2 * quickest_ + ticks_per_us()) moving += took;
     bool const others_are_ready = has_ended || current_pool()->pending() != 0;
     if (!others_are_ready && now - began < look_us * ticks_per_us()) continue;
-    if (moving > moved_us * ticks_per_us()) progress_at_ = now;
+    if (moving > moved_us * ticks_per_us())
+      progress_at_ = std::max(progress_at_, now - (awake_us - moved_awake_us) * ticks_per_us());
     if (now - progress_at_ > awake_us * ticks_per_us()) {
       prepare_sleep(now);
       if (mpi_pollers::all().sleep(*this, false)) return;
