@@ -23,7 +23,7 @@ groups := build $(if $(filter aarch64,$(PRESET)),cross) $(if $(filter clang-% qu
 export ONLY WORKERS ROUNDS QUICK OUT LIMIT
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples savegame quick test test-deep test-grpc test-mpi test-python test-packages coverage explore models test-rayon bench scaling bench-bundle docs check format tidy install clean configure
+.PHONY: help demo build examples savegame quick test test-deep test-grpc test-mpi test-python test-packages test-debian coverage explore models test-rayon bench scaling bench-bundle docs check format tidy install clean configure
 
 help: ## this list
 	@echo 'make TARGET [VARIABLE=value ...]'; echo
@@ -63,6 +63,7 @@ test-deep: coverage ## the tests with every number of workers, in every build of
 	$(MAKE) --no-print-directory test-grpc
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-packages
+	$(MAKE) --no-print-directory test-debian
 
 test-mpi: ## install missing packages, build what needs MPI in build/mpi, test it with 1, 2 and 4 ranks
 	@scripts/setup build mpi
@@ -83,6 +84,10 @@ test-python: ## install missing packages, build the package for Python in build/
 test-packages: ## install missing packages, build the packages of docs/packages.md and a program with each; KIND="conan meson ..."
 	@scripts/setup library packages
 	scripts/packages $(KIND)
+
+test-debian: ## build with the g++ of another release of Debian (RELEASE=trixie, as root), run a part of the tests; FOLDER="base ..."
+	@scripts/setup debian
+	JOBS=$(JOBS) scripts/test-debian $(FOLDER)
 
 test-rayon: ## run the test suites of rayon and rayon-core on Rubato's workers (needs cargo 1.80); LIMIT seconds per program
 	@scripts/setup library rust
