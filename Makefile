@@ -82,7 +82,7 @@ test-python: ## install missing packages, build the package for Python in build/
 	scripts/test-python
 
 test-packages: ## install missing packages, build the packages of docs/packages.md and a program with each; KIND="conan meson ..."
-	@scripts/setup library packages
+	@scripts/setup library packages mpi grpc
 	scripts/packages $(KIND)
 
 test-debian: ## build with the g++ of another release of Debian (RELEASE=trixie, as root), run a part of the tests; FOLDER="base ..."
