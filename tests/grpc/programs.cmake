@@ -33,3 +33,14 @@ if(RUBATO_PERL)
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS grpc TIMEOUT ${RUBATO_TEST_TIMEOUT})
 endif()
+
+file(GLOB sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/grpc CONFIGURE_DEPENDS grpc/compile_errors/*.cpp)
+foreach(source ${sources})
+  cmake_path(GET source STEM name)
+  add_test(
+    NAME grpc/compile_errors_${name}
+    COMMAND compile_errors/check ${CMAKE_CXX_COMPILER}
+            ${PROJECT_SOURCE_DIR}/include:${PROJECT_SOURCE_DIR}/adapters/grpc/include:${PROJECT_BINARY_DIR}/grpc_echo grpc/${source}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(grpc/compile_errors_${name} PROPERTIES LABELS grpc TIMEOUT 120)
+endforeach()

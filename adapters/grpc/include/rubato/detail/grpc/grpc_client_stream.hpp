@@ -10,6 +10,7 @@
 #include <grpcpp/support/client_callback.h>
 #include <grpcpp/support/status.h>
 
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -108,11 +109,14 @@ public:
 
 template<class Reactor, class Bind, class F>
 [[nodiscard]] rubato::task<::grpc::Status> grpc_run_stream(::grpc::ClientContext& context, Bind bind, F f) {
-  return with_async_scope(
-      [&context, bind, f = std::move(f)](scope& s) mutable -> rubato::task<::grpc::Status> {
-        grpc_client_stream<Reactor, Bind, F> call(s, context, bind, f);
-        co_return co_await call;
-      });
+  if constexpr (grpc_fits<void, F, Reactor>())
+    return with_async_scope(
+        [&context, bind, f = std::move(f)](scope& s) mutable -> rubato::task<::grpc::Status> {
+          grpc_client_stream<Reactor, Bind, F> call(s, context, bind, f);
+          co_return co_await call;
+        });
+  else
+    std::abort(); // does not compile
 }
 
 } // namespace rubato::detail

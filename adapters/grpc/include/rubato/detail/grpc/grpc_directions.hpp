@@ -2,6 +2,10 @@
 #pragma once
 
 #include "rubato/grpc_stream.hpp"
+#include "rubato/task.hpp"
+
+#include <type_traits>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -48,6 +52,33 @@ template<class F, class Reactor>
     return f(r.reader());
   else
     return f(r.writer());
+}
+
+template<class F, class Reactor>
+[[nodiscard]] consteval bool grpc_can_call() {
+  if constexpr (grpc_reads<Reactor> && grpc_writes<Reactor>)
+    return requires(F& f, Reactor& r) { f(r.reader(), r.writer()); };
+  else if constexpr (grpc_reads<Reactor>)
+    return requires(F& f, Reactor& r) { f(r.reader()); };
+  else
+    return requires(F& f, Reactor& r) { f(r.writer()); };
+}
+
+/// Whether f fits: it returns a task of void for a client, of a status for a server. If not, this tells.
+template<class Result, class F, class Reactor>
+[[nodiscard]] consteval bool grpc_fits() {
+  constexpr bool called = grpc_can_call<F, Reactor>();
+  static_assert(called, "rubato: grpc_stream() and grpc_handle() call f(reader) where messages only arrive, "
+                        "f(writer) where they are only sent, and else f(reader, writer): f takes them by "
+                        "reference, as grpc_reader<T>&; the writer of a client is a grpc_client_writer<T>&");
+  if constexpr (called) {
+    constexpr bool right = std::is_same_v<decltype(grpc_body(std::declval<F&>(), std::declval<Reactor&>())),
+                                          rubato::task<Result>>;
+    static_assert(right, "rubato: f returns a task<void> for grpc_stream(), and a task<grpc::Status> for "
+                         "grpc_handle()");
+    return right;
+  }
+  return false;
 }
 
 } // namespace rubato::detail

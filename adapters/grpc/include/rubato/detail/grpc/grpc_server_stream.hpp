@@ -8,6 +8,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <cstdlib>
 #include <utility>
 
 namespace rubato::detail {
@@ -34,10 +35,13 @@ class [[nodiscard("the method of the service returns it")]] grpc_stream_answer {
 
   template<class Reactor>
   [[nodiscard]] Reactor* start() {
-    auto* const made = new grpc_server_stream<Reactor>(context_);
-    Reactor& r = *made;
-    made->start(pool_, [&r, f = std::move(f_)]() mutable { return grpc_body(f, r); });
-    return made;
+    if constexpr (grpc_fits<::grpc::Status, F, Reactor>()) {
+      auto* const made = new grpc_server_stream<Reactor>(context_);
+      Reactor& r = *made;
+      made->start(pool_, [&r, f = std::move(f_)]() mutable { return grpc_body(f, r); });
+      return made;
+    } else
+      std::abort(); // does not compile
   }
 
 public:
