@@ -15,7 +15,8 @@
 
 namespace rubato_test {
 
-/// list: the texts "0", "1" and so on, as many as the request says, or without end for "forever".
+/// list: the texts "0", "1" and so on, as many as the request says, or without end for "forever"; "first "
+/// and "last" for "last".
 /// gather: the first ten characters of all texts, one behind the other. talk: each text.
 /// A text that is a word of these does what it says, in each of them: "wait" waits for open(), "fail" ends
 /// with OUT_OF_RANGE, "throw" throws, "leave" ends with OK.
@@ -43,6 +44,17 @@ class stream_server final : public echo_server {
       ++self.written;
     }
     co_return s;
+  }
+  /// With options that let gRPC hold a message.
+  static rubato::task<grpc::Status> write_last(stream_server& self, rubato::grpc_writer<words>& out) {
+    words next;
+    next.set_text("first ");
+    bool const first = co_await out.write(next, grpc::WriteOptions().set_buffer_hint());
+    next.set_text("last");
+    bool const last = co_await out.write(next, grpc::WriteOptions().set_last_message());
+    bool const later = co_await out.write(next);
+    self.written += (first ? 1 : 0) + (last ? 1 : 0) + (later ? 1 : 0);
+    co_return grpc::Status::OK;
   }
   static rubato::task<grpc::Status> read_all(stream_server& self, words* answer,
                                              rubato::grpc_reader<words>& in) {
@@ -87,7 +99,7 @@ class stream_server final : public echo_server {
 
   grpc::ServerWriteReactor<words>* list(grpc::CallbackServerContext* context, words const* asked) override {
     return rubato::grpc_handle(pool_, *context, [this, asked](rubato::grpc_writer<words>& out) {
-      return counted(*this, write_all(*this, *asked, out));
+      return counted(*this, asked->text() == "last" ? write_last(*this, out) : write_all(*this, *asked, out));
     });
   }
   grpc::ServerReadReactor<words>* gather(grpc::CallbackServerContext* context, words* answer) override {

@@ -273,6 +273,30 @@ TEST_P(grpc_streams, writer_waits_for_a_slow_reader) {
   EXPECT_EQ(server.read, 201);
 }
 
+// gRPC holds such a message until the next one, or until the end of the call, which waited for the write.
+TEST_P(grpc_streams, regression_last_message_of_a_server_is_sent) {
+  answered const a = pool.block_on(list(*stub, "last"));
+  EXPECT_TRUE(a.status.ok()) << a.status.error_message();
+  EXPECT_EQ(a.text, "first last");
+  EXPECT_EQ(server.written, 2);
+}
+
+TEST_P(grpc_streams, regression_buffer_hint_lets_a_write_end) {
+  grpc::ClientContext context;
+  words answer;
+  auto const body = [](rubato::grpc_client_writer<words>& out) -> rubato::task<void> {
+    words part;
+    part.set_text("a");
+    bool const first = co_await out.write(part, grpc::WriteOptions().set_buffer_hint());
+    bool const last = co_await out.write(part, grpc::WriteOptions().set_last_message());
+    bool const later = co_await out.write(part);
+    EXPECT_TRUE(first && last && !later);
+  };
+  auto const s = pool.block_on(rubato::grpc_stream(*stub, &echo::Stub::async::gather, context, answer, body));
+  EXPECT_TRUE(s.ok()) << s.error_message();
+  EXPECT_EQ(answer.text(), "aa");
+}
+
 TEST_P(grpc_streams, many_at_once) {
   int const n = static_cast<int>(scaled(60));
   std::atomic<int> right{0};

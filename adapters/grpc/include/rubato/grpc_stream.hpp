@@ -71,7 +71,11 @@ public:
   /// `co_await write(message)`: true if gRPC has taken the message, which waits while the other side reads
   /// too slowly. It is no acknowledgement. False: the call is over; every later write yields false too. A
   /// stop is as in grpc_reader::read(). After options.set_last_message() nothing may be written.
+  ///
+  /// What would let gRPC hold the message until the next one, or until the end of a server's call, is left
+  /// out of the options: the write would not end before. So a buffer hint has no effect.
   [[nodiscard]] auto write(T const& message, ::grpc::WriteOptions options = {}) {
+    options.clear_buffer_hint();
     auto const start = [this, &message, options] { start_write(message, options); };
     return detail::grpc_step_of<decltype(start)>(*this, start, options.is_last_message());
   }

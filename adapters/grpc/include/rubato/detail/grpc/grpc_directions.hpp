@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <type_traits>
+
 namespace rubato::detail {
 
 /// A reactor that reads.
@@ -23,7 +25,11 @@ public:
 /// A reactor that writes. `Writer`: grpc_writer, or that of clients.
 template<class Reactor, class T, class Writer = grpc_writer<T>>
 class grpc_writing : public Reactor, public Writer {
-  void start_write(T const& message, ::grpc::WriteOptions o) final { this->StartWrite(&message, o); }
+  void start_write(T const& message, ::grpc::WriteOptions o) final {
+    // A server's gRPC holds the last message until Finish(), which comes after the end of the write.
+    if constexpr (std::is_same_v<Writer, grpc_writer<T>>) o.clear_last_message();
+    this->StartWrite(&message, o);
+  }
   void OnWriteDone(bool ok) final { writing().ended(ok); }
 
 public:
