@@ -18,6 +18,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cinttypes>
 #include <cstddef>
@@ -26,6 +27,7 @@
 #include <functional>
 #include <numeric>
 #include <ranges>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -35,7 +37,9 @@ using key = std::uint64_t;
 using keys = std::vector<key>;
 
 keys keys_at(std::size_t first, std::size_t last) {
-  keys made(last - first);
+  keys made;
+  made.reserve((last - first) + (last - first) / 8); // the rank may get a few per cent more
+  made.resize(last - first);
   rubato::for_index(std::size_t{0}, made.size(),
                     [&](std::size_t i) { made[i] = cluster::random_at(first + i); });
   return made;
@@ -62,70 +66,69 @@ rubato::task<keys> agree_on_splitters(keys const& mine, std::size_t rank, std::s
   co_return splitters;
 }
 
-/// Keys in the order of the ranks to which they go. Those of rank r begin at begins[r].
-struct dealt {
-  keys by_rank;
-  std::vector<std::size_t> begins;
-};
-
-dealt deal_out(keys const& mine, keys const& splitters) {
-  constexpr std::size_t block = 1U << 16U;
-  std::size_t const ranks = splitters.size() + 1, blocks = (mine.size() + block - 1) / block;
-  auto const rank_of = [&](key k) {
-    std::size_t r = 0;
-    for (key const s : splitters) r += static_cast<std::size_t>(k >= s);
-    return r;
-  };
-  auto const for_each_block = [&](auto f) {
-    rubato::for_index(std::size_t{0}, blocks, [&](std::size_t b) {
-      for (std::size_t i = b * block; i != std::min(mine.size(), (b + 1) * block); ++i) f(b, mine[i]);
-    });
-  };
-  // How many keys of each block go to each rank, and from that, where the first of them goes.
-  std::vector<std::vector<std::size_t>> at(blocks, std::vector<std::size_t>(ranks));
-  for_each_block([&](std::size_t b, key k) { ++at[b][rank_of(k)]; });
-  dealt d{.by_rank = keys(mine.size()), .begins = {}};
-  std::size_t next = 0;
-  for (std::size_t r = 0; r != ranks; ++r) {
-    d.begins.push_back(next);
-    for (std::vector<std::size_t>& of_block : at) next += std::exchange(of_block[r], next);
+/// Puts the keys in the order of the ranks to which they go. Those of rank r begin at result[r].
+std::vector<std::size_t> deal_out(std::span<key> mine, keys const& splitters) {
+  std::vector<std::size_t> begins{0};
+  for (key const s : splitters) {
+    auto const rest = rubato::partition(mine.subspan(begins.back()), [s](key k) { return k < s; });
+    begins.push_back(mine.size() - rest.size());
   }
-  d.begins.push_back(next);
-  for_each_block([&](std::size_t b, key k) { d.by_rank[at[b][rank_of(k)]++] = k; });
-  return d;
+  begins.push_back(mine.size());
+  return begins;
 }
 
-/// Each rank sends to each rank what goes there.
-rubato::task<keys> exchange(dealt const& out, std::size_t rank, std::size_t ranks) {
+/// Swaps keys with another rank, chunk by chunk in their place: new memory costs more than the messages.
+/// Those for which there is no place are appended to `more`.
+rubato::task<void> swap_keys(std::span<key> outgoing, std::size_t incoming, int partner, keys& more) {
+  constexpr std::size_t chunk = 1U << 17U;
+  keys arrived(chunk);
+  while (!outgoing.empty() || incoming != 0) {
+    auto const sent = outgoing.first(std::min(chunk, outgoing.size()));
+    std::size_t const got = std::min(chunk, incoming);
+    std::array<MPI_Request, 2> both{};
+    MPI_Irecv(arrived.data(), static_cast<int>(got), MPI_UINT64_T, partner, 0, MPI_COMM_WORLD, &both[0]);
+    MPI_Isend(sent.data(), static_cast<int>(sent.size()), MPI_UINT64_T, partner, 0, MPI_COMM_WORLD, &both[1]);
+    co_await rubato::mpi::done(both);
+    auto const placed = std::span(arrived).first(std::min(sent.size(), got));
+    std::ranges::copy(placed, sent.begin());
+    more.insert(more.end(), arrived.data() + placed.size(), arrived.data() + got);
+    outgoing = outgoing.subspan(sent.size());
+    incoming -= got;
+  }
+}
+
+/// Each rank gets from each rank what goes there: a few keys more or less than it gives.
+rubato::task<void> exchange(keys& mine, std::vector<std::size_t> const& begins, std::size_t rank) {
+  std::size_t const ranks = begins.size() - 1;
   std::vector<std::uint64_t> sends(ranks), gets(ranks);
-  for (std::size_t r = 0; r != ranks; ++r) sends[r] = out.begins[r + 1] - out.begins[r];
+  for (std::size_t r = 0; r != ranks; ++r) sends[r] = begins[r + 1] - begins[r];
   MPI_Request sizes = MPI_REQUEST_NULL;
   MPI_Ialltoall(sends.data(), 1, MPI_UINT64_T, gets.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD, &sizes);
   co_await rubato::mpi::done(sizes);
 
-  keys in(std::reduce(gets.begin(), gets.end()));
-  std::vector<MPI_Request> all;
-  std::size_t place = 0;
-  for (std::size_t r = 0; r != ranks; place += gets[r++]) {
-    if (r == rank) continue;
-    MPI_Irecv(in.data() + place, static_cast<int>(gets[r]), MPI_UINT64_T, static_cast<int>(r), 0,
-              MPI_COMM_WORLD, &all.emplace_back());
-    MPI_Isend(out.by_rank.data() + out.begins[r], static_cast<int>(sends[r]), MPI_UINT64_T,
-              static_cast<int>(r), 0, MPI_COMM_WORLD, &all.emplace_back());
+  keys more;
+  for (std::size_t turn = 0; turn != ranks; ++turn) {
+    std::size_t const partner = (turn + ranks - rank) % ranks; // whose partner in this turn is this rank
+    if (partner == rank) continue;
+    co_await swap_keys(std::span(mine).subspan(begins[partner], sends[partner]), gets[partner],
+                       static_cast<int>(partner), more);
   }
-  std::size_t const before = std::reduce(gets.begin(), gets.begin() + static_cast<std::ptrdiff_t>(rank));
-  std::ranges::copy(out.by_rank.begin() + static_cast<std::ptrdiff_t>(out.begins[rank]),
-                    out.by_rank.begin() + static_cast<std::ptrdiff_t>(out.begins[rank + 1]),
-                    in.begin() + static_cast<std::ptrdiff_t>(before)); // meanwhile
-  co_await rubato::mpi::done(all);
-  co_return in;
+  // Places without a key get one that has none, or the last key: the order does not matter yet.
+  for (std::size_t r = ranks; r-- != 0;) {
+    for (std::size_t i = begins[r + 1]; i-- > begins[r] + gets[r];) {
+      keys& from = more.empty() ? mine : more;
+      mine[i] = from.back();
+      from.pop_back();
+    }
+  }
+  mine.insert(mine.end(), more.begin(), more.end());
 }
 
 rubato::task<keys> sort_over_ranks(keys mine, std::size_t rank, std::size_t ranks) {
   if (ranks != 1) {
     keys const splitters = co_await agree_on_splitters(mine, rank, ranks);
-    dealt const out = deal_out(mine, splitters);
-    mine = co_await exchange(out, rank, ranks);
+    std::vector<std::size_t> const begins = deal_out(mine, splitters);
+    co_await exchange(mine, begins, rank);
   }
   rubato::sort(mine);
   co_return mine;
