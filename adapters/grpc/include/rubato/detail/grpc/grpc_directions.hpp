@@ -1,13 +1,11 @@
 // What gRPC's reactors, of clients and of servers, have in common: reads and writes. docs/design/grpc.md
 #pragma once
 
-#include "rubato/grpc_stream.hpp"
+#include "rubato/grpc_reader.hpp"
 #include "rubato/task.hpp"
 
 #include <type_traits>
 #include <utility>
-
-#include <type_traits>
 
 namespace rubato::detail {
 
