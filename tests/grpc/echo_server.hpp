@@ -106,4 +106,28 @@ inline rubato::task<answered> ask(echo::Stub& stub, std::string text) {
   co_return answered(std::move(s), answer.text());
 }
 
+/// By a hedge whose first copy asks `slow` to wait; the second asks `quick` when the first has arrived. By
+/// call(stub, text).
+template<class Call>
+std::string hedged(rubato::pool& p, echo_server& slow, echo_server& quick, Call call,
+                   std::string const& text) {
+  std::unique_ptr<echo::Stub> const to_slow = slow.stub(), to_quick = quick.stub();
+  std::atomic<int> copies{0};
+  auto const copy = [&]() -> rubato::task<std::string> {
+    bool const is_first = copies++ == 0;
+    while (!is_first && slow.begun != 1) co_await rubato::sleep_for(std::chrono::milliseconds(1));
+    echo::Stub& to = is_first ? *to_slow : *to_quick;
+    std::string question = is_first ? "wait" : text;
+    answered const a = co_await call(to, std::move(question));
+    co_return a.text;
+  };
+  auto const race = [&]() -> rubato::task<std::string> {
+    auto const options = rubato::race_options().runners(2).hedge_after(std::chrono::milliseconds(1));
+    co_return co_await rubato::async_hedge(options, copy);
+  };
+  std::string winner = p.block_on(race());
+  p.wait_idle(); // the loser refers to this frame
+  return winner;
+}
+
 } // namespace rubato_test

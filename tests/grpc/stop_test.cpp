@@ -118,25 +118,9 @@ TEST_P(grpc_stops, loser_of_when_any_is_cancelled) {
 
 TEST_P(grpc_stops, hedge_cancels_the_losing_call_at_its_server) {
   echo_server quick(served);
-  std::unique_ptr<echo::Stub> const to_quick = quick.stub();
-  std::atomic<int> copies{0};
-  // The first copy never gets an answer; the second asks the other replica when the first has arrived.
-  auto const copy = [&]() -> rubato::task<std::string> {
-    bool const is_first = copies++ == 0;
-    while (!is_first && server.begun != 1) co_await rubato::sleep_for(1ms);
-    echo::Stub& to = is_first ? *stub : *to_quick;
-    std::string text = is_first ? "wait" : "quick";
-    answered const a = co_await ask(to, std::move(text));
-    co_return a.text;
-  };
-  auto const hedged = [&]() -> rubato::task<std::string> {
-    auto const options = rubato::race_options().runners(2).hedge_after(1ms);
-    co_return co_await rubato::async_hedge(options, copy);
-  };
-  EXPECT_EQ(pool.block_on(hedged()), "quick");
+  EXPECT_EQ(hedged(pool, server, quick, &ask, "quick"), "quick");
   EXPECT_TRUE(server_has_stopped());
   EXPECT_EQ(quick.stopped, 0);
-  pool.wait_idle(); // the loser refers to this frame
 }
 
 TEST_P(grpc_stops, stop_goes_on_to_the_servers_behind) {

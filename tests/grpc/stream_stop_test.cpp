@@ -200,26 +200,10 @@ TEST_P(grpc_stream_stops, read_in_time_goes_on) {
 
 TEST_P(grpc_stream_stops, hedge_cancels_the_losing_stream) {
   stream_server quick(served);
-  std::unique_ptr<echo::Stub> const to_quick = quick.stub();
-  std::atomic<int> copies{0};
-  // The first copy never gets an answer; the second asks the other replica when the first has arrived.
-  auto const copy = [&]() -> rubato::task<std::string> {
-    bool const is_first = copies++ == 0;
-    while (!is_first && server.begun != 1) co_await rubato::sleep_for(1ms);
-    echo::Stub& to = is_first ? *stub : *to_quick;
-    std::string text = is_first ? "wait" : "4";
-    answered const a = co_await list(to, std::move(text));
-    co_return a.text;
-  };
-  auto const hedged = [&]() -> rubato::task<std::string> {
-    auto const options = rubato::race_options().runners(2).hedge_after(1ms);
-    co_return co_await rubato::async_hedge(options, copy);
-  };
-  EXPECT_EQ(pool.block_on(hedged()), "0123");
+  EXPECT_EQ(hedged(pool, server, quick, &list, "4"), "0123");
   EXPECT_TRUE(handlers_have_ended());
   EXPECT_EQ(server.stopped, 1);
   EXPECT_EQ(quick.stopped, 0);
-  pool.wait_idle(); // the loser refers to this frame
 }
 
 TEST_P(grpc_stream_stops, end_of_the_server_is_no_stop_of_the_client) {
