@@ -42,7 +42,8 @@ class mpi_poller final : public state_of<void>, timer {
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
 
-  std::int64_t progress_at_ = 0;         ///< when a request arrived, moved or ended last, in ticks
+  std::int64_t progress_at_ = 0;         ///< of the last arrival or end, or later, if parts have moved; ticks
+  std::int64_t awake_until_ = 0;         ///< it does not sleep before; ticks
   std::int64_t quickest_ = never_tested; ///< the shortest test of these requests, in ticks
   bool is_counted_ = false;              ///< as an armed timer of the pool
 
@@ -59,11 +60,13 @@ class mpi_poller final : public state_of<void>, timer {
   /// long message must take several steps in turn, and each step of a side that sleeps would take as long as
   /// the sleep.
   static constexpr std::int64_t awake_us = 1000;
-  static constexpr std::int64_t moved_awake_us = 200;
+  static constexpr std::int64_t moved_awake_us = 50;
   /// MPI does not say that a part of a message has moved, but a test that moves one takes longer than the
-  /// quickest. If such tests of a turn take more than this, something has moved: a first test after a sleep
-  /// mostly takes less, and an interrupt too.
-  static constexpr std::int64_t moved_us = look_us / 2;
+  /// quickest. If such tests of a turn take more than this, something may have moved.
+  static constexpr std::int64_t moved_us = look_us / 4;
+  /// By so much a movement shortens the next sleeps. Not to the shortest at once: an interrupt, or cold
+  /// caches after a sleep, look like a movement too, but not several times in a row.
+  static constexpr std::int64_t part_kept = 4;
   static constexpr std::int64_t never_tested = std::numeric_limits<std::int64_t>::max();
   /// A sleep lasts as long as this part of the time without an end, so it adds that part at most.
   static constexpr std::int64_t part_slept = 8;
@@ -83,6 +86,7 @@ class mpi_poller final : public state_of<void>, timer {
   [[nodiscard]] bool look(mpi_wait*& over) noexcept;
   void end(std::size_t k, MPI_Status const& s, int code, mpi_wait*& over) noexcept;
   void forget_ended() noexcept;
+  void note_progress() noexcept;
   void prepare_sleep(std::int64_t now) noexcept;
 
   static void tell(mpi_wait* over) noexcept {
@@ -198,7 +202,7 @@ inline void mpi_poller::add(mpi_wait& w) {
 /// Without memory they go back, for the next look.
 inline void mpi_poller::take_arrivals() noexcept {
   mpi_wait* w = mpi_pollers::all().take_arrivals(*this);
-  if (w != nullptr) progress_at_ = tick_count();
+  if (w != nullptr) note_progress();
   while (w != nullptr) {
     mpi_wait* const older = w->next_;
     try {
@@ -250,8 +254,13 @@ inline bool mpi_poller::look(mpi_wait*& over) noexcept {
           code == MPI_SUCCESS ? MPI_SUCCESS : statuses_[i].MPI_ERROR, over);
   }
   forget_ended();
-  progress_at_ = tick_count();
+  note_progress();
   return true;
+}
+
+inline void mpi_poller::note_progress() noexcept {
+  progress_at_ = tick_count();
+  awake_until_ = progress_at_ + awake_us * ticks_per_us();
 }
 
 inline void mpi_poller::prepare_sleep(std::int64_t now) noexcept {
@@ -286,9 +295,11 @@ inline void mpi_poller::resume(thread_context& /*runner*/) noexcept {
     if (took > 2 * quickest_ + ticks_per_us()) moving += took;
     bool const others_are_ready = has_ended || current_pool()->pending() != 0;
     if (!others_are_ready && now - began < look_us * ticks_per_us()) continue;
-    if (moving > moved_us * ticks_per_us())
-      progress_at_ = std::max(progress_at_, now - (awake_us - moved_awake_us) * ticks_per_us());
-    if (now - progress_at_ > awake_us * ticks_per_us()) {
+    if (moving > moved_us * ticks_per_us()) {
+      progress_at_ = now - (now - progress_at_) / part_kept;
+      awake_until_ = std::max(awake_until_, now + moved_awake_us * ticks_per_us());
+    }
+    if (now > awake_until_) {
       prepare_sleep(now);
       if (mpi_pollers::all().sleep(*this, false)) return;
       is_counted_ = false;
