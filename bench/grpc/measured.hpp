@@ -3,9 +3,10 @@
 
 #include "echo.grpc.pb.h"
 
-#include <grpcpp/grpcpp.h>
+#include "../harness/measure.hpp"
+#include "../harness/statistics.hpp"
 
-#include <sys/resource.h>
+#include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -53,12 +54,7 @@ struct served_at {
 struct sample {
   double us = 0, cpu_us = 0; ///< per call
 };
-inline double cpu_us() {
-  rusage u{};
-  getrusage(RUSAGE_SELF, &u);
-  auto const us = [](timeval t) { return double(t.tv_sec) * 1e6 + double(t.tv_usec); };
-  return us(u.ru_utime) + us(u.ru_stime);
-}
+inline double cpu_us() { return double(cpu_ns()) / 1e3; }
 template<class F>
 sample measured(int calls, F f) {
   double const cpu = cpu_us();
@@ -68,10 +64,7 @@ sample measured(int calls, F f) {
   return {took.count() / calls, (cpu_us() - cpu) / calls};
 }
 
-inline double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
+inline double median(std::vector<double> v) { return quantile(std::move(v), 0.5); }
 inline void print(char const* name, std::vector<sample> const& all, std::vector<sample> const& beside) {
   std::vector<double> us, cpu, ratio, cpu_ratio;
   for (std::size_t i = 0; i != all.size(); ++i) {

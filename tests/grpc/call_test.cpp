@@ -23,11 +23,7 @@ namespace {
 
 using grpc::StatusCode;
 
-struct grpc_calls : on_workers {
-  rubato::pool served{2};
-  echo_server server{served};
-  std::unique_ptr<echo::Stub> const stub = server.stub();
-};
+struct grpc_calls : beside_server<echo_server> {};
 
 TEST_P(grpc_calls, yields_the_answer) {
   answered const a = pool.block_on(ask(*stub, "a text"));

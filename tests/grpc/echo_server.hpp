@@ -3,6 +3,8 @@
 
 #include "echo.grpc.pb.h"
 
+#include "support/pools.hpp"
+
 #include <rubato/grpc.hpp>
 #include <rubato/rubato.hpp>
 
@@ -86,6 +88,14 @@ public:
     return echo::NewStub(grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port_),
                                                    grpc::InsecureChannelCredentials(), arguments));
   }
+};
+
+/// A pool of the clients, and a server with one of its own.
+template<class Server>
+struct beside_server : on_workers {
+  rubato::pool served{2};
+  Server server{served};
+  std::unique_ptr<echo::Stub> const stub = server.stub();
 };
 
 /// What became of a call.

@@ -23,11 +23,7 @@
 namespace rubato_test {
 namespace {
 
-struct grpc_stops : on_workers {
-  rubato::pool served{2};
-  echo_server server{served};
-  std::unique_ptr<echo::Stub> const stub = server.stub();
-
+struct grpc_stops : beside_server<echo_server> {
   [[nodiscard]] bool call_has_arrived() {
     return eventually([&] { return server.begun == 1; });
   }

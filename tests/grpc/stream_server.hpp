@@ -56,31 +56,34 @@ class stream_server final : public echo_server {
     self.written += (first ? 1 : 0) + (last ? 1 : 0) + (later ? 1 : 0);
     co_return grpc::Status::OK;
   }
-  static rubato::task<grpc::Status> read_all(stream_server& self, words* answer,
-                                             rubato::grpc_reader<words>& in) {
+  /// use(message) returns a task<bool>: whether to go on.
+  template<class Use>
+  static rubato::task<grpc::Status> read_each(stream_server& self, rubato::grpc_reader<words>& in, Use use) {
     words next;
     grpc::Status s;
     for (bool more = co_await in.read(next); more; more = co_await in.read(next)) {
       ++self.read;
       then const t = co_await obey(self, next.text(), s);
       if (t == then::end) break;
-      answer->set_text(answer->text() + next.text().substr(0, 10));
+      bool const goes_on = co_await use(next);
+      if (!goes_on) break;
     }
     co_return s;
   }
+  static rubato::task<grpc::Status> read_all(stream_server& self, words* answer,
+                                             rubato::grpc_reader<words>& in) {
+    return read_each(self, in, [answer](words const& next) -> rubato::task<bool> {
+      answer->set_text(answer->text() + next.text().substr(0, 10));
+      co_return true;
+    });
+  }
   static rubato::task<grpc::Status> read_and_write(stream_server& self, rubato::grpc_reader<words>& in,
                                                    rubato::grpc_writer<words>& out) {
-    words next;
-    grpc::Status s;
-    for (bool more = co_await in.read(next); more; more = co_await in.read(next)) {
-      ++self.read;
-      then const t = co_await obey(self, next.text(), s);
-      if (t == then::end) break;
+    return read_each(self, in, [&self, &out](words const& next) -> rubato::task<bool> {
       bool const written = co_await out.write(next);
-      if (!written) break;
-      ++self.written;
-    }
-    co_return s;
+      if (written) ++self.written;
+      co_return written;
+    });
   }
   static rubato::task<grpc::Status> counted(stream_server& self, rubato::task<grpc::Status> t) {
     ++self.begun;

@@ -64,11 +64,7 @@ rubato::task<answered> sit_beside(echo::Stub& stub, sitter& me) {
   co_return answered(std::move(s), std::string());
 }
 
-struct grpc_stream_stops : on_workers {
-  rubato::pool served{2};
-  stream_server server{served};
-  std::unique_ptr<echo::Stub> const stub = server.stub();
-
+struct grpc_stream_stops : beside_server<stream_server> {
   [[nodiscard]] bool handlers_have_ended(int n = 1) {
     return eventually([&] { return server.begun == n && server.ended == n; });
   }

@@ -23,11 +23,7 @@ namespace {
 
 using grpc::StatusCode;
 
-struct grpc_streams : on_workers {
-  rubato::pool served{2};
-  stream_server server{served};
-  std::unique_ptr<echo::Stub> const stub = server.stub();
-
+struct grpc_streams : beside_server<stream_server> {
   [[nodiscard]] bool handlers_have_ended() {
     return eventually([&] { return server.ended == server.begun; });
   }

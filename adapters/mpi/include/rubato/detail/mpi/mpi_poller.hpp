@@ -87,6 +87,7 @@ class mpi_poller final : public state_of<void>, timer {
   void end(std::size_t k, MPI_Status const& s, int code, mpi_wait*& over) noexcept;
   void forget_ended() noexcept;
   void note_progress() noexcept;
+  void note_movement(std::int64_t now) noexcept;
   void prepare_sleep(std::int64_t now) noexcept;
 
   static void tell(mpi_wait* over) noexcept {
@@ -263,6 +264,11 @@ inline void mpi_poller::note_progress() noexcept {
   awake_until_ = progress_at_ + awake_us * ticks_per_us();
 }
 
+inline void mpi_poller::note_movement(std::int64_t now) noexcept {
+  progress_at_ = now - (now - progress_at_) / part_kept;
+  awake_until_ = std::max(awake_until_, now + moved_awake_us * ticks_per_us());
+}
+
 inline void mpi_poller::prepare_sleep(std::int64_t now) noexcept {
   std::int64_t const quiet_us = (now - progress_at_) / ticks_per_us();
   if (!std::exchange(is_counted_, true)) count_armed(*home());
@@ -295,10 +301,7 @@ inline void mpi_poller::resume(thread_context& /*runner*/) noexcept {
     if (took > 2 * quickest_ + ticks_per_us()) moving += took;
     bool const others_are_ready = has_ended || current_pool()->pending() != 0;
     if (!others_are_ready && now - began < look_us * ticks_per_us()) continue;
-    if (moving > moved_us * ticks_per_us()) {
-      progress_at_ = now - (now - progress_at_) / part_kept;
-      awake_until_ = std::max(awake_until_, now + moved_awake_us * ticks_per_us());
-    }
+    if (moving > moved_us * ticks_per_us()) note_movement(now);
     if (now > awake_until_) {
       prepare_sleep(now);
       if (mpi_pollers::all().sleep(*this, false)) return;
