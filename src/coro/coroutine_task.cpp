@@ -211,6 +211,11 @@ void coroutine_task::settle_in() noexcept {
     stop.request_drain();
 }
 
+bool coroutine_task::ends_with_pool() noexcept {
+  life_state const& life = life_of(*home());
+  return life.is_ending() && (life.is_discarding() || !scope().is_shielded());
+}
+
 /// Queues the members that the coroutine has forked and no thief has taken: any thread may run that, at once.
 void coroutine_task::flush() noexcept {
   latent_chain& chain = current->chain;

@@ -229,6 +229,42 @@ TEST_P(first_waits, regression_that_a_drain_meets_yield_nothing) {
   }
 }
 
+/// A shutdown tells the tasks one after another. Here the sibling, which it may tell first, holds it up until
+/// the limited wait has ended.
+TEST_P(first_waits, regression_that_a_drain_tells_late_yield_nothing) {
+  rubato::pool own{rubato_test::with_workers(GetParam())};
+  std::atomic<bool> is_listed{false}, begun{false}, ending{false}, ended{false};
+  auto const sibling = [&](std::stop_token stop) -> rubato::task<void> {
+    std::stop_callback const holds_up(stop, [&] {
+      ending = true;
+      static_cast<void>(eventually([&] { return ended.load(); }));
+    });
+    is_listed = true;
+    co_await rubato::sleep_for(1h);
+  };
+  auto const sleeps = [&]() -> rubato::task<void> {
+    begun = true;
+    while (!ending) std::this_thread::yield();
+    co_await rubato::sleep_for(1h);
+  };
+  auto const waits = [&]() -> rubato::task<std::optional<bool>> {
+    co_await rubato::sleep_for(1ms); // the pool lists its tasks in the order of their first waits
+    own.spawn(sibling).detach();
+    while (!is_listed) co_await rubato::yield();
+    std::optional<bool> slept;
+    try {
+      slept = co_await rubato::with_deadline(sleeps(), 1h);
+    } catch (rubato::cancelled const&) { // NOLINT(bugprone-empty-catch): an empty result tells
+    }
+    ended = true;
+    co_return slept;
+  };
+  auto f = own.spawn(waits());
+  ASSERT_TRUE(eventually([&] { return begun.load(); }));
+  own.shutdown(rubato::drain);
+  EXPECT_EQ(f.get(), std::optional<bool>(false));
+}
+
 /// As that of spawn().detach(), and of a coroutine.
 TEST_P(first_waits, regression_of_enqueued_closures_end_silently) {
   std::atomic<int> begun{0};

@@ -123,6 +123,7 @@ class RUBATO_API coroutine_task : public future_state, owned_task {
 
   [[nodiscard]] bool is_turn_over() noexcept;
   void settle_in() noexcept;
+  [[nodiscard]] bool ends_with_pool() noexcept;
   void flush() noexcept;
   void destroy_inner_frames() noexcept;
 
@@ -164,11 +165,10 @@ public:
   [[gnu::always_inline]] void in_force(scope_word w) noexcept { in_force_.set(w); }
   /// The number of stop requests in the process at which the scope in force was clear.
   std::uint64_t clear_at = 0;
-  /// For the running coroutine: it was stopped, or its pool drains. A task that has never waited asks its
-  /// pool.
+  /// For the running coroutine: it was stopped, or its pool ends. It asks the pool too, which tells its tasks
+  /// one after another, and only those that have waited.
   [[nodiscard]] bool is_stopped() noexcept {
-    settle_in();
-    return in_force().level() != stop_level::none;
+    return in_force().level() != stop_level::none || ends_with_pool();
   }
   /// The race that its outermost coroutine is in, if that was passed to when_any() directly.
   [[nodiscard]] virtual race_entry entry() const noexcept { return {}; }

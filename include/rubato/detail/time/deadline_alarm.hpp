@@ -89,7 +89,7 @@ rubato::task<limited<T>> run_until(rubato::task<T> awaited, std::chrono::steady_
   co_await clock.rest();
   if (std::exception_ptr const error = work.take_failure(); error != nullptr) {
     // A loop that retries would never end otherwise.
-    bool const ended_here = rang || own.level() != stop_level::none; // by the deadline, a stop, a drain
+    bool const ended_here = rang || this_trampoline().running->is_stopped(); // or by a stop, or a drain
     if (is_stopped || !is_cancelled(error) || !ended_here) std::rethrow_exception(error);
     throw_if_memory_lacked(clock.take_failure()); // there was no alarm, which has ended the time at once
     if constexpr (std::is_void_v<T>)
