@@ -13,4 +13,7 @@ build --override_repository=rules_cc=$folder/rules
 build --override_repository=rules_java=/usr/share/bazel/rules/java
 RC
 follow "$folder"
+# regression: an adapter had no target
+for adapter in "$here"/adapters/*/; do echo "@rubato//:$(basename "$adapter")"; done >"$folder/.adapters"
+(cd "$folder" && bazel build $(cat .adapters)) >"$folder/.log" 2>&1 || { tail -n 40 "$folder/.log"; fail 'an adapter has no target'; }
 chmod -R u+w "$work/bazel-root"
