@@ -11,7 +11,7 @@ install(
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # The pages lie to each other as in the sources, so that their links lead on. The headers name them docs/...
 set(rubato_doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/rubato)
-foreach(page LICENSE README.md CHANGELOG.md CONTRIBUTING.md)
+foreach(page LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md)
   install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${rubato_doc_dir})
 endforeach()
 install(
