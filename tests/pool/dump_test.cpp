@@ -75,8 +75,8 @@ TEST(dump, shows_functions_and_what_they_await) {
   rubato::promise<int> promise;
   rubato::shared_future<int> const pending = promise.get_future().share();
   rubato::future<int> last = pool.spawn(onlooker(pool.spawn(outermost(pending))));
-  std::string const text = dumped_with(
-      {"queued 0, threads", "onlooker", "    of the coroutine at ", "innermost", "        pending\n"});
+  std::string const text = dumped_with({"pool \"engine\": size 2, queued 0, threads", "onlooker",
+                                        "    of the coroutine at ", "innermost", "        pending\n"});
   EXPECT_THAT(text, HasSubstr("pool \"engine\": size 2, queued 0, threads ")) << text;
   EXPECT_THAT(text, ContainsRegex("coroutine at 0x[0-9a-f]+:\n"
                                   "  #0 rubato_test::onlooker\\(rubato::future<int>\\)\n"
@@ -280,7 +280,7 @@ TEST(dump, shows_all_of_a_long_chain) {
   auto all = pool.spawn(links_of(40, promise.get_future().share()));
   std::string text;
   EXPECT_TRUE(eventually([&] {
-    text = dumped();
+    text = dumped_with({"... which was not looked at", "awaits a shared_future<int>\n"});
     return count_of("links_of", text) >= 41;
   }));
   EXPECT_THAT(text, HasSubstr("... which was not looked at")) << text;
