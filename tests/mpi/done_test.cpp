@@ -218,6 +218,20 @@ TEST_P(mpi_done, first_of_several_yields_a_failure) {
   EXPECT_EQ(pool.block_on(tag_of(r[0])), 1);
 }
 
+TEST_P(mpi_done, regression_failure_that_mpi_does_not_report) {
+  own_request unreported(1, MPI_ERR_OTHER), bad(2, MPI_ERR_IO);
+  std::array r{unreported.handle, bad.handle};
+  fails_unreported = &unreported;
+  long const before = looks;
+  std::thread ender([&] {
+    EXPECT_TRUE(eventually([&] { return looks != before; })); // both are pending
+    bad.end();
+  });
+  EXPECT_EQ(pool.block_on(code_of_all(r)), MPI_ERR_UNKNOWN);
+  EXPECT_EQ(std::ranges::count(r, MPI_REQUEST_NULL), 2);
+  ender.join();
+}
+
 rubato::task<void> end_after(own_request& r, int turns) {
   for (int i = 0; i != turns; ++i) co_await rubato::yield();
   r.end();

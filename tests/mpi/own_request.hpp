@@ -65,16 +65,20 @@ public:
   }
 };
 
-/// A message that arrives in parts: its next looks, of which every second one takes 20 us longer.
+/// As OpenMPI does: this request fails while another failure is reported, and is freed without a report.
+inline std::atomic<own_request*> fails_unreported{nullptr};
+
+/// A message that arrives in parts: its next looks, of which every second one takes longer.
 struct moving_message {
   own_request request;
   int looks;
+  std::chrono::microseconds longer{20};
 
   /// Before each look.
   void move() {
     if (looks == 0) return;
     if (--looks % 2 != 0) {
-      auto const until = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+      auto const until = std::chrono::steady_clock::now() + longer;
       while (std::chrono::steady_clock::now() < until) {
       }
     }
