@@ -62,7 +62,8 @@ class mpi_poller final : public state_of<void>, timer {
   static constexpr std::int64_t awake_us = 1000;
   static constexpr std::int64_t moved_awake_us = 50;
   /// MPI does not say that a part of a message has moved, but a test that moves one takes longer than the
-  /// quickest. If such tests of a turn take more than this, something may have moved.
+  /// quickest. If such tests of a turn take more than this, something may have moved. Beside other tasks a
+  /// turn has one test only: there any such test counts, and a mistake costs a few tests more.
   static constexpr std::int64_t moved_us = look_us / 4;
   /// By so much a movement shortens the next sleeps. Not to the shortest at once: an interrupt, or cold
   /// caches after a sleep, look like a movement too, but not several times in a row.
@@ -305,7 +306,7 @@ inline void mpi_poller::resume(thread_context& /*runner*/) noexcept {
     if (took > 2 * quickest_ + ticks_per_us()) moving += took;
     bool const others_are_ready = has_ended || current_pool()->pending() != 0;
     if (!others_are_ready && now - began < look_us * ticks_per_us()) continue;
-    if (moving > moved_us * ticks_per_us()) note_movement(now);
+    if (moving > (others_are_ready ? 0 : moved_us * ticks_per_us())) note_movement(now);
     if (now > awake_until_) {
       prepare_sleep(now);
       if (mpi_pollers::all().sleep(*this, false)) return;
