@@ -65,7 +65,7 @@ test-deep: coverage ## the tests with every number of workers, in every build of
 	$(MAKE) --no-print-directory test-packages
 	$(MAKE) --no-print-directory test-debian
 
-test-mpi: ## install missing packages, build what needs MPI in build/mpi, test it with 1, 2 and 4 ranks
+test-mpi: ## install missing packages, build what needs MPI in build/mpi, test it with 1 to 4 ranks
 	@scripts/setup build mpi
 	cmake --preset gcc-release -B build/mpi -DRUBATO_MPI=ON -DRUBATO_BUILD_TOOLS=OFF $(CONFIGURE)
 	cmake --build build/mpi --target mpi-all -j $(JOBS)

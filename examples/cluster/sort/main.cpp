@@ -52,8 +52,7 @@ std::uint64_t check_sum(keys const& sorted, std::size_t first_place) {
 
 /// Between the keys of rank r and those of r + 1, for each r but the last: from samples of each rank's keys.
 rubato::task<keys> agree_on_splitters(keys const& mine, std::size_t rank, std::size_t ranks) {
-  constexpr std::size_t samples =
-      1024; // of each rank: then a rank gets a few per cent more than its part at most
+  constexpr std::size_t samples = 1024; // of each rank: it gets a few per cent more than its part at most
   keys own(samples, ~key{0}), all(samples * ranks);
   for (std::size_t i = 0; i != samples && !mine.empty(); ++i)
     own[i] = mine[cluster::random_at(rank * samples + i) % mine.size()];
@@ -143,7 +142,8 @@ rubato::task<std::uint64_t> sum_over_ranks(std::uint64_t mine, bool only_before,
   else
     MPI_Iallreduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD, &r);
   co_await rubato::mpi::done(r);
-  co_return only_before&& rank == 0 ? 0 : sum;
+  bool const is_set = !only_before || rank != 0;
+  co_return is_set ? sum : 0;
 }
 
 rubato::task<int> run(rubato::mpi::session const& mpi, std::size_t n) {
