@@ -65,15 +65,16 @@ rubato::task<keys> agree_on_splitters(keys const& mine, std::size_t rank, std::s
   co_return splitters;
 }
 
-/// Puts the keys in the order of the ranks to which they go. Those of rank r begin at result[r].
-std::vector<std::size_t> deal_out(std::span<key> mine, keys const& splitters) {
-  std::vector<std::size_t> begins{0};
-  for (key const s : splitters) {
-    auto const rest = rubato::partition(mine.subspan(begins.back()), [s](key k) { return k < s; });
-    begins.push_back(mine.size() - rest.size());
-  }
-  begins.push_back(mine.size());
-  return begins;
+/// Puts the keys in the order of the ranks to which they go, and appends where those of each rank begin; the
+/// first key is at `first`. O(keys log ranks).
+void deal_out(std::span<key> some, std::span<key const> splitters, std::size_t first,
+              std::vector<std::size_t>& begins) {
+  if (splitters.empty()) return begins.push_back(first);
+  std::size_t const middle = splitters.size() / 2;
+  auto const rest = rubato::partition(some, [s = splitters[middle]](key k) { return k < s; });
+  std::size_t const less = some.size() - rest.size();
+  deal_out(some.first(less), splitters.first(middle), first, begins);
+  deal_out(some.subspan(less), splitters.subspan(middle + 1), first + less, begins);
 }
 
 /// Swaps keys with another rank, chunk by chunk in their place: new memory costs more than the messages.
@@ -126,7 +127,9 @@ rubato::task<void> exchange(keys& mine, std::vector<std::size_t> const& begins, 
 rubato::task<keys> sort_over_ranks(keys mine, std::size_t rank, std::size_t ranks) {
   if (ranks != 1) {
     keys const splitters = co_await agree_on_splitters(mine, rank, ranks);
-    std::vector<std::size_t> const begins = deal_out(mine, splitters);
+    std::vector<std::size_t> begins;
+    deal_out(mine, splitters, 0, begins);
+    begins.push_back(mine.size());
     co_await exchange(mine, begins, rank);
   }
   rubato::sort(mine);
