@@ -247,18 +247,19 @@ inline bool mpi_poller::look(mpi_wait*& over) noexcept {
   int ended = 0;
   int const code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &ended, indices_.data(),
                                 statuses_.data());
-  bool const has_tested = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
-  if (has_tested) {
+  if (code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS) {
     if (ended == 0 || ended == MPI_UNDEFINED) return false;
     for (std::size_t i = 0; i != static_cast<std::size_t>(ended); ++i)
       end(static_cast<std::size_t>(indices_[i]), statuses_[i],
           code == MPI_SUCCESS ? MPI_SUCCESS : statuses_[i].MPI_ERROR, over);
+    // Where it reports a failure, OpenMPI frees all requests that have failed by then, also those that
+    // another thread has made fail since the test, which it does not report.
+    for (std::size_t k = 0; code != MPI_SUCCESS && k != requests_.size(); ++k)
+      if (places_[k].wait != nullptr && requests_[k] == MPI_REQUEST_NULL)
+        end(k, MPI_Status{}, MPI_ERR_UNKNOWN, over);
+  } else { // MPI has tested none
+    for (std::size_t k = 0; k != requests_.size(); ++k) end(k, MPI_Status{}, code, over);
   }
-  // Where it reports a failure, OpenMPI frees all requests that have failed by then, also those that another
-  // thread has made fail since the test, which it does not report.
-  for (std::size_t k = 0; code != MPI_SUCCESS && k != requests_.size(); ++k)
-    if (places_[k].wait != nullptr && (!has_tested || requests_[k] == MPI_REQUEST_NULL))
-      end(k, MPI_Status{}, has_tested ? MPI_ERR_UNKNOWN : code, over);
   forget_ended();
   note_progress();
   return true;
